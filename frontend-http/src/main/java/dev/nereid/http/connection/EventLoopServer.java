@@ -85,7 +85,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
 
     private final ContextInternal context;
     private final EventLoop loop;
-    private final HttpConnectionOptions bounds;
+    private final HttpConnectionOptions connectionOptions;
     private final LongSupplier clock;
     private final ConnectionAcceptor acceptor;
     private final RefusalListener refusals;
@@ -108,7 +108,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
      *
      * @param context the event loop
      * @param options the HTTP options
-     * @param bounds the limits on connections
+     * @param connectionOptions the connection options
      * @param acceptor the acceptor of connections, shared by the event loops of one port
      * @param requests the handler of requests
      * @param refusals receives the requests that never reach the handler
@@ -117,14 +117,14 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
     public EventLoopServer(
             ContextInternal context,
             HttpServerOptions options,
-            HttpConnectionOptions bounds,
+            HttpConnectionOptions connectionOptions,
             ConnectionAcceptor acceptor,
             Handler<HttpServerRequest> requests,
             RefusalListener refusals,
             LongSupplier clock) {
         this.context = context;
         this.loop = context.nettyEventLoop();
-        this.bounds = bounds;
+        this.connectionOptions = connectionOptions;
         this.acceptor = acceptor;
         this.refusals = refusals;
         this.clock = clock;
@@ -164,7 +164,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
     public Future<HttpServer> listen(SocketAddress address) {
         return ((TcpHttpServer) http).listen(context, address).onSuccess(listening -> {
             acceptor.add(this);
-            long tick = tickNanos(bounds.timeouts());
+            long tick = tickNanos(connectionOptions.timeouts());
             ticks = loop.scheduleAtFixedRate(this::tick, tick, tick, TimeUnit.NANOSECONDS);
         });
     }
@@ -242,7 +242,9 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
         now = clock.getAsLong();
         drain.connected(now);
         TrailingHeaderSpace blanks = keepsTrailingSpace ? TrailingHeaderSpace.begin(channel) : null;
-        connections.put(connection, new ServerConnection(this, channel, bounds.timeouts(), blanks, drain.isDrained()));
+        connections.put(
+                connection,
+                new ServerConnection(this, channel, connectionOptions.timeouts(), blanks, drain.isDrained()));
         connection.closeHandler(gone -> {
             connections.remove(connection);
             drain.disconnected();

@@ -264,17 +264,17 @@ class ContentCodingIT {
     void closesTheResponseOfAClientThatDisconnectsDuringCompression() throws Exception {
         BlockingQueue<ReceivedRequest> calls = new LinkedBlockingQueue<>();
         frontend.server.add(FakeModel.identity("late", DataType.UINT8, 0, -1).responding(calls::add));
-        ReceivedRequest call;
+        ReceivedRequest received;
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(
                     "/v2/models/late/infer",
                     "Accept-Encoding: gzip\r\nInference-Header-Content-Length: 0\r\n",
                     new byte[1 << 20]);
-            call = calls.poll(20, TimeUnit.SECONDS);
+            received = calls.poll(20, TimeUnit.SECONDS);
         }
 
-        assertThat(call).isNotNull();
-        call.respondWithInputs();
+        assertThat(received).isNotNull();
+        received.respondWithInputs();
 
         try (RawHttpConnection watcher = frontend.connect()) {
             long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);

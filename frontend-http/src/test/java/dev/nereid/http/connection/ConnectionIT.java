@@ -105,12 +105,12 @@ class ConnectionIT {
         start(new HttpTimeouts(SHORT, 1 << 20, SHORT, SHORT, SHORT, SHORT));
         try (RawHttpConnection busy = frontend.connect()) {
             busy.send(infer());
-            ReceivedRequest call = nextRequest();
+            ReceivedRequest received = nextRequest();
             try (RawHttpConnection idle = frontend.connect()) {
                 assertThat(idle.isClosedByServer()).isTrue();
             }
 
-            call.respondWithInputs();
+            received.respondWithInputs();
 
             assertThat(busy.receive().status()).isEqualTo(200);
         }
@@ -144,9 +144,9 @@ class ConnectionIT {
             byte[] many = join(Stream.generate(ConnectionIT::infer).limit(300).toArray(byte[][]::new));
             connection.send(many);
             for (int i = 0; i < 300; i++) {
-                ReceivedRequest call = nextRequest();
+                ReceivedRequest received = nextRequest();
                 assertThat(requests).isEmpty();
-                call.respondWithInputs();
+                received.respondWithInputs();
             }
             for (int i = 0; i < 300; i++) {
                 assertThat(connection.receive().status()).isEqualTo(200);
@@ -207,7 +207,7 @@ class ConnectionIT {
         try (RawHttpConnection busy = frontend.connect();
                 RawHttpConnection idle = frontend.connect()) {
             busy.send(infer());
-            ReceivedRequest call = nextRequest();
+            ReceivedRequest received = nextRequest();
             assertThat(idle.send(bytes(LIVE)).receive().status()).isEqualTo(200);
 
             try (RawHttpConnection late = frontend.connect()) {
@@ -215,7 +215,7 @@ class ConnectionIT {
                 assertThat(idle.isClosedByServer()).isTrue();
                 assertThat(frontend.http.openConnections()).isEqualTo(2);
             }
-            call.respondWithInputs();
+            received.respondWithInputs();
             assertThat(busy.receive().status()).isEqualTo(200);
         }
     }
@@ -229,14 +229,14 @@ class ConnectionIT {
             RawHttpConnection idle = isIdleFirst ? first : second;
             RawHttpConnection busy = isIdleFirst ? second : first;
             busy.send(infer());
-            ReceivedRequest call = nextRequest();
+            ReceivedRequest received = nextRequest();
             assertThat(idle.send(bytes(LIVE)).receive().status()).isEqualTo(200);
 
             try (RawHttpConnection late = frontend.connect()) {
                 assertThat(late.send(bytes(LIVE)).receive().status()).isEqualTo(200);
                 assertThat(idle.isClosedByServer()).isTrue();
             }
-            call.respondWithInputs();
+            received.respondWithInputs();
             assertThat(busy.receive().status()).isEqualTo(200);
         }
     }
@@ -246,12 +246,12 @@ class ConnectionIT {
         start(PATIENT, new ConnectionLimiter(1, 0));
         try (RawHttpConnection busy = frontend.connect()) {
             busy.send(infer());
-            ReceivedRequest call = nextRequest();
+            ReceivedRequest received = nextRequest();
             try (RawHttpConnection refused = frontend.connect()) {
                 assertThat(refused.isClosedByServer()).isTrue();
             }
             assertThat(frontend.http.refusedConnections()).isEqualTo(1);
-            call.respondWithInputs();
+            received.respondWithInputs();
             assertThat(busy.receive().status()).isEqualTo(200);
         }
     }
@@ -339,7 +339,7 @@ class ConnectionIT {
         }
         RawHttpConnection busy = frontend.connect();
         busy.send(infer());
-        ReceivedRequest call = nextRequest();
+        ReceivedRequest received = nextRequest();
         CompletableFuture<Void> closed = CompletableFuture.runAsync(frontend.http::close);
         awaitDraining();
 
@@ -349,7 +349,7 @@ class ConnectionIT {
             assertThat(response.header("connection")).isEqualTo("close");
             assertThat(connection.isClosedByServer()).isTrue();
         }
-        call.respondWithInputs();
+        received.respondWithInputs();
         assertThat(busy.receive().header("connection")).isEqualTo("close");
         closed.get(15, TimeUnit.SECONDS); // sooner than the window ends, since no connection is left
     }
@@ -360,10 +360,10 @@ class ConnectionIT {
         try (RawHttpConnection busy = frontend.connect()) {
             busy.send(
                     join(infer(), bytes("GET /v2/health/live HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01234")));
-            ReceivedRequest call = nextRequest();
+            ReceivedRequest received = nextRequest();
             CompletableFuture<Void> closed = CompletableFuture.runAsync(frontend.http::close);
             awaitDrained();
-            call.respondWithInputs();
+            received.respondWithInputs();
             assertThat(busy.receive().status()).isEqualTo(200);
             assertThat(busy.receive().status()).isEqualTo(200);
 
@@ -379,7 +379,7 @@ class ConnectionIT {
         start(PATIENT);
         try (RawHttpConnection busy = frontend.connect()) {
             busy.send(infer());
-            ReceivedRequest call = nextRequest();
+            ReceivedRequest received = nextRequest();
             CompletableFuture<Void> closed = CompletableFuture.runAsync(frontend.http::close);
             awaitDrained();
             try (RawHttpConnection late = frontend.connect()) {
@@ -392,7 +392,7 @@ class ConnectionIT {
 
                 assertThat(late.isQuietFor(3000)).as("left open").isFalse();
             }
-            call.respondWithInputs();
+            received.respondWithInputs();
             assertThat(busy.receive().status()).isEqualTo(200);
             closed.get(15, TimeUnit.SECONDS);
         }
@@ -495,9 +495,9 @@ class ConnectionIT {
     }
 
     private ReceivedRequest nextRequest() throws InterruptedException {
-        ReceivedRequest call = requests.poll(20, TimeUnit.SECONDS);
-        assertThat(call).isNotNull();
-        return call;
+        ReceivedRequest received = requests.poll(20, TimeUnit.SECONDS);
+        assertThat(received).isNotNull();
+        return received;
     }
 
     private void start(HttpTimeouts timeouts) throws IOException {

@@ -118,16 +118,16 @@ class GenerateIT {
                 "/v2/models/ints/generate",
                 "{\"id\":\"g1\",\"INPUT0\":1,\"priority\":3,\"x\":1.5,\"parameters\":{\"sequence_id\":\"s\",\"on\":true}}");
 
-        ReceivedRequest call = frontend.server.requests().getFirst();
-        assertThat(call.request().id()).isEqualTo("g1");
-        assertThat(call.request().parameters())
+        ReceivedRequest received = frontend.server.requests().getFirst();
+        assertThat(received.request().id()).isEqualTo("g1");
+        assertThat(received.request().parameters())
                 .containsExactly(
                         Map.entry("id", new ParameterValue.Text("g1")),
                         Map.entry("priority", new ParameterValue.Int(3)),
                         Map.entry("x", new ParameterValue.Real(1.5)),
                         Map.entry("sequence_id", new ParameterValue.Text("s")),
                         Map.entry("on", new ParameterValue.Bool(true)));
-        assertThat(call.request().options().priority()).isZero();
+        assertThat(received.request().options().priority()).isZero();
     }
 
     @Test
@@ -137,8 +137,8 @@ class GenerateIT {
             Map<String, ParameterValue> parameters = new LinkedHashMap<>();
             parameters.put("z", new ParameterValue.Bool(true));
             parameters.put("a", new ParameterValue.Text("t"));
-            ReceivedRequest call = take();
-            call.respond(List.of(call.input(0, "OUT")), parameters, true);
+            ReceivedRequest received = take();
+            received.respond(List.of(received.input(0, "OUT")), parameters, true);
 
             assertThat(connection.receive().text())
                     .isEqualTo("{\"OUT\":5,\"a\":\"t\",\"id\":\"g\",\"model_name\":\"later\",\"model_version\":\"1\","
@@ -238,9 +238,9 @@ class GenerateIT {
     void respondsWhenTheModelEndsAfterItsOnlyResponse() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
-            call.end();
+            ReceivedRequest received = take();
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
+            received.end();
 
             assertThat(connection.receive().text()).startsWith("{\"OUT\":5,");
         }
@@ -251,11 +251,11 @@ class GenerateIT {
     void reportsThatOneResponseWasExpected(int responses) throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
+            ReceivedRequest received = take();
             for (int i = 0; i < responses; i++) {
-                call.respond(List.of(call.input(0, "OUT")), Map.of(), i == 2);
+                received.respond(List.of(received.input(0, "OUT")), Map.of(), i == 2);
             }
-            call.end();
+            received.end();
 
             RawHttpConnection.Response response = connection.receive();
             assertThat(response.status()).isEqualTo(200);
@@ -267,12 +267,12 @@ class GenerateIT {
     void cancelsTheRequestAtTheSecondResponse() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
+            ReceivedRequest received = take();
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
 
             assertThat(connection.receive().text()).isEqualTo(NOT_ONE);
-            assertThat(call.awaitCancel(Duration.ofSeconds(20))).isTrue();
+            assertThat(received.awaitCancel(Duration.ofSeconds(20))).isTrue();
         }
     }
 
@@ -281,11 +281,11 @@ class GenerateIT {
     void returnsTheErrorOfTheModel(int responses) throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
+            ReceivedRequest received = take();
             for (int i = 0; i < responses; i++) {
-                call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
+                received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
             }
-            call.fail(ErrorCode.UNAVAILABLE, "too busy");
+            received.fail(ErrorCode.UNAVAILABLE, "too busy");
 
             RawHttpConnection.Response response = connection.receive();
             assertThat(response.status()).isEqualTo(503);
@@ -298,12 +298,12 @@ class GenerateIT {
     void respondsWithTheOnlyFailedResponse(boolean ends) throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
-            call.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
+            ReceivedRequest received = take();
+            received.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
             if (ends) {
-                call.end();
+                received.end();
             } else {
-                call.respond(List.of(call.input(0, "OUT")), Map.of(), true);
+                received.respond(List.of(received.input(0, "OUT")), Map.of(), true);
             }
 
             RawHttpConnection.Response response = connection.receive();
@@ -317,14 +317,14 @@ class GenerateIT {
     void reportsMoreThanOneResponseIfTheSecondFailed() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
-            call.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
+            ReceivedRequest received = take();
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
+            received.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
 
             RawHttpConnection.Response response = connection.receive();
             assertThat(response.status()).isEqualTo(200);
             assertThat(response.text()).isEqualTo(NOT_ONE);
-            assertThat(call.awaitCancel(Duration.ofSeconds(20))).isTrue();
+            assertThat(received.awaitCancel(Duration.ofSeconds(20))).isTrue();
         }
     }
 
@@ -332,11 +332,11 @@ class GenerateIT {
     void streamsAFailedResponseAndGoesOn() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(STREAM, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
-            call.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
-            call.respondWithError(ErrorCode.INTERNAL, "nor this");
-            call.end();
+            ReceivedRequest received = take();
+            received.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
+            received.respondWithError(ErrorCode.INTERNAL, "nor this");
+            received.end();
 
             RawHttpConnection.Response header = connection.receiveHeader();
             assertThat(header.status()).isEqualTo(503); // that of the first response
@@ -352,19 +352,19 @@ class GenerateIT {
     void streamsEachResponseWhenItComes() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(STREAM, "", bytes("{\"id\":\"r\",\"INPUT0\":5}"));
-            ReceivedRequest call = take();
+            ReceivedRequest received = take();
 
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
             RawHttpConnection.Response header = connection.receiveHeader();
             assertThat(header.status()).isEqualTo(200);
             assertThat(header.header("content-type")).isEqualTo("text/event-stream; charset=utf-8");
             String event = "data: {\"OUT\":5,\"id\":\"r\",\"model_name\":\"later\",\"model_version\":\"1\"}\n\n";
             assertThat(connection.receiveChunk()).isEqualTo(event);
 
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
             assertThat(connection.receiveChunk()).isEqualTo(event);
 
-            call.end();
+            received.end();
             assertThat(connection.receiveChunk()).isEmpty();
 
             connection.post("/v2/models/ints/generate_stream", "", bytes("{\"INPUT0\":6}"));
@@ -403,9 +403,9 @@ class GenerateIT {
     void streamsALaterErrorAsAnEvent() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(STREAM, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
-            call.fail(ErrorCode.INTERNAL, "broken");
+            ReceivedRequest received = take();
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
+            received.fail(ErrorCode.INTERNAL, "broken");
 
             assertThat(connection.receiveHeader().status()).isEqualTo(200);
             assertThat(connection.receiveChunk()).startsWith("data: {\"OUT\":5");
@@ -417,7 +417,7 @@ class GenerateIT {
     @Test
     void respondsToARefusedRequestWithoutAStream() throws IOException {
         frontend.server.add(FakeModel.identity("refusing", DataType.INT32, 0, -1)
-                .responding(call -> call.refuse(ErrorCode.INVALID_ARGUMENT, "no")));
+                .responding(received -> received.refuse(ErrorCode.INVALID_ARGUMENT, "no")));
 
         RawHttpConnection.Response response = post("/v2/models/refusing/generate_stream", "{\"INPUT0\":5}");
 
@@ -430,7 +430,7 @@ class GenerateIT {
     @Test
     void streamsTheErrorOfARequestThatFailsAtOnce() throws IOException {
         frontend.server.add(FakeModel.identity("failing", DataType.INT32, 0, -1)
-                .responding(call -> call.fail(ErrorCode.INTERNAL, "no")));
+                .responding(received -> received.fail(ErrorCode.INTERNAL, "no")));
 
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post("/v2/models/failing/generate_stream", "", bytes("{\"INPUT0\":5}"));
@@ -448,12 +448,12 @@ class GenerateIT {
     void cancelsTheRequestOfADisconnectedClient(String path) throws Exception {
         RawHttpConnection connection = frontend.connect();
         connection.post(path, "", bytes("{\"INPUT0\":5}"));
-        ReceivedRequest call = take();
-        call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
+        ReceivedRequest received = take();
+        received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
 
         connection.close();
 
-        assertThat(call.awaitCancel(Duration.ofSeconds(20))).isTrue();
+        assertThat(received.awaitCancel(Duration.ofSeconds(20))).isTrue();
     }
 
     /** The client does not read, and the model does not stop. */
@@ -461,24 +461,24 @@ class GenerateIT {
     void closesTheConnectionOfAClientThatDoesNotRead() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(STREAM, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
+            ReceivedRequest received = take();
             MemorySegment data = MemorySegment.ofArray(new byte[1 << 20]);
             NamedTensor output =
                     new NamedTensor("OUT", Tensor.of(DataType.INT8, Shape.of(data.byteSize()), data, MemoryPlace.HOST));
 
             for (int i = 0; i < 500; i++) {
-                call.respond(List.of(output), Map.of(), false);
+                received.respond(List.of(output), Map.of(), false);
             }
 
-            assertThat(call.awaitCancel(Duration.ofSeconds(20))).isTrue();
+            assertThat(received.awaitCancel(Duration.ofSeconds(20))).isTrue();
             assertThat(connection.readToTheEnd()).isLessThan(32L << 20);
         }
     }
 
     private ReceivedRequest take() throws InterruptedException {
-        ReceivedRequest call = requests.poll(20, TimeUnit.SECONDS);
-        assertThat(call).isNotNull();
-        return call;
+        ReceivedRequest received = requests.poll(20, TimeUnit.SECONDS);
+        assertThat(received).isNotNull();
+        return received;
     }
 
     private RawHttpConnection.Response post(String path, String body) throws IOException {

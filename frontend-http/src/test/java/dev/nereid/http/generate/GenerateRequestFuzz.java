@@ -58,12 +58,12 @@ class GenerateRequestFuzz {
         ReaderProbe probe =
                 new ReaderProbe((long) MEMORY_PER_BYTE * json.length + HEAP, (long) HEAP_PER_BYTE * json.length + HEAP);
         probe.run(memory -> {
-            RequestMemory call = new RequestMemory(memory, SHARED);
+            RequestMemory requestMemory = new RequestMemory(memory, SHARED);
             try {
-                new GenerateRequestReader(MODEL, MemorySegment.ofArray(json), call, MAX_TENSOR_BYTES)
+                new GenerateRequestReader(MODEL, MemorySegment.ofArray(json), requestMemory, MAX_TENSOR_BYTES)
                         .read(ModelRef.latest("m"));
             } finally {
-                call.run();
+                requestMemory.run();
             }
         });
     }

@@ -85,7 +85,7 @@ class BinaryExtensionFuzz {
         long length = piece % 2 == 0 ? RequestBodyHeaders.UNKNOWN : in.remaining() - Integer.BYTES;
         ContentCoding coding = isCompressed(bytes) ? ContentCoding.GZIP : ContentCoding.IDENTITY;
         RequestBodyHeaders headers = new RequestBodyHeaders(length, in.getInt(), coding);
-        RequestMemory call = new RequestMemory(memory, SHARED);
+        RequestMemory requestMemory = new RequestMemory(memory, SHARED);
         try (RequestBody body = new RequestBody(memory, headers, LIMITS)) {
             while (in.hasRemaining()) {
                 byte[] next = new byte[Math.min(piece + 1, in.remaining())];
@@ -95,9 +95,9 @@ class BinaryExtensionFuzz {
                 }
             }
             body.finish();
-            read(model, headers, body, call);
+            read(model, headers, body, requestMemory);
         } finally {
-            call.run();
+            requestMemory.run();
         }
     }
 

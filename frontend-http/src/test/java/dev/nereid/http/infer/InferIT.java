@@ -71,12 +71,14 @@ class InferIT {
 
         RawHttpConnection.Response response = infer(jsonLength(json), join(bytes(json), data));
 
-        String head = "{\"model_name\":\"id\",\"model_version\":\"1\",\"outputs\":[{\"name\":\"OUTPUT0\",\"datatype\":"
-                + "\"FP32\",\"shape\":[1," + size / 4 + "],\"parameters\":{\"binary_data_size\":" + size + "}}]}";
+        String header =
+                "{\"model_name\":\"id\",\"model_version\":\"1\",\"outputs\":[{\"name\":\"OUTPUT0\",\"datatype\":"
+                        + "\"FP32\",\"shape\":[1," + size / 4 + "],\"parameters\":{\"binary_data_size\":" + size
+                        + "}}]}";
         assertThat(response.status()).isEqualTo(200);
         assertThat(response.header("content-type")).isEqualTo("application/octet-stream");
-        assertThat(response.header("inference-header-content-length")).isEqualTo(Integer.toString(head.length()));
-        assertThat(response.body()).isEqualTo(join(bytes(head), data));
+        assertThat(response.header("inference-header-content-length")).isEqualTo(Integer.toString(header.length()));
+        assertThat(response.body()).isEqualTo(join(bytes(header), data));
     }
 
     @Test
@@ -159,13 +161,13 @@ class InferIT {
         RawHttpConnection.Response response =
                 post("/v2/models/plain/infer", jsonLength(json), join(bytes(json), large));
 
-        int head = Integer.parseInt(response.header("inference-header-content-length"));
-        assertThat(new String(response.body(), 0, head, StandardCharsets.UTF_8))
+        int header = Integer.parseInt(response.header("inference-header-content-length"));
+        assertThat(new String(response.body(), 0, header, StandardCharsets.UTF_8))
                 .endsWith("\"outputs\":[{\"name\":\"OUTPUT0\",\"datatype\":\"UINT8\",\"shape\":[2],\"data\":[1,2]},"
                         + "{\"name\":\"OUTPUT1\",\"datatype\":\"UINT8\",\"shape\":[100000],\"parameters\":"
                         + "{\"binary_data_size\":100000}},{\"name\":\"OUTPUT2\",\"datatype\":\"UINT8\",\"shape\":[1],"
                         + "\"parameters\":{\"binary_data_size\":1}}]}");
-        assertThat(Arrays.copyOfRange(response.body(), head, response.body().length))
+        assertThat(Arrays.copyOfRange(response.body(), header, response.body().length))
                 .isEqualTo(join(large, new byte[] {3}));
     }
 
@@ -265,7 +267,8 @@ class InferIT {
     @Test
     void writesParametersOfTheResponse() throws IOException {
         frontend.server.add(FakeModel.identity("id", DataType.FP32, 8, -1)
-                .responding(call -> call.respond(List.of(), Map.of("a", new ParameterValue.Text("x\n")), true)));
+                .responding(
+                        received -> received.respond(List.of(), Map.of("a", new ParameterValue.Text("x\n")), true)));
 
         assertThat(infer("", bytes(ONE_TO_FOUR)).text())
                 .isEqualTo(
@@ -280,7 +283,7 @@ class InferIT {
                 MemorySegment.ofArray(new byte[1]),
                 new MemoryPlace(MemoryPlace.Kind.GPU, 0));
         frontend.server.add(FakeModel.identity("id", DataType.INT8, 0, -1)
-                .responding(call -> call.respond(List.of(new NamedTensor("Y", tensor)), Map.of(), true)));
+                .responding(received -> received.respond(List.of(new NamedTensor("Y", tensor)), Map.of(), true)));
 
         assertThat(infer("", bytes(ONE_TO_FOUR)).status()).isEqualTo(500);
     }
@@ -288,8 +291,8 @@ class InferIT {
     @ParameterizedTest
     @EnumSource(ErrorCode.class)
     void returnsEveryKindOfError(ErrorCode code) throws IOException {
-        frontend.server.add(
-                FakeModel.identity("id", DataType.FP32, 8, -1).responding(call -> call.fail(code, "no \"luck\"")));
+        frontend.server.add(FakeModel.identity("id", DataType.FP32, 8, -1)
+                .responding(received -> received.fail(code, "no \"luck\"")));
 
         RawHttpConnection.Response response = infer("", bytes(ONE_TO_FOUR));
 
@@ -327,11 +330,11 @@ class InferIT {
     @ParameterizedTest
     @CsvSource({"0", "1", "2"})
     void requiresOneResponse(int responses) throws IOException {
-        frontend.server.add(FakeModel.identity("id", DataType.FP32, 8, -1).responding(call -> {
+        frontend.server.add(FakeModel.identity("id", DataType.FP32, 8, -1).responding(received -> {
             for (int i = 0; i < responses; i++) {
-                call.respond(List.of(), Map.of(), false);
+                received.respond(List.of(), Map.of(), false);
             }
-            call.end();
+            received.end();
         }));
 
         assertError(infer("", bytes(ONE_TO_FOUR)), 500, "expected a single response, got " + responses);
@@ -514,11 +517,11 @@ class InferIT {
         int size = 65600 << 10;
         String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[" + size + "],\"datatype\":\"UINT8\","
                 + "\"parameters\":{\"binary_data_size\":" + size + "}}]," + BINARY_OUT + "}";
-        String head = "POST /v2/models/plain/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n";
+        String header = "POST /v2/models/plain/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n";
         byte[] chunks = bytes(("400\r\n" + "x".repeat(1024) + "\r\n").repeat(64));
         try (RunningFrontend large = new RunningFrontend(RunningFrontend.OPTIONS.withBodyLimits(1 << 20, 1 << 30));
                 RawHttpConnection connection = large.connect()) {
-            connection.send(bytes(head + jsonLength(json) + "\r\n"));
+            connection.send(bytes(header + jsonLength(json) + "\r\n"));
             connection.send(bytes(Integer.toHexString(json.length()) + "\r\n" + json + "\r\n"));
             for (int sent = 0; sent < size; sent += 64 << 10) {
                 connection.send(chunks);
@@ -563,7 +566,7 @@ class InferIT {
             MemorySegment data = arena.allocate(1_000_000);
             data.fill((byte) 7);
             frontend.server.add(FakeModel.identity("id", DataType.FP32, 8, -1)
-                    .responding(call -> call.respond(
+                    .responding(received -> received.respond(
                             List.of(new NamedTensor("Y", Tensor.of(DataType.INT8, Shape.of(1_000_000), data))),
                             Map.of(),
                             true)));
@@ -593,8 +596,9 @@ class InferIT {
 
     private RawHttpConnection.Response inferChunked(String headers, byte[] chunks) throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
-            String head = "POST " + INFER + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" + headers + "\r\n";
-            return connection.send(join(bytes(head), chunks)).receive();
+            String header =
+                    "POST " + INFER + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" + headers + "\r\n";
+            return connection.send(join(bytes(header), chunks)).receive();
         }
     }
 

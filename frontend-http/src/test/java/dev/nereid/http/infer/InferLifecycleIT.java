@@ -91,11 +91,11 @@ class InferLifecycleIT {
     void cancelsTheRequestOfADisconnectedClient() throws Exception {
         RawHttpConnection connection = frontend.connect();
         connection.post(LATER, "", body(1));
-        ReceivedRequest call = take();
+        ReceivedRequest received = take();
 
         connection.close();
 
-        assertThat(call.awaitCancel(Duration.ofSeconds(20))).isTrue();
+        assertThat(received.awaitCancel(Duration.ofSeconds(20))).isTrue();
     }
 
     @Test
@@ -103,10 +103,10 @@ class InferLifecycleIT {
         byte[] large = new byte[8 << 20];
         RawHttpConnection connection = frontend.connect();
         connection.post("/v2/models/later/infer", "Inference-Header-Content-Length: 0\r\n", large);
-        ReceivedRequest call = take();
+        ReceivedRequest received = take();
 
         // The client does not read: the response cannot be sent before the connection is gone.
-        call.respondWithInputs();
+        received.respondWithInputs();
         connection.close();
 
         frontend.http.close();
@@ -133,7 +133,7 @@ class InferLifecycleIT {
                 RawHttpConnection idle = frontend.connect()) {
             assertThat(idle.request("GET", "/v2").receive().status()).isEqualTo(200);
             busy.post(LATER, "", body(1));
-            ReceivedRequest call = take();
+            ReceivedRequest received = take();
 
             CompletableFuture<Void> closing = CompletableFuture.runAsync(frontend.http::close, instance);
 
@@ -146,7 +146,7 @@ class InferLifecycleIT {
                 assertThat(sentAway.text()).isEqualTo("{\"error\":\"Server exiting\"}");
                 assertThat(late.isClosedByServer()).isTrue();
             }
-            call.respondWithInputs();
+            received.respondWithInputs();
             assertThat(busy.receive().text()).contains("\"data\":[1]");
             closing.get(20, TimeUnit.SECONDS);
             assertThat(busy.isClosedByServer()).isTrue();
@@ -203,9 +203,9 @@ class InferLifecycleIT {
     }
 
     private ReceivedRequest take() throws InterruptedException {
-        ReceivedRequest call = requests.poll(20, TimeUnit.SECONDS);
-        assertThat(call).isNotNull();
-        return call;
+        ReceivedRequest received = requests.poll(20, TimeUnit.SECONDS);
+        assertThat(received).isNotNull();
+        return received;
     }
 
     private static byte[] body(int value) {

@@ -69,11 +69,12 @@ class InferRequestFuzz {
         ReaderProbe probe =
                 new ReaderProbe((long) MEMORY_PER_BYTE * json.length + HEAP, (long) HEAP_PER_BYTE * json.length + HEAP);
         probe.run(memory -> {
-            RequestMemory call = new RequestMemory(memory, SHARED);
+            RequestMemory requestMemory = new RequestMemory(memory, SHARED);
             try {
-                new InferRequestReader("m", MemorySegment.ofArray(json), json.length, call, MAX_TENSOR_BYTES).read();
+                new InferRequestReader("m", MemorySegment.ofArray(json), json.length, requestMemory, MAX_TENSOR_BYTES)
+                        .read();
             } finally {
-                call.run();
+                requestMemory.run();
             }
         });
     }

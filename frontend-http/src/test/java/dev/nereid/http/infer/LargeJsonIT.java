@@ -332,11 +332,11 @@ class LargeJsonIT {
         try (RawHttpConnection connection = frontend.connect();
                 RawHttpConnection other = frontend.connect()) {
             connection.post("/v2/models/stream/generate_stream", "", generated(COUNT));
-            ReceivedRequest call = calls.poll(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
-            call.respond(List.of(call.input(0, "LONG")), new BlockedParameters(gate), false);
-            call.respond(List.of(), Map.of("n", new ParameterValue.Int(1)), false);
-            call.respond(List.of(call.input(0, "LONG")), Map.of("n", new ParameterValue.Int(2)), false);
-            call.end();
+            ReceivedRequest received = calls.poll(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
+            received.respond(List.of(received.input(0, "LONG")), new BlockedParameters(gate), false);
+            received.respond(List.of(), Map.of("n", new ParameterValue.Int(1)), false);
+            received.respond(List.of(received.input(0, "LONG")), Map.of("n", new ParameterValue.Int(2)), false);
+            received.end();
             gate.awaitArrival();
             assertThat(other.post(OTHER, "", small(9)).receive().text()).contains("\"data\":[9]");
             gate.open();
@@ -390,21 +390,21 @@ class LargeJsonIT {
     }
 
     /** Sends a response whose writer blocks in the middle of the text. */
-    private void hold(ReceivedRequest call) {
-        call.respond(List.of(call.input(0, "OUTPUT0")), new BlockedParameters(gate), true);
+    private void hold(ReceivedRequest received) {
+        received.respond(List.of(received.input(0, "OUTPUT0")), new BlockedParameters(gate), true);
     }
 
-    private static void respondTruncated(ReceivedRequest call) {
+    private static void respondTruncated(ReceivedRequest received) {
         byte[] data = new byte[2 * INLINE];
         data[3] = 1;
         MemorySegment segment = MemorySegment.ofArray(data);
         Tensor tensor = Tensor.of(DataType.BYTES, Shape.of(1), segment);
-        call.respond(List.of(new NamedTensor("OUTPUT0", tensor)), Map.of(), true);
+        received.respond(List.of(new NamedTensor("OUTPUT0", tensor)), Map.of(), true);
     }
 
     /** Sends a response whose writer fails. */
-    private static void respondBroken(ReceivedRequest call) {
-        call.respond(List.of(call.input(0, "OUTPUT0")), new BrokenParameters(), true);
+    private static void respondBroken(ReceivedRequest received) {
+        received.respond(List.of(received.input(0, "OUTPUT0")), new BrokenParameters(), true);
     }
 
     private static byte[] small(int value) {

@@ -149,18 +149,18 @@ class SharedTensorsIT {
     static Stream<Arguments> completions() {
         Map<String, Consumer<ReceivedRequest>> completions = Map.of(
                 "response", ReceivedRequest::respondWithInputs,
-                "failure", call -> call.fail(ErrorCode.UNAVAILABLE, "no"),
-                "refusal", call -> call.refuse(ErrorCode.UNAVAILABLE, "no"),
+                "failure", received -> received.fail(ErrorCode.UNAVAILABLE, "no"),
+                "refusal", received -> received.refuse(ErrorCode.UNAVAILABLE, "no"),
                 "end", ReceivedRequest::end,
                 "failed response",
-                        call -> {
-                            call.respondWithError(ErrorCode.UNAVAILABLE, "no");
-                            call.end();
+                        received -> {
+                            received.respondWithError(ErrorCode.UNAVAILABLE, "no");
+                            received.end();
                         },
                 "two responses",
-                        call -> {
-                            call.respond(List.of(), Map.of(), false);
-                            call.respondWithInputs();
+                        received -> {
+                            received.respond(List.of(), Map.of(), false);
+                            received.respondWithInputs();
                         });
         return completions.entrySet().stream()
                 .flatMap(completion -> Stream.of(0, 1 << 20)
@@ -198,9 +198,9 @@ class SharedTensorsIT {
             file.setLength(1 << 20);
             MemorySegment mapped = file.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, 1 << 20, arena);
             frontend.server.sharedMemory().register("truncate", mapped);
-            frontend.server.add(FakeModel.identity("id", DataType.UINT8, 0, -1).responding(call -> {
+            frontend.server.add(FakeModel.identity("id", DataType.UINT8, 0, -1).responding(received -> {
                 truncate(file);
-                call.respondWithInputs();
+                received.respondWithInputs();
             }));
 
             RawHttpConnection.Response response = post(
@@ -230,11 +230,11 @@ class SharedTensorsIT {
         }
     }
 
-    private static void putIntoTarget(ReceivedRequest call) {
-        var input = call.input(0, "OUTPUT0");
-        MemorySegment target = call.request().outputs().getFirst().target().orElseThrow();
+    private static void putIntoTarget(ReceivedRequest received) {
+        var input = received.input(0, "OUTPUT0");
+        MemorySegment target = received.request().outputs().getFirst().target().orElseThrow();
         target.asSlice(0, input.tensor().byteSize()).copyFrom(input.tensor().data());
-        call.respondWithInputs();
+        received.respondWithInputs();
     }
 
     private MemorySegment region() {

@@ -120,8 +120,8 @@ class JsonMemoryLimiterIT {
         try (RunningFrontend other = new RunningFrontend(RunningFrontend.OPTIONS, memory, memory, small)) {
             other.server.add(FakeModel.identity("stream", DataType.UINT8, 0, -1)
                     .decoupled()
-                    .responding(call -> {
-                        execute(call);
+                    .responding(received -> {
+                        execute(received);
                         responded.countDown();
                     }));
             try (RawHttpConnection slow = slow(other)) {
@@ -160,10 +160,10 @@ class JsonMemoryLimiterIT {
         return new RawHttpConnection(socket);
     }
 
-    private void execute(ReceivedRequest call) {
+    private void execute(ReceivedRequest received) {
         Map<String, ParameterValue> parameters = Map.of("text", new ParameterValue.Text("x".repeat(size)));
         for (int i = 1; i <= count; i++) {
-            call.respond(List.of(call.input(0, "OUTPUT0")), parameters, i == count);
+            received.respond(List.of(received.input(0, "OUTPUT0")), parameters, i == count);
         }
     }
 }
