@@ -39,12 +39,12 @@ final class AccessCheck {
         Optional<String> missing = access.missingHeader(resource.group(), request::getHeader);
         if (missing.isPresent()) {
             count(request, RefusalCause.RESTRICTED, HttpURLConnection.HTTP_FORBIDDEN);
-            DiscardedBody.turnAway(request, limits, () -> HttpErrors.sendRestricted(request.response(), missing.get()));
+            DiscardedBody.respondAndDiscard(request, limits, () -> HttpErrors.sendRestricted(request.response(), missing.get()));
             return false;
         }
         if (!request.method().name().equals(resource.method())) {
             count(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_BAD_METHOD);
-            DiscardedBody.turnAway(
+            DiscardedBody.respondAndDiscard(
                     request, limits, () -> HttpErrors.sendMethodNotAllowed(request.response(), resource.errorType()));
             return false;
         }
@@ -54,7 +54,7 @@ final class AccessCheck {
     /** Responds 404 to a request without a route, and discards its body. */
     void refuseUnknownPath(HttpServerRequest request) {
         count(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_NOT_FOUND);
-        DiscardedBody.turnAway(request, limits, () -> HttpErrors.sendNotFound(request.response()));
+        DiscardedBody.respondAndDiscard(request, limits, () -> HttpErrors.sendNotFound(request.response()));
     }
 
     private void count(HttpServerRequest request, RefusalCause cause, int status) {

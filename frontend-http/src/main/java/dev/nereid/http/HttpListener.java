@@ -71,7 +71,7 @@ final class HttpListener extends VerticleBase {
                 (path, cause, status) -> RequestFailures.refuse(server, path, cause, status),
                 System::nanoTime);
         if (options.forwardedHeaders().isPresent()) {
-            http.keepBlanks();
+            http.keepTrailingSpace();
         }
         return http.listen(address).onSuccess(listening -> {
             eventLoopServer = http;

@@ -28,13 +28,13 @@ final class BodyDeflater {
     }
 
     /**
-     * Codes a body.
+     * Compresses a body.
      *
      * @param coding the format, not {@link ContentCoding#IDENTITY}
-     * @param parts the parts of the body, which stay the caller's
-     * @param abandoned says whether nobody wants the body any more
-     * @return the coded body, to be released by the caller
-     * @throws CancellationException if nobody wants it
+     * @param parts the parts of the body, which the caller goes on owning
+     * @param abandoned whether the client is gone
+     * @return the compressed body, to be released by the caller
+     * @throws CancellationException if the client is gone
      */
     static List<ByteBuf> compress(ContentCoding coding, List<ByteBuf> parts, BooleanSupplier abandoned) {
         boolean gzip = coding == ContentCoding.GZIP;
@@ -80,14 +80,14 @@ final class BodyDeflater {
 
     private void drain() {
         if (abandoned.getAsBoolean()) {
-            throw new CancellationException("nobody wants this body any more");
+            throw new CancellationException("the response was abandoned");
         }
         ByteBuf piece = writableChunk(1);
-        ByteBuffer room = piece.nioBuffer(piece.writerIndex(), piece.writableBytes());
-        piece.writerIndex(piece.writerIndex() + deflater.deflate(room));
+        ByteBuffer target = piece.nioBuffer(piece.writerIndex(), piece.writableBytes());
+        piece.writerIndex(piece.writerIndex() + deflater.deflate(target));
     }
 
-    /** Returns a piece with room for so many bytes. */
+    /** Returns a piece with at least {@code length} writable bytes. */
     private ByteBuf writableChunk(int length) {
         if (pieces.isEmpty() || pieces.getLast().writableBytes() < length) {
             pieces.add(PooledByteBufAllocator.DEFAULT.directBuffer(PIECE_SIZE, PIECE_SIZE));

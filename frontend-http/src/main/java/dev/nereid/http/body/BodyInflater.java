@@ -12,9 +12,9 @@ import java.util.zip.Inflater;
  * Decompresses a gzip or zlib body as it arrives. Confined to one event loop; owns memory outside the heap until
  * closed.
  *
- * <p>What it makes goes straight into the memory of the body, which it asks for as it is needed: the limit is met before
- * the memory behind it is taken. Bytes behind the end are passed over, as the reference server does, but another gzip
- * file there belongs to the body.
+ * <p>Decompressed bytes go straight into the memory of the body, which is allocated as they come, so the limit applies
+ * before the memory beyond it is allocated. Bytes behind the end are skipped, as the reference server does, but another
+ * gzip file there belongs to the body.
  */
 final class BodyInflater implements AutoCloseable {
     private enum State {
@@ -40,10 +40,10 @@ final class BodyInflater implements AutoCloseable {
     private int trailerBytes;
 
     /**
-     * Begins a body.
+     * Creates an inflater.
      *
-     * @param first the first byte, which tells the format and is not taken yet
-     * @param tooLarge makes the error of a body that its memory cannot hold
+     * @param first the first byte, which identifies the format and is not consumed
+     * @param tooLarge creates the error of a body that exceeds its memory
      */
     BodyInflater(byte first, Supplier<InferenceException> tooLarge) {
         this.gzip = first == GzipHeader.FIRST_BYTE;
@@ -52,7 +52,7 @@ final class BodyInflater implements AutoCloseable {
         this.state = gzip ? State.GZIP_HEADER : State.DATA;
     }
 
-    /** Takes the next piece, which stays unchanged until all of it was inflated; the one before must have been. */
+    /** Sets the next piece, which must stay unchanged until it was inflated; the one before must have been inflated. */
     void setInput(ByteBuffer piece) {
         input = piece;
         if (state == State.DATA) {
@@ -61,18 +61,18 @@ final class BodyInflater implements AutoCloseable {
     }
 
     /**
-     * Inflates what was given.
+     * Inflates the current piece.
      *
-     * @param target where to
-     * @param most how many bytes to make in one go
-     * @return whether all of it was inflated; if not, there is more to do
-     * @throws InferenceException if it is broken or too large, or if there is no memory for it
+     * @param target the memory for the decompressed bytes
+     * @param maxBytes the number of bytes to produce at once
+     * @return whether the piece is used up; if not, call this again
+     * @throws InferenceException if the data is corrupt or too large, or if there is no memory for it
      */
-    boolean inflate(BodyMemory target, int most) {
-        long enough = target.size() + most;
-        while (target.size() < enough) {
+    boolean inflate(BodyMemory target, int maxBytes) {
+        long end = target.size() + maxBytes;
+        while (target.size() < end) {
             if (state == State.DATA) {
-                if (!inflateData(target, enough - target.size())) {
+                if (!inflateData(target, end - target.size())) {
                     return true;
                 }
             } else if (state == State.END || !input.hasRemaining()) {
@@ -85,9 +85,9 @@ final class BodyInflater implements AutoCloseable {
     }
 
     /**
-     * Checks that nothing is missing.
+     * Checks that the data is complete.
      *
-     * @throws InferenceException if the end did not come
+     * @throws InferenceException if its end is missing
      */
     void finish() {
         if (state != State.END && state != State.MEMBER_END) {
@@ -100,17 +100,17 @@ final class BodyInflater implements AutoCloseable {
         inflater.end();
     }
 
-    /** Makes some bytes, or comes to the end of the data; says whether it did any of that. */
-    private boolean inflateData(BodyMemory target, long most) {
-        MemorySegment room = target.writable();
-        boolean full = room.byteSize() == 0;
+    /** Produces bytes or reaches the end of the data; returns whether either happened. */
+    private boolean inflateData(BodyMemory target, long maxBytes) {
+        MemorySegment writable = target.writable();
+        boolean full = writable.byteSize() == 0;
         // Behind a full body there may still be the end of the data, which has no bytes.
-        ByteBuffer made = full
+        ByteBuffer output = full
                 ? ByteBuffer.allocate(1)
-                : room.asSlice(0, Math.min(room.byteSize(), most)).asByteBuffer();
+                : writable.asSlice(0, Math.min(writable.byteSize(), maxBytes)).asByteBuffer();
         int length;
         try {
-            length = inflater.inflate(made);
+            length = inflater.inflate(output);
         } catch (DataFormatException e) {
             throw GzipHeader.corrupt(String.valueOf(e.getMessage()));
         }
@@ -118,7 +118,7 @@ final class BodyInflater implements AutoCloseable {
             throw tooLarge.get();
         }
         if (gzip) {
-            checksum.update(made.flip());
+            checksum.update(output.flip());
         }
         target.advance(length);
         if (inflater.finished()) {
@@ -157,7 +157,7 @@ final class BodyInflater implements AutoCloseable {
         state = State.GZIP_HEADER;
     }
 
-    /** Takes the checksum and the size, little-endian. */
+    /** Accepts a byte of the checksum and the size, little-endian. */
     private void acceptTrailer(byte next) {
         trailer |= (next & 0xFFL) << (Byte.SIZE * trailerBytes);
         if (++trailerBytes == TRAILER_SIZE) {

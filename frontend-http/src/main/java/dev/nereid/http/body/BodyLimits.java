@@ -5,8 +5,8 @@ package dev.nereid.http.body;
  *
  * @param maxJsonBytes the largest JSON text, and the largest tensor within one, that is accepted
  * @param maxRequestBytes the largest request body that is accepted
- * @param maxInlineBytes the longest JSON text that an event loop reads itself, and the most bytes of tensors that it
- *     writes as JSON itself; a worker reads and writes longer ones
+ * @param maxInlineBytes the longest JSON text, and the most bytes of tensors written as JSON, that an event loop
+ *     processes itself; a worker processes longer ones
  */
 public record BodyLimits(long maxJsonBytes, long maxRequestBytes, long maxInlineBytes) {
     /** 64 MiB of JSON, 256 KiB of it on an event loop, 2 GiB in all. */

@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Tensor memory that grows with a request body. Confined to one event loop; owns it until {@link #take}.
  *
- * <p>A body begins in a small piece, of twice the size each time that it is full, and is copied once into a buffer that
- * grows in place when so much has arrived that its size can be believed. A claim alone takes nothing.
+ * <p>A body begins in a small piece, which doubles when it is full, and is copied once into a buffer that grows in
+ * place when enough of it has arrived to trust its declared size. A declared size alone allocates nothing.
  */
 final class BodyMemory implements AutoCloseable {
     private static final long INITIAL_SIZE = 4096;
@@ -21,7 +21,7 @@ final class BodyMemory implements AutoCloseable {
     /** Bodies of unknown size are copied from piece to piece up to here. */
     private static final long MAX_COPIED_BYTES = 256 << 10;
 
-    /** Of a body of known size, so much or the part below is enough to take a buffer for all of it. */
+    /** Received bytes, or the part below of the declared size, at which a buffer for the whole body is reserved. */
     private static final long TRUSTED_BYTES = 64 << 10;
 
     private static final int TRUSTED_DIVISOR = 16;
@@ -35,11 +35,11 @@ final class BodyMemory implements AutoCloseable {
     private long size;
 
     /**
-     * Creates an empty body, which takes no memory yet.
+     * Creates an empty body, which has no memory yet.
      *
-     * @param memory where to take it from
-     * @param expected how large the body will be, or {@link RequestBodyHeaders#UNKNOWN}
-     * @param limit how much memory it may take at most
+     * @param memory the pool
+     * @param expected the declared size of the body, or {@link RequestBodyHeaders#UNKNOWN}
+     * @param limit the maximum size of the body
      */
     BodyMemory(TensorMemory memory, long expected, long limit) {
         this.memory = memory;
@@ -70,22 +70,22 @@ final class BodyMemory implements AutoCloseable {
         return target.asSlice(size);
     }
 
-    /** Adds bytes that were written into the {@link #writable}. */
+    /** Adds bytes that were written into {@link #writable}. */
     void advance(int length) {
         size += length;
     }
 
-    /** Returns how many bytes there are. */
+    /** Returns the number of bytes. */
     long size() {
         return size;
     }
 
-    /** Returns the bytes; may be read until this is closed, or the buffer that was taken is. */
+    /** Returns the bytes, valid until this, or the buffer from {@link #take}, is closed. */
     MemorySegment bytes() {
         return size == target.byteSize() ? target : target.asSlice(0, size);
     }
 
-    /** Gives the memory away, if any was needed. */
+    /** Transfers the memory to the caller; empty if the body has none. */
     Optional<TensorBuffer> take() {
         Optional<TensorBuffer> taken = Optional.ofNullable(buffer);
         buffer = null;
@@ -93,7 +93,7 @@ final class BodyMemory implements AutoCloseable {
         return taken;
     }
 
-    /** Gives the memory back, unless it was given away. Later calls do nothing. */
+    /** Releases the memory, unless it was transferred. Later calls do nothing. */
     @Override
     public void close() {
         take().ifPresent(TensorBuffer::close);
@@ -110,15 +110,15 @@ final class BodyMemory implements AutoCloseable {
         }
     }
 
-    /** Says whether so much of a body of known size has arrived that the rest may be expected to come. */
+    /** Returns whether enough of a body of declared size has arrived to reserve memory for all of it. */
     private boolean isTrusted(long needed) {
         return expected > TRUSTED_BYTES && needed >= Math.min(TRUSTED_BYTES, expected / TRUSTED_DIVISOR);
     }
 
     private long nextSize(long needed) {
-        long most = expected == RequestBodyHeaders.UNKNOWN ? limit : expected;
+        long maxSize = expected == RequestBodyHeaders.UNKNOWN ? limit : expected;
         long doubled = Long.highestOneBit(Math.max(needed, INITIAL_SIZE) - 1) << 1;
-        return Math.max(needed, Math.min(doubled, most));
+        return Math.max(needed, Math.min(doubled, maxSize));
     }
 
     private void growInPlace(long needed) {

@@ -6,11 +6,11 @@ import org.jspecify.annotations.Nullable;
 
 /** Content codings of HTTP bodies: identity, gzip and deflate. */
 public enum ContentCoding {
-    /** Not at all. */
+    /** No coding. */
     IDENTITY("identity"),
-    /** As a gzip file, RFC 1952. */
+    /** A gzip file, RFC 1952. */
     GZIP("gzip"),
-    /** As a zlib stream, RFC 1950. */
+    /** A zlib stream, RFC 1950. */
     DEFLATE("deflate");
 
     private final String token;
@@ -24,7 +24,7 @@ public enum ContentCoding {
         return token;
     }
 
-    /** Returns the coding of a request's body by its {@code Content-Encoding}; empty if it is not known. */
+    /** Returns the coding of a request's body by its {@code Content-Encoding}; empty if it is unsupported. */
     public static Optional<ContentCoding> ofBody(@Nullable String header) {
         return header == null || header.isEmpty() ? Optional.of(IDENTITY) : named(header);
     }
@@ -33,7 +33,7 @@ public enum ContentCoding {
      * Chooses the coding of a response.
      *
      * @param header the {@code Accept-Encoding} of the request
-     * @return the known one with the highest weight, the first of several; a weight of 0 forbids
+     * @return the supported coding with the highest weight, the first of several; a weight of 0 excludes one
      */
     public static ContentCoding forResponse(@Nullable String header) {
         ContentCoding best = IDENTITY;
@@ -63,7 +63,7 @@ public enum ContentCoding {
         };
     }
 
-    /** Reads {@code q=0.5}; what cannot be read weighs nothing. */
+    /** Parses {@code q=0.5}; returns 0 for anything malformed. */
     private static double weight(String parameter) {
         String text = parameter.strip();
         if (!text.startsWith("q=")) {

@@ -14,86 +14,91 @@ import java.util.concurrent.TimeUnit;
 /**
  * Discards the rest of a request body whose response was already written. Confined to one event loop.
  *
- * <p>It is read for a while and thrown away: a connection that is closed while data comes is reset, and its client may
- * never see the answer.
+ * <p>The rest is read up to a limit: a connection that is closed while data arrives is reset, and its client may never
+ * see the response.
  */
 public final class DiscardedBody {
     /**
-     * So much more than is accepted is read at least, so that a client that missed the limit keeps the connection, if
-     * it announced the length of the body; without that nobody knows whether the end will be read.
+     * The minimum that is read beyond the limit, so that a client slightly beyond it keeps the connection if it
+     * declared the length of the body; without a length the end may lie beyond what is read.
      */
     private static final long MIN_EXCESS = 16 << 20;
 
-    /** Up to here half of the limit is read beyond it: text takes more room than the numbers that it stands for. */
+    /**
+     * The maximum that is read beyond the limit, otherwise half of the limit: text is longer than the numbers that it
+     * represents.
+     */
     private static final long MAX_EXCESS = 64 << 20;
 
-    /** So much is read of text, which is bounded more than tensors are, unless no request may have as much. */
+    /** What is read of JSON, whose limit is lower than that of tensors, unless the limit of requests is lower still. */
     private static final long MIN_TEXT = 128 << 20;
 
-    /** How long a client may send nothing, since it may have noticed that the connection is to be closed. */
+    /** How long a client may send nothing; it may wait for the connection to be closed. */
     private static final long CLOSE_TIMEOUT_MILLIS = TimeUnit.SECONDS.toMillis(5);
 
     private final HttpServerRequest request;
-    private final long most;
+    private final long maxBytes;
     private long read;
-    private long seen;
+    private long readBefore;
     private boolean isOver;
 
-    private DiscardedBody(HttpServerRequest request, long most) {
+    private DiscardedBody(HttpServerRequest request, long maxBytes) {
         this.request = request;
-        this.most = most;
+        this.maxBytes = maxBytes;
     }
 
     /**
-     * Announces in the head of the answer that the connection will be closed, if too much is to come, or nobody knows
-     * how much. To be called before the answer is written.
+     * Sets {@code Connection: close} in the header of the response if the rest of the body is too long, or its length
+     * unknown. To be called before the response is written.
      */
     public static void announceClose(HttpServerRequest request, BodyLimits limits) {
-        announceClose(request, mostRead(request, limits));
+        announceClose(request, maxDiscardedBytes(request, limits));
     }
 
-    private static void announceClose(HttpServerRequest request, long most) {
+    private static void announceClose(HttpServerRequest request, long maxBytes) {
         HttpServerResponse response = request.response();
-        if (!request.isEnded() && !response.headWritten() && (expectsContinue(request) || !isSmall(request, most))) {
+        if (!request.isEnded()
+                && !response.headWritten()
+                && (expectsContinue(request) || !isSmall(request, maxBytes))) {
             response.putHeader(HttpHeaders.CONNECTION, HttpHeaders.CLOSE);
         }
     }
 
     /**
-     * Reads the rest, up to a point, and closes the connection if that was announced, once both the body has ended and
-     * the response was written.
+     * Discards the rest, up to a limit, and closes the connection if that was announced, once both the body has ended
+     * and the response was written.
      */
     public static void discard(HttpServerRequest request, BodyLimits limits) {
-        discard(request, mostRead(request, limits));
+        discard(request, maxDiscardedBytes(request, limits));
     }
 
     /**
-     * Answers a request that may not have what it asks for. Whatever its headers say of its body, no more is read of it
-     * than {@link #mostIgnored}: nobody has checked that the client may send tensors.
+     * Responds to a request without access to its resource. Whatever length its headers declare, no more of its body is
+     * read than {@link #maxUnauthorizedBytes}: no access check has allowed the client to send tensors.
      */
-    public static void turnAway(HttpServerRequest request, BodyLimits limits, Runnable answer) {
-        announceClose(request, mostIgnored(request, limits));
-        answer.run();
-        discard(request, mostIgnored(request, limits));
+    public static void respondAndDiscard(HttpServerRequest request, BodyLimits limits, Runnable sendResponse) {
+        announceClose(request, maxUnauthorizedBytes(request, limits));
+        sendResponse.run();
+        discard(request, maxUnauthorizedBytes(request, limits));
     }
 
-    /** Reads little of the rest, after an answer that announced the end of the connection. */
+    /** Discards little of the rest, after a response that announced the end of the connection. */
     public static void discard(HttpServerRequest request) {
         discard(request, MIN_EXCESS);
     }
 
-    private static void discard(HttpServerRequest request, long most) {
+    private static void discard(HttpServerRequest request, long maxBytes) {
         if (!request.isEnded()) {
-            new DiscardedBody(request, most).start();
+            new DiscardedBody(request, maxBytes).start();
         }
     }
 
-    /** Returns how much is read of a body that nobody would have read in any case. */
-    private static long mostIgnored(HttpServerRequest request, BodyLimits limits) {
-        return Math.min(mostRead(request, limits), MIN_TEXT + MIN_EXCESS);
+    /** Returns how much is read of a body that no handler reads. */
+    private static long maxUnauthorizedBytes(HttpServerRequest request, BodyLimits limits) {
+        return Math.min(maxDiscardedBytes(request, limits), MIN_TEXT + MIN_EXCESS);
     }
 
-    private static long mostRead(HttpServerRequest request, BodyLimits limits) {
+    private static long maxDiscardedBytes(HttpServerRequest request, BodyLimits limits) {
         long limit = limits.maxRequestBytes();
         if (!RequestBodyHeaders.isBinary(request)) {
             limit = Math.max(limits.maxJsonBytes(), Math.min(limit, MIN_TEXT));
@@ -102,7 +107,7 @@ public final class DiscardedBody {
         return Math.min(limit, Long.MAX_VALUE - excess) + excess;
     }
 
-    /** Answers a request with an error, whatever its body. */
+    /** Responds with an error, whatever the body. */
     public static void refuse(
             HttpServerRequest request, InferenceException error, CharSequence contentType, BodyLimits limits) {
         announceClose(request, limits);
@@ -110,26 +115,29 @@ public final class DiscardedBody {
         discard(request, limits);
     }
 
-    /** Has the client send a body that is to be read, if it waits to be told. */
+    /** Sends {@code 100 Continue} if the client waits for it. */
     public static void sendContinue(HttpServerRequest request) {
         if (expectsContinue(request)) {
             request.response().writeContinue();
         }
     }
 
-    /** Answers a request whose body does not matter: a small one may come, also from a client that waits to be told. */
-    public static void continueOrAnnounceClose(HttpServerRequest request, BodyLimits limits, Runnable answer) {
-        long most = mostIgnored(request, limits);
-        if (expectsContinue(request) && isSmall(request, most)) {
+    /**
+     * Responds to a request whose body does not matter: a small one may come, also from a client that expects
+     * {@code 100 Continue}.
+     */
+    public static void continueOrAnnounceClose(HttpServerRequest request, BodyLimits limits, Runnable sendResponse) {
+        long maxBytes = maxUnauthorizedBytes(request, limits);
+        if (expectsContinue(request) && isSmall(request, maxBytes)) {
             request.response().writeContinue();
         } else {
-            announceClose(request, most);
+            announceClose(request, maxBytes);
         }
-        answer.run();
-        discard(request, most);
+        sendResponse.run();
+        discard(request, maxBytes);
     }
 
-    /** Says whether a client waits to be told to send the body. */
+    /** Returns whether a client waits for {@code 100 Continue}. */
     private static boolean expectsContinue(HttpServerRequest request) {
         return "100-continue".equalsIgnoreCase(request.getHeader(HttpHeaders.EXPECT))
                 && request.version() != HttpVersion.HTTP_1_0;
@@ -140,28 +148,28 @@ public final class DiscardedBody {
         request.handler(this::read);
         if (request.response().headers().contains(HttpHeaders.CONNECTION, HttpHeaders.CLOSE, true)) {
             request.endHandler(end -> close());
-            watch(requireNonNull(Vertx.currentContext(), "context").owner());
+            scheduleIdleCheck(requireNonNull(Vertx.currentContext(), "context").owner());
         }
     }
 
-    /** Closes the connection when its client sends nothing; for those that are slow there is a time-out. */
-    private void watch(Vertx vertx) {
+    /** Closes the connection when its client sends nothing; slow clients run into a timeout. */
+    private void scheduleIdleCheck(Vertx vertx) {
         vertx.setTimer(CLOSE_TIMEOUT_MILLIS, later -> {
             if (isOver) {
                 return;
             }
-            if (read == seen) {
+            if (read == readBefore) {
                 close();
             } else {
-                seen = read;
-                watch(vertx);
+                readBefore = read;
+                scheduleIdleCheck(vertx);
             }
         });
     }
 
     private void read(Buffer chunk) {
         read += chunk.length();
-        if (read > most) {
+        if (read > maxBytes) {
             close();
         }
     }
@@ -176,13 +184,13 @@ public final class DiscardedBody {
         }
     }
 
-    private static boolean isSmall(HttpServerRequest request, long most) {
+    private static boolean isSmall(HttpServerRequest request, long maxBytes) {
         String length = request.getHeader(HttpHeaders.CONTENT_LENGTH);
-        if (length == null) { // without chunks there is no body at all
+        if (length == null) { // without chunks there is no body
             return request.getHeader(HttpHeaders.TRANSFER_ENCODING) == null;
         }
         try {
-            return Long.parseLong(length) <= most;
+            return Long.parseLong(length) <= maxBytes;
         } catch (NumberFormatException e) {
             return false;
         }

@@ -15,16 +15,16 @@ public final class EventLoopExecutor {
     private final Context context;
 
     /**
-     * Takes an event loop.
+     * Creates an executor.
      *
-     * @param context its context
+     * @param context the context of the event loop
      */
     public EventLoopExecutor(Context context) {
         this.context = context;
     }
 
     /**
-     * Has the event loop do something, after everything that it was told before.
+     * Runs a task on the event loop, after all earlier ones.
      *
      * @return {@code false} if the event loop has stopped, and all connections with it
      */
@@ -38,8 +38,8 @@ public final class EventLoopExecutor {
     }
 
     /**
-     * Has the event loop do something after it has looked at its sockets: a task that is run anew each time goes before
-     * them, for up to a second.
+     * Runs a task on the event loop after it has polled its sockets: a task that resubmits itself by {@link #execute}
+     * may delay them for up to a second.
      *
      * @return {@code false} if the event loop has stopped, and all connections with it
      */
@@ -54,7 +54,8 @@ public final class EventLoopExecutor {
     }
 
     /**
-     * Has a worker do what would hold the event loop up. Nothing is told of its end: it hands over by {@link #execute}.
+     * Runs a task on a worker thread that would block the event loop. Its end is not reported: the task continues on
+     * the event loop by {@link #execute}.
      *
      * @return {@code false} if the workers have stopped
      */
@@ -66,7 +67,7 @@ public final class EventLoopExecutor {
                                 return true;
                             },
                             false)
-                    .onFailure(e -> log.atError().setCause(e).log("work not done"));
+                    .onFailure(e -> log.atError().setCause(e).log("worker task failed"));
             return true;
         } catch (RejectedExecutionException e) {
             return false;

@@ -19,16 +19,16 @@ final class GzipHeader {
 
     private int position;
     private int flags;
-    /** How many bytes of the current part were taken. */
+    /** The number of bytes of the current part that were accepted. */
     private int acceptedBytes;
 
     private int extraSize;
 
     /**
-     * Takes the next byte.
+     * Accepts the next byte.
      *
      * @return whether it was the last
-     * @throws InferenceException if this is no head of a gzip file
+     * @throws InferenceException if this is no gzip header
      */
     boolean accept(byte next) {
         if (position < FIXED_SIZE) {
@@ -62,7 +62,7 @@ final class GzipHeader {
         position++;
     }
 
-    /** Takes two bytes of a length, and then so many bytes. */
+    /** Accepts two bytes of a length, and then as many bytes. */
     private void acceptExtra(byte next) {
         acceptedBytes++;
         if (acceptedBytes <= 2) {

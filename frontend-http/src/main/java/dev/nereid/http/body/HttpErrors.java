@@ -24,12 +24,12 @@ public final class HttpErrors {
     /** RFC 6585. */
     private static final int HEADERS_TOO_LARGE = 431;
 
-    /** The number of characters of an error that are told; messages of backends have any length. */
+    /** The maximum length of an error's text in a response; messages of backends have any length. */
     private static final int MAX_MESSAGE_LENGTH = 64 << 10;
 
     private HttpErrors() {}
 
-    /** Answers with an error that a handler of the protocol found. */
+    /** Responds with an error of a handler. */
     public static void send(HttpServerResponse response, InferenceException error, CharSequence contentType) {
         if (!response.headWritten()) {
             setRetryAfter(response, error);
@@ -37,17 +37,17 @@ public final class HttpErrors {
         send(response, status(error.code()), error.publicMessage(), contentType);
     }
 
-    /** Answers that there is nothing at the request's path. */
+    /** Responds that the path does not exist. */
     public static void sendNotFound(HttpServerResponse response) {
         send(response, HttpURLConnection.HTTP_NOT_FOUND, "Not Found", ContentTypes.TEXT);
     }
 
-    /** Answers that the request's path cannot be asked with its method. */
+    /** Responds that the path does not support the method. */
     public static void sendMethodNotAllowed(HttpServerResponse response, CharSequence contentType) {
         send(response, HttpURLConnection.HTTP_BAD_METHOD, "Method Not Allowed", contentType);
     }
 
-    /** Answers that a part of the protocol is not for everybody. */
+    /** Responds that a protocol group is restricted. */
     public static void sendRestricted(HttpServerResponse response, String header) {
         send(
                 response,
@@ -56,12 +56,12 @@ public final class HttpErrors {
                 ContentTypes.TEXT);
     }
 
-    /** Answers that the server has begun to stop. */
+    /** Responds that the server is shutting down. */
     public static void sendExiting(HttpServerResponse response) {
         send(response, HttpURLConnection.HTTP_UNAVAILABLE, "Server exiting", ContentTypes.TEXT);
     }
 
-    /** Answers that a request breaks the rules of HTTP, and that the connection will be closed. */
+    /** Responds that a request is malformed HTTP, and that the connection will be closed. */
     public static void sendInvalid(
             HttpServerResponse response, @Nullable Throwable problem, @Nullable String contentLength) {
         response.putHeader(HttpHeaders.CONNECTION, HttpHeaders.CLOSE);
@@ -92,25 +92,25 @@ public final class HttpErrors {
         }
     }
 
-    /** Returns a whole response, with which a connection ends. */
+    /** Returns a complete response that closes the connection. */
     public static ByteBuf lastResponse(int status, String phrase, String error) {
         byte[] body = body(error).getBytes();
-        String head = "HTTP/1.1 " + status + " " + phrase + "\r\ncontent-type: text/plain\r\nconnection: close\r\n"
+        String header = "HTTP/1.1 " + status + " " + phrase + "\r\ncontent-type: text/plain\r\nconnection: close\r\n"
                 + "content-length: " + body.length + "\r\n\r\n";
-        return Unpooled.wrappedBuffer(head.getBytes(StandardCharsets.US_ASCII), body);
+        return Unpooled.wrappedBuffer(header.getBytes(StandardCharsets.US_ASCII), body);
     }
 
-    /** Answers that the server failed; what happened is for the log alone. */
+    /** Responds with an internal error; the cause is only logged. */
     public static void sendInternal(HttpServerResponse response) {
         send(response, HttpURLConnection.HTTP_INTERNAL_ERROR, "internal error", ContentTypes.JSON);
     }
 
-    /** Answers that the server failed, whatever has been done with the answer; the last resort is to close the connection. */
+    /** Responds with an internal error, or closes the connection if a response has begun. */
     public static void sendInternal(HttpServerRequest request) {
         sendOrAbort(request, () -> sendInternal(request.response()));
     }
 
-    /** Sends an answer after a failure; closes the connection if another has begun, or that fails too. */
+    /** Sends a response after a failure; closes the connection if another has begun, or if sending fails. */
     public static void sendOrAbort(HttpServerRequest request, Runnable sending) {
         HttpServerResponse response = request.response();
         boolean isSent = false;
@@ -126,19 +126,19 @@ public final class HttpErrors {
         }
     }
 
-    /** Closes a connection at once; responses that wait are lost. */
+    /** Closes a connection at once; pending responses are lost. */
     public static void abort(HttpConnection connection) {
         Channel channel = ((ConnectionBase) connection).channel();
         channel.unsafe().close(channel.voidPromise());
     }
 
-    /** Has an answer that is not made here tell of an error by its status. */
+    /** Sets status and {@code Retry-After} of a response whose body the caller writes. */
     public static void setStatus(HttpServerResponse response, InferenceException error) {
         setRetryAfter(response, error);
         response.setStatusCode(status(error.code()));
     }
 
-    /** Tells when to ask again, in whole seconds, if the error says so. */
+    /** Sets {@code Retry-After}, in whole seconds, if the error has a delay. */
     private static void setRetryAfter(HttpServerResponse response, InferenceException error) {
         error.retryAfter()
                 .ifPresent(pause -> response.putHeader(
@@ -155,7 +155,7 @@ public final class HttpErrors {
         };
     }
 
-    /** Answers whether something is well, by the status alone. */
+    /** Responds with the status of a health check. */
     public static void sendHealth(HttpServerResponse response, boolean good) {
         response.setStatusCode(good ? HttpURLConnection.HTTP_OK : HttpURLConnection.HTTP_BAD_REQUEST)
                 .putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.TEXT)
@@ -170,7 +170,7 @@ public final class HttpErrors {
         response.end(body(message));
     }
 
-    /** Returns the body that tells of an error. */
+    /** Returns the body of an error response. */
     public static Buffer body(String message) {
         String text = message.length() <= MAX_MESSAGE_LENGTH ? message : message.substring(0, MAX_MESSAGE_LENGTH) + "…";
         JsonWriter json = new JsonWriter();

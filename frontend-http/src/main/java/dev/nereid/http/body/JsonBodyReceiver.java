@@ -12,8 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Receives a JSON request body and passes it to a reader. Confined to one event loop, but for the reading of a long
- * text, which a worker does while the event loop goes on with others. Owns its memory.
+ * Receives a JSON request body and passes it to a reader. Confined to one event loop, except that a worker reads a long
+ * text. Owns its memory.
  */
 public final class JsonBodyReceiver {
     private static final Logger log = LoggerFactory.getLogger(JsonBodyReceiver.class);
@@ -28,19 +28,19 @@ public final class JsonBodyReceiver {
     private final BodyLimits limits;
     private final long maxInlineBytes;
     private final Function<MemorySegment, Prepared> reader;
-    /** Whether the body is no longer of interest. */
+    /** Whether the body is not read any more. */
     private boolean refused;
-    /** Whether a worker reads the body, which nobody may close meanwhile. */
+    /** Whether a worker reads the body, which must not be closed meanwhile. */
     private boolean isReadOnWorker;
 
     /**
      * The result of reading a body, and its cleanup. Immutable.
      *
-     * @param next what the event loop does with it
-     * @param discard gives its memory back if the client left meanwhile
+     * @param next processes the result on the event loop
+     * @param discard releases its memory if the client left meanwhile
      */
     public record Prepared(Runnable next, Runnable discard) {
-        /** What has no memory to give back. */
+        /** Returns a result without memory of its own. */
         public static Prepared of(Runnable next) {
             return new Prepared(next, () -> {});
         }
@@ -65,14 +65,14 @@ public final class JsonBodyReceiver {
     }
 
     /**
-     * Waits for a body. What is wrong with it is answered here.
+     * Receives a body, and responds to one that is refused.
      *
-     * @param request the request, of whose body nothing was read
-     * @param server whose memory takes the body
+     * @param request the request, none of whose body was read
+     * @param server the server, whose tensor memory holds the body
      * @param limits the limits
      * @param loop the event loop
-     * @param reader reads the body, on the event loop or, if the text is long, on a worker; its bytes are valid until it
-     *     returns. What it throws is answered
+     * @param reader reads the body, on the event loop or, if the text is long, on a worker; the bytes are valid until
+     *     it returns. Its exceptions become error responses
      */
     public static void receive(
             HttpServerRequest request,
@@ -83,7 +83,7 @@ public final class JsonBodyReceiver {
         receive(request, server, limits, loop, limits.maxInlineBytes(), reader);
     }
 
-    /** Waits for a body, as {@link #receive} does, that a worker reads whatever its length. */
+    /** Receives a body, as {@link #receive} does, that a worker reads whatever its length. */
     public static void receiveOnWorker(
             HttpServerRequest request,
             InferenceServer server,
@@ -100,9 +100,9 @@ public final class JsonBodyReceiver {
             EventLoopExecutor loop,
             long maxInlineBytes,
             Function<MemorySegment, Prepared> reader) {
-        RequestBodyHeaders head;
+        RequestBodyHeaders headers;
         try {
-            head = RequestBodyHeaders.ofJson(request, limits);
+            headers = RequestBodyHeaders.ofJson(request, limits);
         } catch (InferenceException e) {
             DiscardedBody.refuse(request, refuse(server, request, e), ContentTypes.JSON, limits);
             return;
@@ -110,7 +110,7 @@ public final class JsonBodyReceiver {
         new JsonBodyReceiver(
                         server,
                         request,
-                        new RequestBody(server.memory(), head, limits),
+                        new RequestBody(server.memory(), headers, limits),
                         loop,
                         limits,
                         maxInlineBytes,
@@ -163,11 +163,11 @@ public final class JsonBodyReceiver {
 
     private void readOnWorker() {
         Prepared read = prepare();
-        boolean handedOver = loop.execute(() -> {
+        boolean accepted = loop.execute(() -> {
             isReadOnWorker = false;
             resume(read);
         });
-        if (!handedOver) {
+        if (!accepted) {
             body.close();
             read.discard().run();
         }
@@ -177,8 +177,8 @@ public final class JsonBodyReceiver {
         try {
             return reader.apply(body.bytes());
         } catch (InferenceException e) {
-            InferenceException told = refuse(server, request, e);
-            return Prepared.of(() -> HttpErrors.send(response, told, ContentTypes.JSON));
+            InferenceException error = refuse(server, request, e);
+            return Prepared.of(() -> HttpErrors.send(response, error, ContentTypes.JSON));
         } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
             return Prepared.of(() -> HttpErrors.sendInternal(response));

@@ -8,14 +8,14 @@ import io.vertx.core.net.impl.ConnectionBase;
 
 /**
  * Counts the JSON bytes on the heap that wait for one client. Most of them are queued before the transport, whose own
- * buffer has a bound. Confined to the event loop of the connection.
+ * buffer is limited. Confined to the event loop of the connection.
  */
 public final class QueuedBytes {
     private static final AttributeKey<QueuedBytes> KEY = AttributeKey.valueOf(QueuedBytes.class, "count");
 
     private long count;
     private long added;
-    /** What waited at the last measurement, in the buffers of the transport too; 0 if nothing did. */
+    /** The bytes that waited at the last measurement, those in the transport's buffers included. */
     private long pendingBefore;
 
     private long drainNanos;
@@ -28,15 +28,15 @@ public final class QueuedBytes {
     /** Returns the counter of a connection. */
     public static QueuedBytes of(Channel connection) {
         Attribute<QueuedBytes> attribute = connection.attr(KEY);
-        QueuedBytes known = attribute.get();
-        if (known == null) {
-            known = new QueuedBytes();
-            attribute.set(known);
+        QueuedBytes counter = attribute.get();
+        if (counter == null) {
+            counter = new QueuedBytes();
+            attribute.set(counter);
         }
-        return known;
+        return counter;
     }
 
-    /** Counts bytes that were given to the transport, or negative numbers of those that it does not have any more. */
+    /** Adds bytes passed to the transport; a negative number removes bytes that were sent or dropped. */
     public void add(long bytes) {
         count += bytes;
         added += Math.max(0, bytes);
@@ -45,8 +45,8 @@ public final class QueuedBytes {
     /**
      * Measures how fast the client reads.
      *
-     * @param elapsed how long the last measurement is ago
-     * @param buffered what waits in the buffers of the transport
+     * @param elapsed the nanoseconds since the last measurement
+     * @param buffered the bytes in the transport's buffers
      */
     public void measure(long elapsed, long buffered) {
         long now = count == 0 ? 0 : count + buffered;
@@ -56,12 +56,12 @@ public final class QueuedBytes {
         added = 0;
     }
 
-    /** Returns how long it takes until the client has read what waits, as fast as it read between the last measurements. */
+    /** Returns how long the client takes to read the waiting bytes at the rate between the last two measurements. */
     public long drainNanos() {
         return drainNanos;
     }
 
-    /** Returns how many bytes wait. */
+    /** Returns the number of waiting bytes. */
     public long count() {
         return count;
     }

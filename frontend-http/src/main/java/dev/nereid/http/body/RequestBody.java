@@ -18,39 +18,40 @@ import org.jspecify.annotations.Nullable;
  */
 public final class RequestBody implements AutoCloseable {
     /**
-     * Clients that send more chunks than this, and small ones, waste the time of everybody else. The size matters because
-     * the transport does not say where a chunk ends: it brings a large one in pieces, as they come.
+     * The maximum number of small chunks, which cost other clients time. The size matters because the transport does
+     * not report where a chunk ends: it delivers a large one in pieces.
      */
     private static final int MAX_CHUNKS = 65536;
 
-    /** So many bytes or more are no small chunk, on average. */
+    /** The average size from which chunks do not count as small. */
     private static final int MIN_AVERAGE_CHUNK = 512;
 
-    /** So many bytes are inflated before others have their turn. */
+    /** The number of bytes to inflate before other requests are served. */
     private static final int MAX_INFLATED_AT_ONCE = 256 << 10;
 
     private final RequestBodyHeaders headers;
     private final BodyLimits limits;
     private final BodyMemory memory;
     private @Nullable BodyInflater inflater;
-    /** What arrived, as it came. */
+    /** The number of bytes received, before decompression. */
     private long received;
 
     private int chunks;
 
-    public RequestBody(TensorMemory memory, RequestBodyHeaders head, BodyLimits limits) {
-        this.headers = head;
+    public RequestBody(TensorMemory memory, RequestBodyHeaders headers, BodyLimits limits) {
+        this.headers = headers;
         this.limits = limits;
-        this.memory = head.coding() == ContentCoding.IDENTITY
-                ? new BodyMemory(memory, head.bodyLength(), limits.maxRequestBytes())
-                : new BodyMemory(memory, RequestBodyHeaders.UNKNOWN, head.maxInflatedBytes(limits));
+        this.memory = headers.coding() == ContentCoding.IDENTITY
+                ? new BodyMemory(memory, headers.bodyLength(), limits.maxRequestBytes())
+                : new BodyMemory(memory, RequestBodyHeaders.UNKNOWN, headers.maxInflatedBytes(limits));
     }
 
     /**
-     * Takes what arrived.
+     * Appends a received chunk.
      *
-     * @return whether all of it was taken; if not, {@link #inflateMore} before more is given
-     * @throws InferenceException if it is too much, in bytes or in pieces, or broken, or if there is no memory for it
+     * @return whether all of it was appended; if not, {@link #inflateMore} must be called before the next chunk
+     * @throws InferenceException if the body has too many bytes or chunks, or is corrupt, or if there is no memory for
+     *     it
      */
     public boolean append(Buffer chunk) {
         int length = chunk.length();
@@ -74,15 +75,15 @@ public final class RequestBody implements AutoCloseable {
         return inflateMore();
     }
 
-    /** Takes more of what arrived, as {@link #append} does. */
+    /** Appends more of the last chunk, as {@link #append} does. */
     public boolean inflateMore() {
         return inflater == null || inflater.inflate(memory, MAX_INFLATED_AT_ONCE);
     }
 
     /**
-     * Checks that nothing is missing, now that all has arrived.
+     * Checks that the body is complete, once all has arrived.
      *
-     * @throws InferenceException if something is
+     * @throws InferenceException if it is not
      */
     public void finish() {
         if (inflater != null) {
@@ -93,22 +94,22 @@ public final class RequestBody implements AutoCloseable {
         endInflating();
     }
 
-    /** Returns how many bytes the body has. */
+    /** Returns the size of the body in bytes. */
     public long size() {
         return memory.size();
     }
 
-    /** Returns the body; may be read until it is closed, or its buffer is. */
+    /** Returns the body, valid until this, or its buffer, is closed. */
     public MemorySegment bytes() {
         return memory.bytes();
     }
 
-    /** Gives the memory away, if any was needed. */
+    /** Transfers the memory to the caller; empty if the body has none. */
     public Optional<TensorBuffer> take() {
         return memory.take();
     }
 
-    /** Gives the memory back, unless it was given away. Later calls do nothing. */
+    /** Releases the memory, unless it was transferred. Later calls do nothing. */
     @Override
     public void close() {
         endInflating();

@@ -10,42 +10,42 @@ import io.vertx.core.http.HttpServerRequest;
 /**
  * Header fields that describe a request body: length, JSON length and coding. Immutable.
  *
- * @param bodyLength the size of the body, or {@link #UNKNOWN} if it comes in chunks
+ * @param bodyLength the size of the body, or {@link #UNKNOWN} if it is chunked
  * @param jsonLength the size of the JSON at its start; {@link #UNKNOWN} if all of it is JSON, 0 if none is
- * @param coding how the body is coded; its length is that of the coded body, the JSON's is not
+ * @param coding the content coding of the body; {@code bodyLength} is the size with it, {@code jsonLength} without it
  */
 public record RequestBodyHeaders(long bodyLength, long jsonLength, ContentCoding coding) {
     public static final long UNKNOWN = -1;
 
     public static final CharSequence JSON_LENGTH = HttpHeaders.createOptimized("Inference-Header-Content-Length");
 
-    /** What a coding adds to data at most that it cannot compress, besides a part of it. */
+    /** The maximum that a coding adds to incompressible data, besides a fraction of it. */
     private static final long CODING_OVERHEAD = 4096;
 
-    private static final long CODING_PART = 1024;
+    private static final long CODING_DIVISOR = 1024;
 
     private static final CharSequence SUPPORTED_CODINGS = HttpHeaders.createOptimized("gzip, deflate");
 
     /**
      * Reads the headers.
      *
-     * @throws InferenceException if they contradict each other, or announce more than is accepted
+     * @throws InferenceException if they contradict each other, or declare more than is accepted
      */
     public static RequestBodyHeaders of(HttpServerRequest request, BodyLimits limits) {
         ContentCoding coding = ContentCoding.ofBody(request.getHeader(HttpHeaders.CONTENT_ENCODING))
                 .orElseThrow(() -> unsupportedCoding(request));
-        RequestBodyHeaders head =
+        RequestBodyHeaders headers =
                 new RequestBodyHeaders(bodyLength(request), jsonLength(request.getHeader(JSON_LENGTH)), coding);
-        if (head.bodyLength != UNKNOWN) {
+        if (headers.bodyLength != UNKNOWN) {
             if (coding == ContentCoding.IDENTITY) {
-                head.checkJsonLength(head.bodyLength);
+                headers.checkJsonLength(headers.bodyLength);
             }
-            head.checkLimits(head.bodyLength, limits);
+            headers.checkLimits(headers.bodyLength, limits);
         }
-        return head;
+        return headers;
     }
 
-    /** Says whether the headers announce tensors behind the JSON, or in its place. */
+    /** Returns whether the headers declare tensors behind the JSON, or in its place. */
     static boolean isBinary(HttpServerRequest request) {
         return request.headers().contains(JSON_LENGTH);
     }
@@ -53,23 +53,23 @@ public record RequestBodyHeaders(long bodyLength, long jsonLength, ContentCoding
     /**
      * Reads the headers of a request whose body is all JSON.
      *
-     * @throws InferenceException if they announce more than is accepted
+     * @throws InferenceException if they declare more than is accepted
      */
     static RequestBodyHeaders ofJson(HttpServerRequest request, BodyLimits limits) {
-        RequestBodyHeaders head = new RequestBodyHeaders(bodyLength(request), UNKNOWN, ContentCoding.IDENTITY);
-        if (head.bodyLength != UNKNOWN) {
-            head.checkLimits(head.bodyLength, limits);
+        RequestBodyHeaders headers = new RequestBodyHeaders(bodyLength(request), UNKNOWN, ContentCoding.IDENTITY);
+        if (headers.bodyLength != UNKNOWN) {
+            headers.checkLimits(headers.bodyLength, limits);
         }
-        return head;
+        return headers;
     }
 
-    /** Returns how many bytes of a body are JSON; 0 means that the body is the data of the only input. */
+    /** Returns the number of JSON bytes in a body; 0 means that the body is the data of the only input. */
     public long jsonLength(long received) {
         checkJsonLength(received);
         return jsonLength == UNKNOWN ? received : jsonLength;
     }
 
-    /** Checks that the body is not larger than is accepted; its size may be what was received so far. */
+    /** Checks the size of the body, or of the part received so far, against the limits. */
     void checkLimits(long size, BodyLimits limits) {
         long json = jsonLength == UNKNOWN && coding == ContentCoding.IDENTITY ? size : jsonLength;
         if (json > limits.maxJsonBytes()) {
@@ -77,31 +77,31 @@ public record RequestBodyHeaders(long bodyLength, long jsonLength, ContentCoding
                     "request JSON size of " + json + " bytes exceeds the maximum allowed input size of "
                             + limits.maxJsonBytes() + " bytes. Use --http-max-input-size to increase the limit.");
         }
-        if (size > mostReceived(limits)) {
+        if (size > maxReceivedBytes(limits)) {
             throw InferenceException.tooLarge((jsonLength == 0 ? "Raw input has a byte_size (" : "request has a size (")
                     + size + " bytes) that exceeds the maximum allowed value of " + limits.maxRequestBytes()
                     + " bytes." + advice(limits.maxRequestBytes(), limits));
         }
     }
 
-    /** Returns how large the body may be as it comes; what cannot be compressed grows a little when it is coded. */
-    private long mostReceived(BodyLimits limits) {
-        long most = limits.maxRequestBytes();
-        return coding == ContentCoding.IDENTITY ? most : most + CODING_OVERHEAD + most / CODING_PART;
+    /** Returns the maximum size of the body as received; incompressible data grows a little by its coding. */
+    private long maxReceivedBytes(BodyLimits limits) {
+        long maxBytes = limits.maxRequestBytes();
+        return coding == ContentCoding.IDENTITY ? maxBytes : maxBytes + CODING_OVERHEAD + maxBytes / CODING_DIVISOR;
     }
 
-    /** Returns how large the body may become when it is inflated. */
+    /** Returns the maximum size of the inflated body. */
     long maxInflatedBytes(BodyLimits limits) {
         return jsonLength == UNKNOWN ? limits.maxJsonBytes() : limits.maxRequestBytes();
     }
 
-    /** Returns the error of a body that becomes larger. */
+    /** Returns the error of a body that exceeds {@link #maxInflatedBytes}. */
     InferenceException inflatedTooLarge(BodyLimits limits) {
         return InferenceException.tooLarge("Decompressed data size exceeds the maximum allowed value of "
                 + maxInflatedBytes(limits) + " bytes." + advice(maxInflatedBytes(limits), limits));
     }
 
-    /** Names the flag of the limit that was exceeded; equal limits are raised by that of text. */
+    /** Names the flag of the exceeded limit; for equal limits that of JSON. */
     private static String advice(long exceeded, BodyLimits limits) {
         String flag = exceeded == limits.maxJsonBytes() ? "input" : "request";
         return " Use --http-max-" + flag + "-size to increase the limit.";
@@ -109,8 +109,8 @@ public record RequestBodyHeaders(long bodyLength, long jsonLength, ContentCoding
 
     private void checkJsonLength(long size) {
         if (jsonLength > size || jsonLength < UNKNOWN) {
-            long announced = jsonLength < UNKNOWN ? jsonLength - UNKNOWN : jsonLength;
-            throw JsonFields.invalid("inference header size should be in range (0, " + size + "), got: " + announced);
+            long declared = jsonLength < UNKNOWN ? jsonLength - UNKNOWN : jsonLength;
+            throw JsonFields.invalid("inference header size should be in range (0, " + size + "), got: " + declared);
         }
     }
 
@@ -131,7 +131,7 @@ public record RequestBodyHeaders(long bodyLength, long jsonLength, ContentCoding
         return request.getHeader(HttpHeaders.TRANSFER_ENCODING) == null ? 0 : UNKNOWN;
     }
 
-    /** Reads the number that a text begins with, as the reference server does. */
+    /** Parses the number at the beginning of a text, as the reference server does. */
     private static long jsonLength(String header) {
         if (header == null) {
             return UNKNOWN;
@@ -143,7 +143,7 @@ public record RequestBodyHeaders(long bodyLength, long jsonLength, ContentCoding
             end++;
         }
         if (end == digits) {
-            // Of an empty value the reference server sees the blank before it.
+            // The reference server quotes the blank before an empty value.
             throw JsonFields.invalid("Unable to parse Inference-Header-Content-Length, got: "
                     + (header.isEmpty() ? " " : Quoted.text(header)));
         }
@@ -154,7 +154,7 @@ public record RequestBodyHeaders(long bodyLength, long jsonLength, ContentCoding
             throw JsonFields.invalid("Unable to parse Inference-Header-Content-Length, value is out of range [ "
                     + Integer.MIN_VALUE + ", " + Integer.MAX_VALUE + " ], got: " + Quoted.text(header));
         }
-        // A negative length is wrong; it must not look like an absent one.
+        // A negative length must not look like an absent one.
         return length < 0 ? length + UNKNOWN : length;
     }
 }

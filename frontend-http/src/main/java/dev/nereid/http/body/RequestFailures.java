@@ -18,17 +18,17 @@ public final class RequestFailures {
     /**
      * Counts and logs a request that the front end refuses.
      *
-     * @param id the client's name for the request; empty if it has none, or was not read
-     * @param model the model, or the path if it is not known
-     * @return the error that the client is told
+     * @param id the request's id; empty if it has none, or was not read
+     * @param model the model, or the path if the model is unknown
+     * @return the error of the response
      */
     public static InferenceException refuse(InferenceServer server, String id, Object model, InferenceException error) {
-        InferenceException told = server.refusals().refuse(RequestProtocol.HTTP, error);
-        log(id, model, told);
-        return told;
+        InferenceException refused = server.refusals().refuse(RequestProtocol.HTTP, error);
+        log(id, model, refused);
+        return refused;
     }
 
-    /** Counts and logs a request that never was for a handler. */
+    /** Counts and logs a request that is refused before it reaches a handler. */
     public static void refuse(InferenceServer server, String path, RefusalCause cause, int status) {
         server.refusals().count(RequestProtocol.HTTP, cause);
         if (log.isDebugEnabled()) {
@@ -41,16 +41,16 @@ public final class RequestFailures {
     }
 
     /**
-     * Logs a request that the server could not serve.
+     * Logs a request that failed in the server.
      *
-     * @param id the client's name for the request; empty if it has none
+     * @param id the request's id; empty if it has none
      * @param model the model
-     * @return the error as the client is to see it
+     * @return the error of the response
      */
     public static InferenceException fail(InferenceServer server, String id, Object model, InferenceException error) {
-        InferenceException changed = server.refusals().translate(error);
-        log(id, model, changed);
-        return changed;
+        InferenceException translated = server.refusals().translate(error);
+        log(id, model, translated);
+        return translated;
     }
 
     /** Logs a request that the server failed or refused. */
@@ -65,7 +65,7 @@ public final class RequestFailures {
         }
     }
 
-    /** Logs a request at which the front end failed. */
+    /** Logs a request that failed with an internal error of the front end. */
     public static void logInternal(String id, Object model) {
         if (log.isDebugEnabled()) {
             log.atDebug()

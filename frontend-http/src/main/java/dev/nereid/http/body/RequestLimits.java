@@ -3,31 +3,31 @@ package dev.nereid.http.body;
 import dev.nereid.api.InferenceException;
 
 /**
- * Limits of HTTP requests: parts, request line, headers. Far more than any model has, and few enough that what is
- * noted of each part takes no more memory than the request itself. Immutable.
+ * Limits of HTTP requests: parts, request line, headers. They are far above the needs of models, and low enough that
+ * the bookkeeping of a request takes no more memory than the request itself. Immutable.
  */
 public final class RequestLimits {
-    /** How many inputs, outputs and parameters a request may have, of each. */
+    /** The maximum number of inputs, of outputs and of parameters of a request. */
     public static final int MAX_PARTS = 10_000;
 
-    /** How long the first line of a request may be, in bytes; the names of a model and its version are in it. */
+    /** The maximum length of a request line, which has the names of a model and its version. */
     public static final int MAX_REQUEST_LINE_BYTES = 16 << 10;
 
-    /** How large all headers of a request may be together, in bytes; tickets of some single sign-ons take half of it. */
+    /** The maximum size of a request's headers; tokens of some single sign-on systems take half of it. */
     public static final int MAX_HEADER_BYTES = 64 << 10;
 
-    /** The requests of one connection that are decoded: one that is answered, and one that is answered next. */
+    /** The maximum number of decoded requests of one connection: the current one, and a pipelined one. */
     public static final int MAX_IN_PROGRESS = 2;
 
-    /** Large bodies come in pieces of this size; every piece has its price. */
+    /** The size of the pieces in which the transport delivers large bodies; each piece has a cost. */
     public static final int MAX_CHUNK_BYTES = 64 << 10;
 
     private RequestLimits() {}
 
-    /** Checks that there is room for one more part. */
-    public static void checkCount(String parts, int count, int most) {
-        if (count >= most) {
-            throw InferenceException.tooLarge(parts + ": more than " + most + " (expected: at most " + most + ")");
+    /** Checks that a request may have one more part. */
+    public static void checkCount(String parts, int count, int max) {
+        if (count >= max) {
+            throw InferenceException.tooLarge(parts + ": more than " + max + " (expected: at most " + max + ")");
         }
     }
 }

@@ -10,14 +10,14 @@ import java.util.List;
 
 /**
  * Memory of one request: its inputs and its leases of shared memory. Confined to the thread that reads the request
- * until the call is handed over; from then on {@link #run()}, which gives everything back, is all that may change it,
- * once, on any thread.
+ * until it is submitted; from then on only {@link #run()}, which releases everything, may change it, once, on any
+ * thread.
  */
 public final class RequestMemory implements Runnable, SegmentAllocator {
     private final TensorMemory memory;
     private final SharedMemory shared;
     private final List<TensorBuffer> buffers = new ArrayList<>(2);
-    /** What the client may change, or take away, at any time. */
+    /** Memory that the client may change, or truncate, at any time. */
     private List<SharedMemory.Lease> leased = List.of();
 
     public RequestMemory(TensorMemory memory, SharedMemory shared) {
@@ -25,7 +25,7 @@ public final class RequestMemory implements Runnable, SegmentAllocator {
         this.shared = shared;
     }
 
-    /** Takes memory from the pool. */
+    /** Allocates memory from the pool. */
     @Override
     public MemorySegment allocate(long byteSize) {
         TensorBuffer buffer = memory.allocate(byteSize);
@@ -33,14 +33,14 @@ public final class RequestMemory implements Runnable, SegmentAllocator {
         return buffer.segment();
     }
 
-    /** Takes memory from the pool, which aligns all of it for any tensor. */
+    /** Allocates memory from the pool, which aligns all of it for any tensor. */
     @Override
     public MemorySegment allocate(long byteSize, long byteAlignment) {
         return allocate(byteSize);
     }
 
     /**
-     * Takes part of a region that the client shares.
+     * Leases a part of a shared memory region.
      *
      * @throws dev.nereid.api.InferenceException if there is no such region or part
      */
@@ -54,17 +54,17 @@ public final class RequestMemory implements Runnable, SegmentAllocator {
         return lease.segment();
     }
 
-    /** Takes over a buffer. */
+    /** Takes ownership of a buffer. */
     public void adopt(TensorBuffer buffer) {
         buffers.add(buffer);
     }
 
-    /** Says whether the call uses memory that the client shares. Not to be asked after the call ended. */
+    /** Returns whether the request uses shared memory. Not to be called after {@link #run()}. */
     public boolean hasShared() {
         return !leased.isEmpty();
     }
 
-    /** Says whether data lies in memory that the client shares, even in part. Not to be asked after the call ended. */
+    /** Returns whether any part of the data lies in shared memory. Not to be called after {@link #run()}. */
     public boolean isShared(MemorySegment data) {
         for (SharedMemory.Lease lease : leased) {
             if (lease.segment().asOverlappingSlice(data).isPresent()) {
@@ -75,10 +75,10 @@ public final class RequestMemory implements Runnable, SegmentAllocator {
     }
 
     /**
-     * Takes note that the client is about to get the answer; also after the call ended. May be called on any thread, and
-     * more than once.
+     * Releases the registrations of the leased regions, before the response is sent; also after {@link #run()}. May be
+     * called on any thread, and more than once.
      */
-    public void answered() {
+    public void releaseRegistrations() {
         if (!leased.isEmpty()) {
             leased.forEach(SharedMemory.Lease::releaseRegistration);
         }

@@ -16,44 +16,45 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A response body sent in parts: JSON, then outputs without a copy. Confined to one event loop, except while it is
- * coded; tells once everything was sent, or the connection is gone, so that the outputs can be given back.
+ * compressed; reports when everything was sent, or the connection is gone, so that the outputs can be released.
  */
 public final class ResponseBody implements AutoCloseable {
-    /** More is coded by a worker: coding takes a hundred times as long as sending. */
+    /** Longer bodies are compressed by a worker: that takes a hundred times as long as sending. */
     private static final long MAX_INLINE_COMPRESSION_BYTES = 16 << 10;
 
     private final long maxWriteBytes;
     private List<ByteBuf> parts = new ArrayList<>();
-    /** How many of the parts are pieces of a long text, and where those are counted that wait. */
+    /** The number of parts that are pieces of a long JSON text. */
     private int textParts;
 
     private @Nullable QueuedBytes queued;
 
     /**
-     * Begins with the JSON, which is copied.
+     * Creates a body that begins with JSON, which is copied.
      *
      * @param json the text
-     * @param mostAtOnce how many bytes may be sent in one write; a transport buffer counts its bytes in an {@code int}
+     * @param maxWriteBytes the maximum number of bytes in one write; a transport buffer counts its bytes in an
+     *     {@code int}
      */
-    public ResponseBody(JsonWriter json, long mostAtOnce) {
-        this.maxWriteBytes = mostAtOnce;
-        ByteBuf head = PooledByteBufAllocator.DEFAULT.directBuffer(json.size());
-        add(head.writeBytes(json.array(), 0, json.size()));
+    public ResponseBody(JsonWriter json, long maxWriteBytes) {
+        this.maxWriteBytes = maxWriteBytes;
+        ByteBuf header = PooledByteBufAllocator.DEFAULT.directBuffer(json.size());
+        add(header.writeBytes(json.array(), 0, json.size()));
     }
 
     /**
-     * Begins with pieces of a text, which are taken over.
+     * Creates a body that begins with pieces of a text, which it owns from now on.
      *
      * @param text the pieces
-     * @param mostAtOnce how many bytes may be sent in one write
+     * @param maxWriteBytes the maximum number of bytes in one write
      */
-    public ResponseBody(List<ByteBuf> text, long mostAtOnce) {
-        this.maxWriteBytes = mostAtOnce;
+    public ResponseBody(List<ByteBuf> text, long maxWriteBytes) {
+        this.maxWriteBytes = maxWriteBytes;
         parts.addAll(text);
         textParts = text.size();
     }
 
-    /** Counts the pieces of the text as long as they wait for the client. */
+    /** Counts the pieces of the text while they wait for the client. */
     public void count(QueuedBytes waiting) {
         queued = waiting;
         for (int i = 0; i < textParts; i++) {
@@ -70,8 +71,8 @@ public final class ResponseBody implements AutoCloseable {
     }
 
     /**
-     * Adds a copy of an output that lies in shared memory. Only here is the end of such memory an error like others:
-     * native code that reads it dies of it, and the process too.
+     * Adds a copy of an output that lies in shared memory. If the client has truncated the region, this copy fails with
+     * an exception; native code that reads the region would end the process.
      */
     public void addCopy(MemorySegment data) {
         long step = Math.min(maxWriteBytes, 1 << 20);
@@ -85,10 +86,10 @@ public final class ResponseBody implements AutoCloseable {
     }
 
     /**
-     * Sends everything as the body of an answer.
+     * Sends everything as the body of a response.
      *
-     * @param http the answer
-     * @param sentAll run when the outputs are not needed any more
+     * @param http the response
+     * @param sentAll releases the outputs
      */
     public void send(HttpServerResponse http, Runnable sentAll) {
         Future<Void> sent;
@@ -106,7 +107,7 @@ public final class ResponseBody implements AutoCloseable {
         });
     }
 
-    /** Sends everything coded, as {@link #send} does; as it is if that fails. */
+    /** Compresses and sends everything, as {@link #send} does; sends it uncompressed if compression fails. */
     public void sendCompressed(HttpServerResponse http, Runnable sentAll, ContentCoding coding, Context context) {
         if (size() <= MAX_INLINE_COMPRESSION_BYTES) {
             replace(BodyDeflater.compress(coding, parts, http::closed), coding, http);
@@ -114,21 +115,21 @@ public final class ResponseBody implements AutoCloseable {
             return;
         }
         context.executeBlocking(() -> BodyDeflater.compress(coding, parts, http::closed), false)
-                .onComplete(coded -> {
-                    if (coded.succeeded()) {
-                        replace(coded.result(), coding, http);
+                .onComplete(compressed -> {
+                    if (compressed.succeeded()) {
+                        replace(compressed.result(), coding, http);
                     }
                     send(http, sentAll);
                 });
     }
 
-    private void replace(List<ByteBuf> coded, ContentCoding coding, HttpServerResponse http) {
+    private void replace(List<ByteBuf> compressed, ContentCoding coding, HttpServerResponse http) {
         close();
-        parts = coded;
+        parts = compressed;
         http.putHeader(HttpHeaders.CONTENT_ENCODING, coding.token());
     }
 
-    /** Gives its own memory back; the response is not touched. */
+    /** Releases its own memory; the response is not touched. */
     @Override
     public void close() {
         for (int i = 0; i < parts.size(); i++) {
@@ -139,7 +140,7 @@ public final class ResponseBody implements AutoCloseable {
     }
 
     private void release(int index) {
-        if (index < parts.size()) { // otherwise all were
+        if (index < parts.size()) { // otherwise all were released
             ByteBuf part = parts.set(index, Unpooled.EMPTY_BUFFER);
             if (queued != null && index < textParts) {
                 queued.add(-part.readableBytes());

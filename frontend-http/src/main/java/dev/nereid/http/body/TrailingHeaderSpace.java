@@ -14,39 +14,39 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Keeps the blanks at the end of header values, which the transport cuts off. Confined to the event loop of one
+ * Keeps the blanks at the end of header values, which the transport strips. Confined to the event loop of one
  * connection.
  *
- * <p>Only for front ends that pass headers on, since it looks at each byte of a header again. It keeps names and
- * blanks, and no other bytes, so that the transport's limit of all headers bounds it too.
+ * <p>Used only if headers are forwarded, since it reads each byte of a header again. It keeps only names and blanks, so
+ * that the transport's limit on headers bounds it too.
  */
 public final class TrailingHeaderSpace {
     private static final AttributeKey<TrailingHeaderSpace> KEY =
             AttributeKey.valueOf(TrailingHeaderSpace.class, "blanks");
 
-    /** The requests that may be in progress, and one that is decoded. */
+    /** The requests in progress, and one that is being decoded. */
     private static final int MAX_REQUESTS = RequestLimits.MAX_IN_PROGRESS + 1;
 
-    private final ArrayDeque<Request> requests = new ArrayDeque<>();
+    private final ArrayDeque<TrimmedHeaders> requests = new ArrayDeque<>();
 
-    /** What was found in the head that is read: for each name in lower case one text for each of its headers. */
+    /** The blanks of the current header: for each name in lower case one text for each field of that name. */
     private Map<String, List<String>> found = new HashMap<>();
 
-    /** The blanks of the last header, of which more lines may come; empty before the first header. */
+    /** The blanks of the last field, which may have more lines; empty before the first field. */
     private List<String> last = List.of();
 
-    private boolean readsHead = true;
+    private boolean readsHeader = true;
     private boolean hasRequestLine;
 
     /**
-     * What was cut off in one request.
+     * The blanks stripped from one request.
      *
-     * @param headers its headers, by which it is found
+     * @param headers the headers, which identify the request
      * @param blanks by the name of the header, in lower case; one text for each header of that name
      */
-    private record Request(Object headers, Map<String, List<String>> blanks) {}
+    private record TrimmedHeaders(Object headers, Map<String, List<String>> blanks) {}
 
-    /** Begins to keep the blanks of a connection. */
+    /** Enables this for a connection. */
     public static TrailingHeaderSpace begin(Channel connection) {
         TrailingHeaderSpace blanks = new TrailingHeaderSpace();
         connection.attr(KEY).set(blanks);
@@ -54,9 +54,9 @@ public final class TrailingHeaderSpace {
     }
 
     /**
-     * Returns the blanks that were cut off, by the name of the header in lower case: one text for each header of that
-     * name, in the order in which they came. Names without blanks are absent. Places among all headers are of no use,
-     * since the transport may remove a header or move it to the end.
+     * Returns the stripped blanks by the name of the header in lower case: one text for each header of that name, in
+     * their order. Names without blanks are absent. Positions among all headers are of no use, since the transport may
+     * remove a header or move it to the end.
      */
     public static Map<String, List<String>> of(HttpServerRequest request) {
         TrailingHeaderSpace kept =
@@ -64,24 +64,24 @@ public final class TrailingHeaderSpace {
         return kept == null ? Map.of() : kept.of(request.headers());
     }
 
-    /** Returns the blanks that were cut off in the request that has certain headers. */
+    /** Returns the blanks stripped from the request with certain headers. */
     @SuppressWarnings("ReferenceEquality") // two requests may have the same headers
     Map<String, List<String>> of(Object headers) {
-        for (Request known : requests) {
-            if (known.headers == headers) {
-                return known.blanks;
+        for (TrimmedHeaders request : requests) {
+            if (request.headers == headers) {
+                return request.blanks;
             }
         }
         return Map.of();
     }
 
     /**
-     * Takes note of bytes that were decoded. If they belong to the head of a request, they are whole lines, or control
-     * characters before its first line.
+     * Reads decoded bytes. If they belong to the header of a request, they are whole lines, or control characters
+     * before its first line.
      */
     public void decoded(ByteBuf bytes, int start, int end) {
         int from = start;
-        while (readsHead && from < end) {
+        while (readsHeader && from < end) {
             if (!hasRequestLine && isSkipped(bytes.getByte(from))) {
                 from++;
                 continue;
@@ -96,30 +96,30 @@ public final class TrailingHeaderSpace {
         }
     }
 
-    /** The head of a request was decoded. */
-    public void headRead(Object headers) {
+    /** Records that the header of a request was decoded. */
+    public void headerRead(Object headers) {
         found.values().removeIf(blanks -> blanks.stream().allMatch(String::isEmpty));
         if (requests.size() == MAX_REQUESTS) {
             requests.remove();
         }
-        requests.add(new Request(headers, found.isEmpty() ? Map.of() : found));
+        requests.add(new TrimmedHeaders(headers, found.isEmpty() ? Map.of() : found));
         found = new HashMap<>();
         last = List.of();
         hasRequestLine = false;
-        readsHead = false;
+        readsHeader = false;
     }
 
-    /** A request was decoded to its end. */
+    /** Records that a request was decoded to its end. */
     public void requestRead() {
-        readsHead = true;
+        readsHeader = true;
     }
 
-    /** The response to the oldest request was written. */
+    /** Records that the response to the oldest request was written. */
     public void responseWritten() {
         requests.poll();
     }
 
-    /** Keeps the blanks of a line; of a value of several lines, those behind the last one. */
+    /** Keeps the blanks at the end of a line; of a value of several lines, those of the last one. */
     private void lineRead(ByteBuf bytes, int start, int end) {
         if (start == end) {
             return;
@@ -146,7 +146,7 @@ public final class TrailingHeaderSpace {
                 last.size() - 1, hasValue ? bytes.toString(valueEnd, end - valueEnd, StandardCharsets.ISO_8859_1) : "");
     }
 
-    /** Says whether the transport skips a byte before the first line of a request. */
+    /** Returns whether the transport skips a byte before the first line of a request. */
     private static boolean isSkipped(byte next) {
         return Character.isISOControl(next & 0xFF) || next == ' ';
     }

@@ -28,33 +28,32 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Counts the connections that a listening socket accepts, before they have an event loop or memory, and closes those
- * beyond the bound. Confined to the thread that accepts, but for the methods that say otherwise.
+ * beyond the limit. Confined to the accepting thread, but for the methods that say otherwise.
  *
- * <p>When the bound is reached, the connection that has been idle for the longest time makes room for a new one; before it
- * those whose TLS handshake takes long, and if none is idle, the one whose handshake began first. Without any of these
- * the new connection is closed at once. When the process has no file descriptor for another connection, nothing is
- * accepted for a second.
+ * <p>At the limit a connection is evicted for each new one: first one with a slow TLS handshake, then the one that has
+ * been idle for the longest time, then the one whose handshake began first. Without any of these the new connection is
+ * closed at once. When the process has no file descriptor for another connection, nothing is accepted for a second.
  */
 public @Sharable // by the listeners of one port, which have one socket
 final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private static final Logger log = LoggerFactory.getLogger(ConnectionAcceptor.class);
 
-    /** How many connections may wait for room, each with a file descriptor; meanwhile no more are accepted. */
+    /** The maximum number of connections that wait for an eviction; at the maximum no more are accepted. */
     private static final int MAX_PENDING = 64;
 
-    /** How long a TLS handshake may last before its connection goes before idle ones. */
+    /** How long a TLS handshake may last before its connection is evicted before idle ones. */
     private static final long SLOW_HANDSHAKE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** The part of the bound that connections which do nothing leave to others, of this port or another. */
+    /** The part of the limit that is kept free of idle connections, for this port or another. */
     private static final int RESERVE_DIVISOR = 16;
 
     private static final long PAUSE_MILLIS = 1_000;
     private static final long CLOSE_SECONDS = 5;
 
-    /** How long the end waits for another connection, after which everything is accepted for a moment. */
+    /** How long closing waits for connections that the operating system has already accepted. */
     private static final long QUIET_MILLIS = 20;
 
-    /** How many connections the transport accepts in a row. */
+    /** The number of connections that the transport accepts in a row. */
     private static final int MAX_ACCEPTED_AT_ONCE = 16;
 
     /** An event loop that serves accepted connections. */
@@ -65,7 +64,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         /**
          * Runs a task on the event loop. May be called on any thread.
          *
-         * @return whether it will run; not if the event loop has ended
+         * @return whether the task will run; {@code false} if the event loop has ended
          */
         boolean execute(Runnable task);
     }
@@ -82,7 +81,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private int pending;
     /** Whether nothing is accepted, for lack of file descriptors. */
     private boolean isPaused;
-    /** How many connections came in a row, refused ones too. */
+    /** The number of connections accepted in a row, refused ones included. */
     private int accepted;
 
     private @Nullable CompletableFuture<Void> closing;
@@ -90,9 +89,9 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private long lastWarningNanos;
 
     /**
-     * Begins without connections.
+     * Creates an acceptor without connections.
      *
-     * @param limiter bounds their number
+     * @param limiter limits their number
      * @param isEncrypted whether they begin with a TLS handshake
      * @param clock the time in nanoseconds, from any origin
      */
@@ -100,10 +99,10 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         this(limiter, isEncrypted, new JsonMemoryLimiter(), clock);
     }
 
-    /** Begins without connections, and with a bound on the long texts of their responses. */
+    /** Creates an acceptor without connections, with a limit on the long JSON texts of their responses. */
     public ConnectionAcceptor(
-            ConnectionLimiter limiter, boolean isEncrypted, JsonMemoryLimiter texts, LongSupplier clock) {
-        this.jsonMemory = texts;
+            ConnectionLimiter limiter, boolean isEncrypted, JsonMemoryLimiter jsonMemory, LongSupplier clock) {
+        this.jsonMemory = jsonMemory;
         this.limiter = limiter;
         this.isEncrypted = isEncrypted;
         this.handshakes = new Handshakes(clock);
@@ -111,38 +110,38 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     /** Adds an event loop that serves accepted connections. May be called on any thread. */
-    void add(Listener port) {
-        servers.add(port);
+    void add(Listener server) {
+        servers.add(server);
     }
 
-    /** Returns how many connections are open. May be called on any thread. */
+    /** Returns the number of open connections. May be called on any thread. */
     public int open() {
         return open.get();
     }
 
-    /** Returns how many connections were refused. May be called on any thread. */
+    /** Returns the number of refused connections. May be called on any thread. */
     public long refused() {
         return refused.get();
     }
 
-    /** Returns the bound on responses that clients do not read. May be called on any thread. */
+    /** Returns the limit on responses that clients do not read. May be called on any thread. */
     UnreadResponseBytes unreadBytes() {
         return unreadBytes;
     }
 
-    /** Returns the bound on the long texts of responses. May be called on any thread. */
+    /** Returns the limit on the long JSON texts of responses. May be called on any thread. */
     public JsonMemoryLimiter jsonMemory() {
         return jsonMemory;
     }
 
-    /** A connection is ready for requests. May be called on any thread. */
+    /** Records that a connection is ready for requests. May be called on any thread. */
     void connected(Channel connection) {
         if (isEncrypted) {
             handshakes.end(connection);
         }
     }
 
-    /** Stops to listen. Blocks: not for an event loop. */
+    /** Stops listening. Blocks: not for an event loop. */
     public @SuppressWarnings("FutureReturnValueIgnored") // the timer has no outcome
     void close() {
         Channel channel = listening;
@@ -162,8 +161,8 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes the socket when all has been accepted that clients have connected: the end of the socket resets connections
-     * that the operating system has accepted and this has not.
+     * Closes the socket once all pending connections are accepted: closing it resets connections that the operating
+     * system has accepted and this class has not.
      */
     @Override
     public void channelReadComplete(ChannelHandlerContext context) {
@@ -224,7 +223,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
                     handshakes.end(connection);
                 }
             });
-            // Now: the pipeline asks for it once, before the first byte that it sends.
+            // Set now: the pipeline reads it once, before it sends the first byte.
             connection.config().setMessageSizeEstimator(CapacitySizeEstimator.INSTANCE);
             if (isEncrypted) {
                 handshakes.begin(connection);
@@ -249,10 +248,10 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes another connection, and then admits a new one.
+     * Evicts another connection, and then admits a new one.
      *
-     * @param attempts how many connections may be closed: others may be faster to take their place, and an event loop may
-     *     have none that is idle
+     * @param attempts the number of connections that may be evicted: another new connection may take the place of one,
+     *     and an event loop may have no idle one
      */
     private void evict(ChannelHandlerContext context, Channel connection, InetAddress client, int attempts) {
         EvictionAttempt attempt = new EvictionAttempt(context, () -> retry(context, connection, client, attempts - 1));
@@ -273,8 +272,8 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * The eviction of a connection by its event loop, with a timeout. To be run when it is done; it ends anyway after
-     * a while, since an event loop may be held up. What follows is confined to the thread that accepts.
+     * The eviction of a connection by its event loop, with a timeout, since an event loop may be blocked. Run by the
+     * event loop when it is done; its fields are confined to the accepting thread.
      */
     private static final class EvictionAttempt implements Runnable {
         private final ChannelHandlerContext context;
@@ -312,28 +311,28 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         return port.isPresent() && closeIdle(port.get(), () -> true, next);
     }
 
-    /** Has an event loop close an idle connection, if that is still wanted when its turn comes. */
-    private static boolean closeIdle(Listener port, BooleanSupplier isWanted, Runnable next) {
+    /** Has an event loop close an idle connection, if that is still needed when the task runs. */
+    private static boolean closeIdle(Listener port, BooleanSupplier isNeeded, Runnable next) {
         IdleConnections idle = port.idle();
         idle.requestEviction();
-        boolean isAsked = port.execute(() -> {
+        boolean isSubmitted = port.execute(() -> {
             idle.evictionStarted();
-            if (isWanted.getAsBoolean()) {
+            if (isNeeded.getAsBoolean()) {
                 idle.closeOldest();
             }
             next.run();
         });
-        if (!isAsked) {
+        if (!isSubmitted) {
             idle.evictionStarted();
         }
-        return isAsked;
+        return isSubmitted;
     }
 
     private boolean closeHandshake(long minNanos, Runnable next) {
         Optional<Channel> oldest = handshakes.poll(minNanos);
         try {
             oldest.ifPresent(connection -> connection.eventLoop().execute(() -> {
-                boolean isComplete = connection.pipeline().get(ResponseWriteHandler.class) != null; // since a moment
+                boolean isComplete = connection.pipeline().get(ResponseWriteHandler.class) != null; // meanwhile
                 if (!isComplete) {
                     connection.unsafe().close(connection.voidPromise());
                 }
@@ -349,7 +348,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         context.channel().config().setAutoRead(!isPaused && pending < MAX_PENDING);
     }
 
-    /** Returns the event loop that has the connection that has been idle for the longest time. */
+    /** Returns the event loop of the connection that has been idle for the longest time. */
     private Optional<Listener> longestIdle() {
         Listener found = null;
         for (Listener port : servers) {

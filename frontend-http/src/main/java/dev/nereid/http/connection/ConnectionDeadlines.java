@@ -5,21 +5,21 @@ import java.time.Duration;
 /**
  * Tracks the timeouts of one connection: header, body, idle and unread responses. Confined to one event loop.
  *
- * <p>Events cost the write of a field or two, with a time that may be as old as the last {@link #check}; so each bound is
- * applied with the time between two checks added. What the connection does follows from the events: a request is read
- * from its first byte to the end of its header, then to the end of its body; it is in progress until its response was
- * written. A connection without any of these is idle.
+ * <p>Each event costs the write of one or two fields, with a time that may be as old as the last {@link #check}; so the
+ * time between two checks is added to each timeout. The state follows from the events: a request is read from its first
+ * byte to the end of its header, then to the end of its body; it is in progress until its response was written. A
+ * connection without any of these is idle.
  */
 final class ConnectionDeadlines {
     /** The action that a timeout check requires. */
     enum Verdict {
-        /** It may go on. */
+        /** No timeout has expired. */
         CONTINUE,
-        /** It has been idle for too long. */
+        /** The connection has been idle for too long. */
         CLOSE,
-        /** A part of a request has arrived, and its rest is late. */
+        /** The rest of a request is late. */
         REQUEST_TIMEOUT,
-        /** Its client reads nothing of the responses that wait for it. */
+        /** The client does not read pending responses. */
         ABORT
     }
 
@@ -42,9 +42,9 @@ final class ConnectionDeadlines {
     private long stalledSince;
 
     /**
-     * Begins with a new connection.
+     * Creates the state of a new connection.
      *
-     * @param timeouts the bounds
+     * @param timeouts the timeouts
      * @param now the time, in nanoseconds from any origin
      */
     ConnectionDeadlines(HttpTimeouts timeouts, long now) {
@@ -60,7 +60,7 @@ final class ConnectionDeadlines {
         return time.isZero() ? Long.MAX_VALUE : time.toNanos();
     }
 
-    /** Bytes have arrived. */
+    /** Records that bytes have arrived. */
     void bytesArrived(int count, long now) {
         received += count;
         if (!readsHeader && !readsBody) {
@@ -69,7 +69,7 @@ final class ConnectionDeadlines {
         }
     }
 
-    /** The header of a request is complete. */
+    /** Records that the header of a request is complete. */
     void headerRead() {
         readsHeader = false;
         readsBody = true;
@@ -79,9 +79,9 @@ final class ConnectionDeadlines {
     }
 
     /**
-     * A request is complete.
+     * Records that a request is complete.
      *
-     * @param hasMore whether bytes of the next one are there already
+     * @param hasMore whether bytes of the next one have arrived already
      */
     void requestRead(boolean hasMore, long now) {
         readsBody = false;
@@ -89,57 +89,59 @@ final class ConnectionDeadlines {
         since = now;
     }
 
-    /** A response is complete. */
+    /** Records that a response is complete. */
     void responseWritten(long now) {
         inProgress--;
         hasResponded = true;
         since = now;
     }
 
-    /** Says whether a request was answered. */
+    /** Returns whether a response was written. */
     boolean hasResponded() {
         return hasResponded;
     }
 
-    /** Returns how many requests were read, at least their header, and are not answered. */
+    /** Returns the number of requests whose header was read and whose response is not complete. */
     int inProgress() {
         return inProgress;
     }
 
-    /** Says whether the body of a request is being read. */
+    /** Returns whether the body of a request is being read. */
     boolean readsBody() {
         return readsBody;
     }
 
-    /** Says whether its end loses no request that was read: it is idle, or reads the header of its first request. */
+    /**
+     * Returns whether closing the connection loses no request: it is idle, or reads the header of its first request.
+     */
     boolean isEvictable() {
         return inProgress == 0 && !readsBody && !(readsHeader && hasResponded);
     }
 
-    /** Returns when what the connection does began. */
+    /** Returns when the current state began. */
     long since() {
         return since;
     }
 
     /**
-     * Decides. To be called from time to time.
+     * Checks the timeouts. To be called periodically.
      *
      * @param now the time
-     * @param elapsed how long the last check is ago
+     * @param elapsed the nanoseconds since the last check
      * @param isReading whether the server reads what the client sends
-     * @param waitingNow stands for how much of the responses waits to be sent: 0 if nothing does, another number than
-     *     before if the client has read something
-     * @return what is to become of the connection
+     * @param pending a fingerprint of the pending responses: 0 if there are none, another number than before if the
+     *     client has read something
+     * @return the required action
      */
-    Verdict check(long now, long elapsed, boolean isReading, long waitingNow) {
-        if (waitingNow != 0 && isStalled(now, elapsed, waitingNow)) {
+    Verdict check(long now, long elapsed, boolean isReading, long pending) {
+        if (pending != 0 && isStalled(now, elapsed, pending)) {
             return Verdict.ABORT;
         }
-        pendingState = waitingNow;
+        pendingState = pending;
         if (readsBody) {
             return inProgress <= 1 && isReading && isBodySlow(elapsed) ? Verdict.REQUEST_TIMEOUT : Verdict.CONTINUE;
         }
-        if (inProgress > 0 || waitingNow != 0) {
+        if (inProgress > 0 || pending != 0) {
             return Verdict.CONTINUE;
         }
         if (readsHeader) {
@@ -148,24 +150,24 @@ final class ConnectionDeadlines {
         return hasExpired(hasResponded ? idleNanos : headerNanos, now, elapsed) ? Verdict.CLOSE : Verdict.CONTINUE;
     }
 
-    /** Returns how long the responses that wait have been waiting without progress. */
+    /** Returns how long pending responses have waited without progress. */
     long stalledNanos(long now) {
         return pendingState == 0 ? 0 : now - stalledSince;
     }
 
-    private boolean hasExpired(long bound, long now, long elapsed) {
-        return bound != Long.MAX_VALUE && now - since > bound + elapsed;
+    private boolean hasExpired(long timeout, long now, long elapsed) {
+        return timeout != Long.MAX_VALUE && now - since > timeout + elapsed;
     }
 
-    private boolean isStalled(long now, long elapsed, long waitingNow) {
-        if (waitingNow != pendingState) {
+    private boolean isStalled(long now, long elapsed, long pending) {
+        if (pending != pendingState) {
             stalledSince = now;
             return false;
         }
         return stallNanos != Long.MAX_VALUE && now - stalledSince > stallNanos + elapsed;
     }
 
-    /** Judges a body at the end of each period of grace by what arrived in it. */
+    /** Compares the rate of a body with the minimum, at the end of each grace period. */
     private boolean isBodySlow(long elapsed) {
         bodyNanos += elapsed;
         if (bodyNanos < graceNanos || graceNanos == Long.MAX_VALUE) {

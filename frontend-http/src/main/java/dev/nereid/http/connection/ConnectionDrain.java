@@ -14,15 +14,15 @@ import java.util.function.LongSupplier;
  * Drains and closes the connections of one event loop. Confined to its event loop, but for the methods that say
  * otherwise.
  *
- * <p>It has phases. In the drain window the port goes on as before, but each response announces the end of its connection.
- * Then idle connections are closed, others after their response; requests over connections that are made from then on are
- * answered with the error that the server exits.
+ * <p>It has two phases. In the drain window requests are served as before, but each response announces the end of its
+ * connection. Then idle connections are closed, others after their response; requests over connections that are
+ * accepted from then on get the error that the server is exiting.
  */
 final class ConnectionDrain {
-    /** How long no connection may come before a port counts as deserted whose connections were closed one by one. */
+    /** How long no new connection may come, after all were closed, before the port counts as drained. */
     private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
-    /** How long a connection that has just been made or answered is left to its client. */
+    /** How long a connection stays open after it was accepted or has carried a response. */
     private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(400);
 
     private static final long CLOSED_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
@@ -40,11 +40,11 @@ final class ConnectionDrain {
     private boolean isDrained;
 
     /**
-     * Prepares the end, which does not begin yet.
+     * Creates a drain, which does not start yet.
      *
      * @param context the event loop
      * @param connections all connections of the event loop, a view
-     * @param acceptor what accepts them
+     * @param acceptor the acceptor of the connections
      * @param clock the time in nanoseconds, from any origin
      */
     ConnectionDrain(
@@ -59,22 +59,22 @@ final class ConnectionDrain {
         this.clock = clock;
     }
 
-    /** Says whether responses announce the end of their connections. */
+    /** Returns whether responses announce the end of their connections. */
     boolean isClosing() {
         return isClosing;
     }
 
-    /** Says whether connections are closed as soon as they have no request. */
+    /** Returns whether connections are closed as soon as they have no request. */
     boolean isDrained() {
         return isDrained;
     }
 
-    /** A connection was made. */
+    /** Records a new connection. */
     void connected(long now) {
         lastConnected = now;
     }
 
-    /** A connection was closed. */
+    /** Records that a connection was closed. */
     void disconnected() {
         if (isClosing) {
             checkDrained();
@@ -82,14 +82,14 @@ final class ConnectionDrain {
     }
 
     /**
-     * Closes the connections in phases, as the class says. May be called on any thread, once.
+     * Starts the phases of the drain. May be called on any thread, once.
      *
      * @param window how long each response announces the end before idle connections are closed
      * @param timeout how long requests may take until all connections are closed
      * @return completed when no connection is left that was there before the end of the window
      */
     Future<Void> start(Duration window, Duration timeout) {
-        context.runOnContext(begun -> {
+        context.runOnContext(started -> {
             isClosing = true;
             abortAt = clock.getAsLong() + timeout.toNanos();
             if (window.isZero()) {
@@ -106,23 +106,23 @@ final class ConnectionDrain {
     }
 
     /**
-     * Lets the connections that are left have their last responses, and closes all. To be called once the socket that
-     * listens is closed. May be called on any thread. A connection that was accepted before the end of the window, after
-     * this event loop had none for a moment, may be among them; its requests have what is left of the time of requests.
+     * Closes the remaining connections after their last responses. To be called once the listening socket is closed.
+     * May be called on any thread. Connections that were accepted before the end of the window may be among them, if
+     * this event loop had none for a moment; their requests keep the rest of the timeout of requests.
      *
-     * @param patience how long the responses of connections may take that were accepted after the end of the window
+     * @param lateTimeout how long responses may take on connections that were accepted after the end of the window
      * @return completed when all is closed
      */
-    Future<Void> close(Duration patience) {
-        context.runOnContext(begun -> {
+    Future<Void> close(Duration lateTimeout) {
+        context.runOnContext(started -> {
             endWindow();
-            if (patience.isZero()) {
+            if (lateTimeout.isZero()) {
                 abortAll();
             } else {
-                after(patience.toNanos(), this::abortAcceptedDuringDrain);
-                after(Math.max(patience.toNanos(), abortAt - clock.getAsLong()), this::abortAll);
+                after(lateTimeout.toNanos(), this::abortAcceptedDuringDrain);
+                after(Math.max(lateTimeout.toNanos(), abortAt - clock.getAsLong()), this::abortAll);
             }
-            awaitClosed(clock.getAsLong() + patience.toNanos());
+            awaitClosed(clock.getAsLong() + lateTimeout.toNanos());
         });
         return closed.future();
     }
@@ -139,8 +139,8 @@ final class ConnectionDrain {
     }
 
     /**
-     * Closes the connections without a request, those with a part of a header too: none of that was a request yet. The
-     * first request of a new connection, or one that follows a response, may be on its way for a moment.
+     * Closes the connections without a request, also those with a part of a header. Connections that were accepted or
+     * used a moment ago stay open, since a request may be on its way.
      */
     private void closeIdle() {
         long now = clock.getAsLong();
@@ -187,7 +187,7 @@ final class ConnectionDrain {
         }
     }
 
-    /** Waits for all connections that were accepted, some of which may not have got here yet. */
+    /** Waits for all accepted connections, some of which may not have reached this event loop yet. */
     private void awaitClosed(long until) {
         if (connections.isEmpty() && (acceptor.open() == 0 || clock.getAsLong() - until > 0)) {
             closed.tryComplete();

@@ -43,9 +43,9 @@ import org.slf4j.LoggerFactory;
  * HTTP server of one event loop, with limits on connections, memory and time. Confined to its event loop, but for the
  * methods that say otherwise.
  *
- * <p>It looks at all connections once a second, or more often if a time-out is short, so that no request sets a timer.
+ * <p>It checks all connections once a second, or more often if a timeout is short, so that no request sets a timer.
  *
- * <p>{@link ConnectionDrain} closes them, {@link IdleConnections} chooses those that make room for others.
+ * <p>{@link ConnectionDrain} closes them, {@link IdleConnections} selects those to evict.
  */
 public final class EventLoopServer implements ConnectionAcceptor.Listener, ServerConnection.Port {
     private static final Logger log = LoggerFactory.getLogger(EventLoopServer.class);
@@ -55,37 +55,37 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
     private static final long MIN_TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final int BACKLOG = 1024;
 
-    /** How long a client may read nothing while what waits for such clients takes more than its share of memory. */
+    /** How long a client may read nothing while unread responses exceed their share of memory. */
     private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-    /** How often it is measured how fast clients read. */
+    /** The interval in which the read rate of clients is measured. */
     private static final long MEASURE_NANOS = TimeUnit.MILLISECONDS.toNanos(900);
 
-    /** How long what waits for a client may take until it is read, while there is no room for other long texts. */
+    /** The maximum time to drain a client's long texts while there is no memory for others. */
     private static final long MAX_READ_NANOS = TimeUnit.SECONDS.toNanos(60);
 
-    /** More in the buffers of one connection is tensors, which have a bound of their own. */
+    /** The maximum to count of the buffers of one connection; the rest is tensors, which have a limit of their own. */
     private static final long MAX_COUNTED_BYTES = 256 << 10;
 
     /** Receives the requests that the server refuses before any handler. */
     @FunctionalInterface
     public interface RefusalListener {
-        /** For a port whose refused requests are of no interest. */
+        /** Ignores refused requests. */
         RefusalListener NONE = (path, cause, status) -> {};
 
         /**
          * A request was refused.
          *
-         * @param path its path; empty if that is not known
-         * @param cause why
-         * @param status the status that the client is told
+         * @param path its path; empty if unknown
+         * @param cause the cause
+         * @param status the status of the response
          */
         void refused(String path, RefusalCause cause, int status);
     }
 
     private final ContextInternal context;
     private final EventLoop loop;
-    private final HttpConnectionOptions bounds;
+    private final HttpConnectionOptions connectionOptions;
     private final LongSupplier clock;
     private final ConnectionAcceptor acceptor;
     private final RefusalListener refusals;
@@ -96,35 +96,35 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
     private final ConnectionDrain drain;
     private @Nullable ScheduledFuture<?> ticks;
     private @Nullable HeaderBufferAllocator allocator;
-    private boolean keepsBlanks;
+    private boolean keepsTrailingSpace;
     private long now;
     private long lastTick;
     private long lastMeasured;
-    /** What was counted of the responses that clients do not read. */
+    /** The counted bytes of responses that clients do not read. */
     private long unreadBytes;
 
     /**
-     * Prepares a port.
+     * Creates the server, which does not listen yet.
      *
      * @param context the event loop
-     * @param options how HTTP is spoken
-     * @param bounds the bounds on connections
-     * @param acceptor what accepts them, shared by the event loops of one port
+     * @param options the HTTP options
+     * @param connectionOptions the connection options
+     * @param acceptor the acceptor of connections, shared by the event loops of one port
      * @param requests the handler of requests
-     * @param refusals is told of those that the handler does not see
+     * @param refusals receives the requests that never reach the handler
      * @param clock the time in nanoseconds, from any origin
      */
     public EventLoopServer(
             ContextInternal context,
             HttpServerOptions options,
-            HttpConnectionOptions bounds,
+            HttpConnectionOptions connectionOptions,
             ConnectionAcceptor acceptor,
             Handler<HttpServerRequest> requests,
             RefusalListener refusals,
             LongSupplier clock) {
         this.context = context;
         this.loop = context.nettyEventLoop();
-        this.bounds = bounds;
+        this.connectionOptions = connectionOptions;
         this.acceptor = acceptor;
         this.refusals = refusals;
         this.clock = clock;
@@ -138,7 +138,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
                 .setMaxInitialLineLength(RequestLimits.MAX_REQUEST_LINE_BYTES)
                 .setMaxHeaderSize(RequestLimits.MAX_HEADER_BYTES)
                 .setHttp2ClearTextEnabled(false)
-                // Nobody speaks web sockets here, and what waits for their beginning costs every request.
+                // There are no web sockets here, and their handshake handler costs every request.
                 .setPerFrameWebSocketCompressionSupported(false)
                 .setPerMessageWebSocketCompressionSupported(false);
         ServerSSLOptions encryption = options.isSsl() ? options.getSslOptions() : null;
@@ -164,27 +164,27 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
     public Future<HttpServer> listen(SocketAddress address) {
         return ((TcpHttpServer) http).listen(context, address).onSuccess(listening -> {
             acceptor.add(this);
-            long tick = tickNanos(bounds.timeouts());
+            long tick = tickNanos(connectionOptions.timeouts());
             ticks = loop.scheduleAtFixedRate(this::tick, tick, tick, TimeUnit.NANOSECONDS);
         });
     }
 
-    /** Has connections keep the blanks at the end of header values; before the port listens. */
-    public void keepBlanks() {
-        keepsBlanks = true;
+    /** Keeps the blanks at the end of header values. To be called before {@link #listen}. */
+    public void keepTrailingSpace() {
+        keepsTrailingSpace = true;
     }
 
-    /** Returns the port that is listened on. May be called on any thread. */
+    /** Returns the listening port. May be called on any thread. */
     public int port() {
         return http.actualPort();
     }
 
-    /** Encrypts connections that are made from now on with other certificates. May be called on any thread. */
+    /** Uses other certificates for connections that are accepted from now on. May be called on any thread. */
     public Future<Boolean> updateSslOptions(ServerSSLOptions encryption) {
         return http.updateSSLOptions(encryption);
     }
 
-    /** Returns the time of the last look at the clock, which is no more than a second ago. */
+    /** Returns the time of the last clock reading, which is no more than a second ago. */
     @Override
     public long now() {
         if (drain.isClosing()) {
@@ -215,14 +215,14 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
     }
 
     /**
-     * Lets the connections that are left have their last responses, and closes everything. To be called once the socket
-     * that listens is closed. May be called on any thread.
+     * Closes the remaining connections after their last responses, and then the server. To be called once the listening
+     * socket is closed. May be called on any thread.
      *
-     * @param patience how long they may take over connections that were accepted after the end of the window
+     * @param lateTimeout how long responses may take on connections that were accepted after the end of the window
      * @return completed when all is closed
      */
-    public Future<Void> closeAfterDrain(Duration patience) {
-        return drain.close(patience).compose(closed -> {
+    public Future<Void> closeAfterDrain(Duration lateTimeout) {
+        return drain.close(lateTimeout).compose(closed -> {
             if (ticks != null) {
                 ticks.cancel(false);
             }
@@ -241,8 +241,10 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
         transport.setWriteBufferWaterMark(UNSENT);
         now = clock.getAsLong();
         drain.connected(now);
-        TrailingHeaderSpace blanks = keepsBlanks ? TrailingHeaderSpace.begin(channel) : null;
-        connections.put(connection, new ServerConnection(this, channel, bounds.timeouts(), blanks, drain.isDrained()));
+        TrailingHeaderSpace blanks = keepsTrailingSpace ? TrailingHeaderSpace.begin(channel) : null;
+        connections.put(
+                connection,
+                new ServerConnection(this, channel, connectionOptions.timeouts(), blanks, drain.isDrained()));
         connection.closeHandler(gone -> {
             connections.remove(connection);
             drain.disconnected();
@@ -265,7 +267,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
         }
     }
 
-    /** Answers what is no request of HTTP, and closes the connection: nobody knows where the next request begins. */
+    /** Responds to malformed HTTP, and closes the connection, since the start of the next request is unknown. */
     private void refuseInvalid(HttpServerRequest request) {
         Throwable problem = request.decoderResult().cause();
         HttpErrors.sendInvalid(request.response(), problem, request.getHeader(HttpHeaders.CONTENT_LENGTH));
@@ -280,9 +282,9 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
         refusals.refused("", RefusalCause.MALFORMED, status);
     }
 
-    // Time.
+    // Timeouts.
 
-    /** Returns how often connections are looked at: often enough for the shortest time-out, and not much more often. */
+    /** Returns the interval of connection checks: short enough for the shortest timeout, and not much shorter. */
     static long tickNanos(HttpTimeouts timeouts) {
         long shortest = Stream.of(timeouts.header(), timeouts.bodyGrace(), timeouts.idle(), timeouts.responseStall())
                 .filter(time -> !time.isZero())
@@ -323,7 +325,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
         return Math.min(connection.pendingBytes(), MAX_COUNTED_BYTES) + connection.queuedBytes();
     }
 
-    /** Closes the connections whose clients read the slowest, if their long texts leave no room for others. */
+    /** Closes the connections with the slowest readers, if their long texts leave no memory for others. */
     private void measureReadRates(long elapsed) {
         connections.values().forEach(connection -> connection.measureReadRate(elapsed));
         long shortage = acceptor.jsonMemory().shortage();
@@ -344,7 +346,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
             slow.get(closed).abort();
         }
         if (closed > 0) {
-            log.atWarn().addKeyValue("connections", closed).log("closed, their clients read too slowly");
+            log.atWarn().addKeyValue("connections", closed).log("connections closed, clients read too slowly");
         }
     }
 
@@ -358,7 +360,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
         }
     }
 
-    /** Closes connections whose clients have not read for the longest time, and returns what the others take. */
+    /** Closes connections whose clients have not read for the longest time, and returns the bytes of the others. */
     private long closeStalled(long taken, long allowed) {
         long left = taken;
         List<ServerConnection> stalled = connections.values().stream()
@@ -376,14 +378,14 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
             closed++;
         }
         if (closed > 0) {
-            log.atWarn().addKeyValue("connections", closed).log("closed, their clients do not read");
+            log.atWarn().addKeyValue("connections", closed).log("connections closed, clients do not read");
         }
         return left;
     }
 
-    // Room for others.
+    // Eviction.
 
-    /** Runs something on the event loop, unless that has ended. May be called on any thread. */
+    /** Runs a task on the event loop, unless that has ended. May be called on any thread. */
     @Override
     public boolean execute(Runnable task) {
         try {
@@ -394,7 +396,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
         }
     }
 
-    /** Returns those that may make room for others. May be called on any thread. */
+    /** Returns the connections that may be evicted. May be called on any thread. */
     @Override
     public IdleConnections idle() {
         return idle;

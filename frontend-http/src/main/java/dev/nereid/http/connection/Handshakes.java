@@ -10,16 +10,16 @@ import java.util.function.LongSupplier;
 
 /**
  * Connections of a port whose TLS handshake is not complete. Safe for use by any thread: guarded by a lock, which is
- * taken twice for each connection.
+ * acquired twice for each connection.
  */
 final class Handshakes {
     private final ReentrantLock lock = new ReentrantLock();
     private final LongSupplier clock;
-    /** When each began, the oldest first. */
+    /** The start of each handshake, the oldest first. */
     private final SequencedMap<Channel, Long> begun = new LinkedHashMap<>();
 
     /**
-     * Begins without a connection.
+     * Creates an empty set.
      *
      * @param clock the time in nanoseconds, from any origin
      */
@@ -50,8 +50,8 @@ final class Handshakes {
     /**
      * Removes the oldest connection.
      *
-     * @param minNanos how long its handshake has lasted at least
-     * @return the connection, to be closed, or nothing if none is that old
+     * @param minNanos the minimum duration of its handshake
+     * @return the connection, to be closed; empty if none is that old
      */
     Optional<Channel> poll(long minNanos) {
         lock.lock();

@@ -5,25 +5,25 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 
 /**
- * Allocates response header buffers with space for a small body. Safe for use by any thread, as the allocator is that
- * it takes memory from.
+ * Allocates response header buffers with space for a small body. As safe for use by several threads as the pool that it
+ * allocates from.
  */
 final class HeaderBufferAllocator extends AbstractByteBufAllocator {
-    /** A size that the pool has; what it takes for a head without body is free again once that was sent. */
+    /** A size class of the pool; the unused part is free again once a header without body was sent. */
     private static final int MIN_BUFFER_BYTES = 4096;
 
     /**
-     * What the encoder asks for when it begins a head is more. It asks for less for the head of a chunk, of which many
-     * may wait to be sent.
+     * The encoder allocates more for a response header, and less for the header of a chunk, of which many may wait to
+     * be sent.
      */
     private static final int MIN_HEADER_CAPACITY = 32;
 
     private final ByteBufAllocator pool;
 
     /**
-     * Takes memory from a pool.
+     * Creates an allocator over a pool.
      *
-     * @param pool what the transport uses otherwise
+     * @param pool the allocator that the transport uses otherwise
      */
     HeaderBufferAllocator(ByteBufAllocator pool) {
         super(true);

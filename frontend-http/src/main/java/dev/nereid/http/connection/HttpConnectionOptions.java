@@ -8,10 +8,10 @@ import java.time.Duration;
 /**
  * Connection options of a port: limit, timeouts and drain window. Immutable, but for what the limiter counts.
  *
- * @param limiter bounds their number; may be shared with other ports
- * @param timeouts bounds their time
- * @param drainWindow how long a port that closes goes on to answer, and announces with each response that the
- *     connection will be closed
+ * @param limiter limits the number of connections; may be shared with other ports
+ * @param timeouts the timeouts
+ * @param drainWindow how long a closing port serves requests and announces with each response that the connection will
+ *     be closed
  * @param closeTimeout how long closing waits for requests in flight
  */
 public record HttpConnectionOptions(
@@ -27,9 +27,10 @@ public record HttpConnectionOptions(
     }
 
     /**
-     * Any number of connections, the default time-outs, no drain window, and half a minute to close.
+     * Returns options with any number of connections, the default timeouts, no drain window, and half a minute to
+     * close.
      *
-     * @return new bounds, with a limiter of their own
+     * @return new options, with a limiter of their own
      */
     public static HttpConnectionOptions unlimited() {
         return new HttpConnectionOptions(
@@ -37,42 +38,42 @@ public record HttpConnectionOptions(
     }
 
     /**
-     * Returns the same bounds with another limiter.
+     * Returns the same options with another limiter.
      *
-     * @param changed bounds the number of connections
-     * @return the changed bounds
+     * @param limiter limits the number of connections
+     * @return the changed options
      */
-    public HttpConnectionOptions withLimiter(ConnectionLimiter changed) {
-        return new HttpConnectionOptions(changed, timeouts, drainWindow, closeTimeout);
+    public HttpConnectionOptions withLimiter(ConnectionLimiter limiter) {
+        return new HttpConnectionOptions(limiter, timeouts, drainWindow, closeTimeout);
     }
 
     /**
-     * Returns the same bounds with other time-outs.
+     * Returns the same options with other timeouts.
      *
-     * @param changed bounds the time of connections
-     * @return the changed bounds
+     * @param timeouts the timeouts
+     * @return the changed options
      */
-    public HttpConnectionOptions withTimeouts(HttpTimeouts changed) {
-        return new HttpConnectionOptions(limiter, changed, drainWindow, closeTimeout);
+    public HttpConnectionOptions withTimeouts(HttpTimeouts timeouts) {
+        return new HttpConnectionOptions(limiter, timeouts, drainWindow, closeTimeout);
     }
 
     /**
-     * Returns the same bounds with another drain window.
+     * Returns the same options with another drain window.
      *
-     * @param changed how long a port that closes goes on to answer
-     * @return the changed bounds
+     * @param drainWindow how long a closing port serves requests
+     * @return the changed options
      */
-    public HttpConnectionOptions withDrainWindow(Duration changed) {
-        return new HttpConnectionOptions(limiter, timeouts, changed, closeTimeout);
+    public HttpConnectionOptions withDrainWindow(Duration drainWindow) {
+        return new HttpConnectionOptions(limiter, timeouts, drainWindow, closeTimeout);
     }
 
     /**
-     * Returns the same bounds with another time to close.
+     * Returns the same options with another close timeout.
      *
-     * @param changed how long closing waits for requests in flight
-     * @return the changed bounds
+     * @param closeTimeout how long closing waits for requests in flight
+     * @return the changed options
      */
-    public HttpConnectionOptions withCloseTimeout(Duration changed) {
-        return new HttpConnectionOptions(limiter, timeouts, drainWindow, changed);
+    public HttpConnectionOptions withCloseTimeout(Duration closeTimeout) {
+        return new HttpConnectionOptions(limiter, timeouts, drainWindow, closeTimeout);
     }
 }

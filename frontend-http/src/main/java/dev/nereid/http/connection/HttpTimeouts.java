@@ -5,15 +5,15 @@ import static java.util.Objects.requireNonNull;
 import java.time.Duration;
 
 /**
- * Timeouts of HTTP connections. Immutable; zero switches a bound off.
+ * Timeouts of HTTP connections. Immutable; zero disables a timeout.
  *
  * @param header how long the header of a request may take from its first byte, and the first byte of the first request
- *     from the connection on
- * @param minBodyBytesPerSecond how fast a body must arrive while the server reads it
- * @param bodyGrace how long a body is measured before it is judged, again and again
- * @param idle how long a connection may have no request between two
+ *     after the connection was accepted
+ * @param minBodyBytesPerSecond the minimum rate of a body while the server reads it
+ * @param bodyGrace the period over which the rate of a body is measured, again and again
+ * @param idle how long a connection may have no request after a response
  * @param tlsHandshake how long the handshake of an encrypted connection may take
- * @param responseStall how long responses may wait for a client that reads nothing of them
+ * @param responseStall how long responses may wait for a client that does not read them
  */
 public record HttpTimeouts(
         Duration header,
@@ -23,8 +23,8 @@ public record HttpTimeouts(
         Duration tlsHandshake,
         Duration responseStall) {
     /**
-     * Half a minute for a header, 1 KiB a second for a body after ten seconds, ten seconds for a handshake, a minute for
-     * an unread response. Idle connections are kept longer than load balancers and pools of clients keep them.
+     * Half a minute for a header, 1 KiB a second for a body after ten seconds, ten seconds for a handshake, a minute
+     * for an unread response. Idle connections are kept longer than load balancers and pools of clients keep them.
      */
     public static final HttpTimeouts DEFAULT = new HttpTimeouts(
             Duration.ofSeconds(30),
@@ -54,53 +54,53 @@ public record HttpTimeouts(
     }
 
     /**
-     * Returns the same time-outs with another one for headers.
+     * Returns the same timeouts with another one for headers.
      *
-     * @param changed how long a header may take
-     * @return the changed time-outs
+     * @param header how long a header may take
+     * @return the changed timeouts
      */
-    public HttpTimeouts withHeader(Duration changed) {
-        return new HttpTimeouts(changed, minBodyBytesPerSecond, bodyGrace, idle, tlsHandshake, responseStall);
+    public HttpTimeouts withHeader(Duration header) {
+        return new HttpTimeouts(header, minBodyBytesPerSecond, bodyGrace, idle, tlsHandshake, responseStall);
     }
 
     /**
-     * Returns the same time-outs with another least rate of bodies.
+     * Returns the same timeouts with another minimum rate of bodies.
      *
-     * @param bytesPerSecond how fast a body must arrive
-     * @param grace how long it is measured before it is judged
-     * @return the changed time-outs
+     * @param bytesPerSecond the minimum rate of a body
+     * @param grace the period over which the rate is measured
+     * @return the changed timeouts
      */
     public HttpTimeouts withBodyRate(long bytesPerSecond, Duration grace) {
         return new HttpTimeouts(header, bytesPerSecond, grace, idle, tlsHandshake, responseStall);
     }
 
     /**
-     * Returns the same time-outs with another one for idle connections.
+     * Returns the same timeouts with another one for idle connections.
      *
-     * @param changed how long a connection may have no request
-     * @return the changed time-outs
+     * @param idle how long a connection may have no request
+     * @return the changed timeouts
      */
-    public HttpTimeouts withIdle(Duration changed) {
-        return new HttpTimeouts(header, minBodyBytesPerSecond, bodyGrace, changed, tlsHandshake, responseStall);
+    public HttpTimeouts withIdle(Duration idle) {
+        return new HttpTimeouts(header, minBodyBytesPerSecond, bodyGrace, idle, tlsHandshake, responseStall);
     }
 
     /**
-     * Returns the same time-outs with another one for handshakes.
+     * Returns the same timeouts with another one for handshakes.
      *
-     * @param changed how long a handshake may take
-     * @return the changed time-outs
+     * @param tlsHandshake how long a handshake may take
+     * @return the changed timeouts
      */
-    public HttpTimeouts withTlsHandshake(Duration changed) {
-        return new HttpTimeouts(header, minBodyBytesPerSecond, bodyGrace, idle, changed, responseStall);
+    public HttpTimeouts withTlsHandshake(Duration tlsHandshake) {
+        return new HttpTimeouts(header, minBodyBytesPerSecond, bodyGrace, idle, tlsHandshake, responseStall);
     }
 
     /**
-     * Returns the same time-outs with another one for unread responses.
+     * Returns the same timeouts with another one for unread responses.
      *
-     * @param changed how long a response may wait for a client that does not read
-     * @return the changed time-outs
+     * @param responseStall how long a response may wait for a client that does not read
+     * @return the changed timeouts
      */
-    public HttpTimeouts withResponseStall(Duration changed) {
-        return new HttpTimeouts(header, minBodyBytesPerSecond, bodyGrace, idle, tlsHandshake, changed);
+    public HttpTimeouts withResponseStall(Duration responseStall) {
+        return new HttpTimeouts(header, minBodyBytesPerSecond, bodyGrace, idle, tlsHandshake, responseStall);
     }
 }

@@ -13,35 +13,35 @@ import org.jspecify.annotations.Nullable;
  * Selects idle connections of one event loop for eviction. Confined to its event loop, but for the methods that say
  * otherwise.
  *
- * <p>A search looks at all connections and keeps several, so that not every new connection needs one. If there is none,
- * other event loops are preferred for a while.
+ * <p>A search scans all connections and keeps several candidates, so that not every new connection needs a search. If
+ * there is none, other event loops are preferred for a while.
  */
 final class IdleConnections {
-    /** How many connections are found by one search. */
+    /** The maximum number of candidates of one search. */
     static final int CANDIDATES = 64;
 
-    /** How soon connections are searched for again if there were none. */
+    /** The delay before another search if there were no candidates. */
     static final long SEARCH_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
-    /** How long the event loop may take to begin to close one, before others are preferred. */
+    /** How long the event loop may take to start an eviction before others are preferred. */
     static final long MAX_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** Connections that never served a request go first: they are no loss to their clients. */
+    /** Connections that never served a request are evicted first: their clients lose nothing. */
     private static final Comparator<Candidate> ORDER =
             Comparator.comparing(Candidate::hasResponded).thenComparing((a, b) -> Long.signum(a.since - b.since));
 
     /** A connection that can be evicted while it is idle. */
     interface Connection {
-        /** Says whether it is still there. */
+        /** Returns whether it is open. */
         boolean isOpen();
 
-        /** Says whether it may be closed to make room for others. */
+        /** Returns whether it may be evicted. */
         boolean isEvictable();
 
-        /** Says whether it has ever served a request. */
+        /** Returns whether it has ever served a request. */
         boolean hasResponded();
 
-        /** Returns since when it is idle. */
+        /** Returns when it became idle. */
         long idleSince();
 
         /** Closes it at once. */
@@ -53,7 +53,7 @@ final class IdleConnections {
      *
      * @param connection the connection
      * @param hasResponded whether it had served a request
-     * @param since since when it was idle; it was used if that has changed
+     * @param since when it became idle; it was used if that has changed
      */
     private record Candidate(Connection connection, boolean hasResponded, long since) {
         Candidate(Connection connection) {
@@ -70,13 +70,13 @@ final class IdleConnections {
     private final Deque<Candidate> candidates = new ArrayDeque<>();
     private volatile long oldestSince;
     private volatile long searchAgainAt;
-    /** How often the event loop was asked to close one and has not begun to, and since when. */
+    /** The number of requested evictions that have not started. */
     private final AtomicInteger pendingEvictions = new AtomicInteger();
 
     private volatile long evictionPendingSince;
 
     /**
-     * Begins with any connections.
+     * Creates a selection from the connections of an event loop.
      *
      * @param connections all connections of the event loop, a view
      * @param clock the time in nanoseconds, from any origin
@@ -88,13 +88,13 @@ final class IdleConnections {
         searchAgainAt = oldestSince;
     }
 
-    /** Says whether there may be one. May be called on any thread. */
+    /** Returns whether there may be an idle connection. May be called on any thread. */
     boolean mayExist() {
         long now = clock.getAsLong();
         return now - searchAgainAt >= 0 && (!isEvictionPending() || now - evictionPendingSince <= MAX_WAIT_NANOS);
     }
 
-    /** Notes that the event loop is asked to close one. Called by the thread that accepts. */
+    /** Records that an eviction was requested. Called by the accepting thread. */
     void requestEviction() {
         if (!isEvictionPending()) {
             evictionPendingSince = clock.getAsLong();
@@ -102,28 +102,28 @@ final class IdleConnections {
         pendingEvictions.incrementAndGet();
     }
 
-    /** Notes that the event loop begins to close one, or never will. May be called on any thread. */
+    /** Records that an eviction starts, or never will. May be called on any thread. */
     void evictionStarted() {
         evictionPendingSince = clock.getAsLong();
         pendingEvictions.decrementAndGet();
     }
 
-    /** Says whether the event loop was asked to close one and has not begun to. May be called on any thread. */
+    /** Returns whether a requested eviction has not started. May be called on any thread. */
     boolean isEvictionPending() {
         return pendingEvictions.get() > 0;
     }
 
-    /** Returns about when the connection that has been idle for the longest time began to be. On any thread. */
+    /** Returns about when the longest idle connection became idle. May be called on any thread. */
     long oldestSince() {
         return oldestSince;
     }
 
-    /** Notes when the connection that has been idle for the longest time began to be. */
+    /** Sets when the longest idle connection became idle. */
     void setOldestSince(long since) {
         oldestSince = since;
     }
 
-    /** Closes the connection that has been idle for the longest time, at once, if there is one. */
+    /** Closes the longest idle connection at once, if there is one. */
     void closeOldest() {
         Candidate found = next();
         if (found == null) {

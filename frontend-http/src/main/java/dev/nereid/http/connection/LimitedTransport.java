@@ -33,7 +33,7 @@ final class LimitedTransport implements Transport {
      * Returns the same event loops, with listening sockets that have a handler.
      *
      * @param vertx the event loops
-     * @param acceptor the handler, which is given each accepted connection before it is registered
+     * @param acceptor the handler, which receives each accepted connection before it is registered
      */
     static VertxInternal of(VertxInternal vertx, ChannelHandler acceptor) {
         Transport limited = new LimitedTransport(vertx.transport(), acceptor);

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Decodes the requests of one connection and pauses while requests are in progress. Confined to its event loop.
  *
- * <p>It refuses what the transport's own decoder lets through, although it is ambiguous: a second {@code Host}, and a
+ * <p>It refuses ambiguous requests that the transport's own decoder accepts: with a second {@code Host}, or with a
  * {@code Transfer-Encoding} other than {@code chunked}.
  */
 final class RequestDecoder extends VertxHttpRequestDecoder {
@@ -57,7 +57,7 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
         super.handlerAdded(added);
     }
 
-    /** Decodes more of what has arrived. */
+    /** Decodes more of the received bytes. */
     void decodeMore() {
         ChannelHandlerContext here = requireNonNull(context, "context");
         try {
@@ -69,12 +69,12 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
     }
 
     /** Sends bytes that are no response of a handler. */
-    @SuppressWarnings("FutureReturnValueIgnored") // the connection ends, whatever comes of them
+    @SuppressWarnings("FutureReturnValueIgnored") // the connection ends, whatever the outcome
     void write(ByteBuf bytes) {
         requireNonNull(context, "context").writeAndFlush(bytes);
     }
 
-    /** Returns how much memory is taken by what has arrived and is not decoded. */
+    /** Returns the memory of received bytes that are not decoded. */
     int undecodedBytes() {
         ByteBuf undecoded = internalBuffer();
         return undecoded.isReadable() ? undecoded.capacity() : 0;
@@ -92,7 +92,7 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
         super.channelRead(here, message);
     }
 
-    /** Ends a read. While requests are held, a read that brought no message must not lead to another. */
+    /** Ends a read. While decoding is paused, a read without a message must not lead to another. */
     @Override
     public void channelReadComplete(ChannelHandlerContext here) throws Exception {
         if (connection.isDecodingPaused()) {
@@ -103,11 +103,11 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
         }
     }
 
-    /** Closes a connection that has ended, which nobody needs to hear of otherwise. */
+    /** Closes a connection that has ended, without further notification. */
     @Override
     public void exceptionCaught(ChannelHandlerContext here, Throwable problem) throws Exception {
         if (problem instanceof IOException || connection.hasPipelinedRequest()) {
-            connection.abort(); // the transport would fail to tell a request that has not begun
+            connection.abort(); // the transport would fail to notify a request that has not begun
         } else {
             super.exceptionCaught(here, problem);
         }
@@ -127,18 +127,18 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
         super.decode(here, bytes, out);
         int after = out.size();
         if (blanks != null) {
-            keepBlanks(blanks, bytes, start, out.subList(before, after));
+            keepTrailingSpace(blanks, bytes, start, out.subList(before, after));
         }
         if (after > before) {
             inspect(bytes, out, before, after);
         }
     }
 
-    private static void keepBlanks(TrailingHeaderSpace blanks, ByteBuf bytes, int start, List<Object> decoded) {
+    private static void keepTrailingSpace(TrailingHeaderSpace blanks, ByteBuf bytes, int start, List<Object> decoded) {
         blanks.decoded(bytes, start, bytes.readerIndex());
         for (Object part : decoded) {
             if (part instanceof HttpRequest request) {
-                blanks.headRead(request.headers());
+                blanks.headerRead(request.headers());
             }
             if (part instanceof LastHttpContent) {
                 blanks.requestRead();
@@ -180,8 +180,8 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
     }
 
     /**
-     * Copies content that may wait for its handler into memory of the heap, which the handler would do otherwise. The
-     * transport forgets what waits when the connection is closed, without giving pooled memory back.
+     * Copies content that may wait for its handler to the heap, which the handler would do otherwise. When a connection
+     * is closed, the transport drops waiting content without releasing pooled memory.
      */
     private void copyToHeap(HttpContent content, int at, List<Object> out) {
         boolean waits = !isHandledImmediately || !(content instanceof LastHttpContent);

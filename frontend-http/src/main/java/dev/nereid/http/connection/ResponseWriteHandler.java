@@ -21,7 +21,7 @@ final class ResponseWriteHandler extends ChannelOutboundHandlerAdapter {
             return;
         }
         connection.onWrite(part);
-        boolean isLast = part.isEnded(); // asked now: the transport may release the message
+        boolean isLast = part.isEnded(); // before the write: the transport may release the message
         context.write(message, promise);
         if (isLast) {
             connection.responseWritten();

@@ -26,39 +26,39 @@ import org.jspecify.annotations.Nullable;
  * One HTTP/1.1 connection: pipelining, memory limits, timeouts and lingering close. Confined to its event loop.
  *
  * <p>A client may send requests before it has read the responses to earlier ones. At most
- * {@value RequestLimits#MAX_IN_PROGRESS} of them are decoded at a time; the rest stays in the socket, but for what the
- * last read brought. A response is in progress until the transport has taken it, which takes no more than
- * {@value #MAX_UNSENT_BYTES} bytes that the client has not read.
+ * {@value RequestLimits#MAX_IN_PROGRESS} of them are decoded at a time; the rest stays in the socket, except for the
+ * bytes of the last read. A response is in progress until the transport has accepted it, which buffers no more than
+ * {@value #MAX_UNSENT_BYTES} unread bytes.
  *
- * <p>A connection is closed in steps, since a socket that is closed while data arrives is reset, and its client may lose
- * the last response: what waits is sent, then the output is shut down, then what arrives is discarded until the client
- * closes too, for {@value #LINGER_SECONDS} seconds at most.
+ * <p>A connection is closed with lingering, since a socket that is closed while data arrives is reset, and its client
+ * may lose the last response: pending bytes are sent, then the output is shut down, then received bytes are discarded
+ * until the client closes too, for {@value #LINGER_SECONDS} seconds at most.
  */
 final class ServerConnection implements IdleConnections.Connection {
-    /** While so much waits for a client of one connection, no more responses are begun. */
+    /** The number of unsent bytes of one connection from which no further response is started. */
     static final int MAX_UNSENT_BYTES = 32 << 10;
 
     private static final long LINGER_SECONDS = 2;
     private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(LINGER_SECONDS);
 
-    /** How long the last response may wait for a client that reads nothing of it. */
+    /** How long the last response may wait for a client that does not read it. */
     private static final long LAST_RESPONSE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private static final long NOT_LINGERING = Long.MAX_VALUE;
 
-    /** The event loop's server, which knows the time and whether it closes. */
+    /** The event loop's server: its clock and its drain state. */
     interface Port {
         /** Returns the time in nanoseconds, which may be a second old. */
         long now();
 
-        /** Says whether responses announce the end of their connections. */
+        /** Returns whether responses announce the end of their connections. */
         boolean isClosing();
 
-        /** Says whether connections are closed as soon as they have no request. */
+        /** Returns whether connections are closed as soon as they have no request. */
         boolean isDrained();
 
         /**
-         * Counts a request that a connection has refused, of which no path is known.
+         * Counts a request that a connection has refused, without a known path.
          *
          * @param status the status of the response
          */
@@ -82,29 +82,33 @@ final class ServerConnection implements IdleConnections.Connection {
     private long lingersUntil = NOT_LINGERING;
 
     /**
-     * Takes a connection over that has been accepted.
+     * Takes over an accepted connection.
      *
-     * @param port the port
+     * @param server the event loop's server
      * @param channel the transport
-     * @param timeouts the bounds on its time
-     * @param blanks keeps the blanks at the end of header values; null if nobody needs them
-     * @param isLate whether the port had begun to close before
+     * @param timeouts the timeouts
+     * @param blanks keeps the blanks at the end of header values; null if headers are not forwarded
+     * @param isAcceptedDuringDrain whether the drain had begun before
      */
     ServerConnection(
-            Port port, Channel channel, HttpTimeouts timeouts, @Nullable TrailingHeaderSpace blanks, boolean isLate) {
-        this.server = port;
+            Port server,
+            Channel channel,
+            HttpTimeouts timeouts,
+            @Nullable TrailingHeaderSpace blanks,
+            boolean isAcceptedDuringDrain) {
+        this.server = server;
         this.channel = channel;
-        this.deadlines = new ConnectionDeadlines(timeouts, port.now());
+        this.deadlines = new ConnectionDeadlines(timeouts, server.now());
         this.blanks = blanks;
         this.decoder = new RequestDecoder(this, blanks);
         this.queued = QueuedBytes.of(channel);
-        this.isAcceptedDuringDrain = isLate;
+        this.isAcceptedDuringDrain = isAcceptedDuringDrain;
         ChannelPipeline pipeline = channel.pipeline();
         pipeline.replace("httpDecoder", "httpDecoder", decoder);
         pipeline.addBefore("handler", "responses", new ResponseWriteHandler(this));
     }
 
-    /** Says whether the port had begun to close when this was accepted. */
+    /** Returns whether the connection was accepted during the drain. */
     boolean isAcceptedDuringDrain() {
         return isAcceptedDuringDrain;
     }
@@ -129,30 +133,30 @@ final class ServerConnection implements IdleConnections.Connection {
         return deadlines.since();
     }
 
-    /** Says whether no request was read that is not answered, and the connection is not being closed. */
+    /** Returns whether no request is in progress, and the connection is not being closed. */
     boolean hasNoRequestInProgress() {
         return !isEnding && deadlines.inProgress() == 0 && !deadlines.readsBody();
     }
 
-    /** Says whether all was sent, and only the end of the client is waited for. */
+    /** Returns whether all was sent, and the connection waits for the client to close. */
     boolean isLingering() {
         return lingersUntil != NOT_LINGERING;
     }
 
-    /** Says whether a request was read that waits for the response to another. */
+    /** Returns whether a request was read that waits for the response to another. */
     boolean hasPipelinedRequest() {
         return deadlines.inProgress() > 1;
     }
 
-    // What the decoder tells.
+    // Events of the decoder.
 
     boolean discardsInput() {
         return isEnding || problem != null;
     }
 
     /**
-     * Says whether nothing more is to be decoded now, and stops the reading if so. The body of a request that waits for
-     * the response to another is not decoded either: it would wait on the heap.
+     * Pauses decoding and reading if enough requests are in progress; returns whether it did. The body of a pipelined
+     * request is not decoded either: it would wait on the heap.
      */
     boolean pauseDecoding() {
         if (deadlines.inProgress() < RequestLimits.MAX_IN_PROGRESS) {
@@ -163,7 +167,7 @@ final class ServerConnection implements IdleConnections.Connection {
         return true;
     }
 
-    /** Says whether what has arrived is not decoded before a response was written. */
+    /** Returns whether decoding is paused until a response was written. */
     boolean isDecodingPaused() {
         return isDecodingPaused;
     }
@@ -189,7 +193,7 @@ final class ServerConnection implements IdleConnections.Connection {
         }
     }
 
-    /** A body breaks the rules of HTTP: nobody knows where the next request begins. */
+    /** Refuses a malformed body and closes the connection, since the start of the next request is unknown. */
     void onInvalidBody(@Nullable Throwable cause) {
         problem = "this is no request of HTTP/1.1" + (cause == null ? "" : ": " + cause.getMessage());
         refuseInvalidBody();
@@ -201,23 +205,23 @@ final class ServerConnection implements IdleConnections.Connection {
         }
     }
 
-    // What the output tells.
+    // Events of the output.
 
-    /** A part of a response is about to be written. */
+    /** Prepares for a part of a response that is about to be written. */
     void onWrite(VertxHttpObject part) {
         if (part.isEnded() && !server.isClosing()) {
             return;
         }
-        if (part instanceof HttpResponse head && head.status().codeClass() != HttpStatusClass.INFORMATIONAL) {
+        if (part instanceof HttpResponse header && header.status().codeClass() != HttpStatusClass.INFORMATIONAL) {
             hasBegunResponse = true;
             if (server.isClosing() && deadlines.inProgress() == 1 && !deadlines.readsBody()) {
-                head.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE);
+                header.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE);
                 closesAfterResponse = true;
             }
         }
     }
 
-    /** The last part of a response was written. */
+    /** Records that the last part of a response was written. */
     void responseWritten() {
         deadlines.responseWritten(server.now());
         hasBegunResponse = false;
@@ -240,25 +244,25 @@ final class ServerConnection implements IdleConnections.Connection {
         }
     }
 
-    /** Decodes more of what has arrived, and reads on when that is used up. */
+    /** Decodes more of the received bytes, and resumes reading after them. */
     private void resume() {
         isResuming = false;
         if (isEnding || !channel.isActive()) {
             return;
         }
         isDecodingPaused = false;
-        // First: what is decoded now may stop the reading again, and the transport does so once only.
+        // First: decoding may pause the reading again, and the transport does so only once.
         channel.config().setAutoRead(true);
         decoder.decodeMore();
     }
 
-    // What the port decides.
+    // Actions of the server.
 
     /**
-     * Closes the connection if it has taken too long.
+     * Closes the connection if a timeout has expired.
      *
      * @param now the time
-     * @param elapsed how long the last check is ago
+     * @param elapsed the nanoseconds since the last check
      */
     void check(long now, long elapsed) {
         ConnectionDeadlines.Verdict verdict =
@@ -282,12 +286,12 @@ final class ServerConnection implements IdleConnections.Connection {
         }
     }
 
-    /** Returns for how long responses have waited without progress. */
+    /** Returns how long responses have waited without progress. */
     long stalledNanos(long now) {
         return deadlines.stalledNanos(now);
     }
 
-    /** Returns how much memory waits for the client: unsent responses, and requests that are not decoded. */
+    /** Returns the memory of unsent responses and of requests that are not decoded. */
     long pendingBytes() {
         ChannelOutboundBuffer unsent = channel.unsafe().outboundBuffer();
         return decoder.undecodedBytes() + (unsent == null ? 0 : unsent.totalPendingWriteBytes());
@@ -299,12 +303,12 @@ final class ServerConnection implements IdleConnections.Connection {
         queued.measure(elapsed, unsent == null ? 0 : unsent.totalPendingWriteBytes() - unsent.currentProgress());
     }
 
-    /** Returns how long it takes until the client has read the long texts that wait for it. */
+    /** Returns how long the client takes to read the long texts that wait for it. */
     long drainNanos() {
         return queued.drainNanos();
     }
 
-    /** Returns how much memory of the heap is taken by long texts that wait for the client. */
+    /** Returns the heap memory of long texts that wait for the client. */
     long queuedBytes() {
         return queued.count();
     }
@@ -317,32 +321,32 @@ final class ServerConnection implements IdleConnections.Connection {
         return Math.max(1, unsent.totalPendingWriteBytes() * 31 + unsent.currentProgress());
     }
 
-    /** Closes the connection in steps, after what was written. */
+    /** Closes the connection with lingering, after pending bytes were sent. */
     @SuppressWarnings("FutureReturnValueIgnored") // each step looks at the one before
     void close() {
         channel.close();
     }
 
-    /** Closes the connection at once; what waits is lost. */
+    /** Closes the connection at once; pending bytes are lost. */
     @Override
     public void abort() {
         channel.unsafe().close(channel.voidPromise());
     }
 
-    /** Answers in place of a handler, unless one has begun to, and closes the connection. */
+    /** Responds in place of a handler, unless one has begun to, and closes the connection. */
     private void respondAndClose(int status, String phrase, String error) {
         if (isEnding) {
             return;
         }
-        boolean mayAnswer = !hasBegunResponse && (deadlines.inProgress() == 1 || !deadlines.readsBody());
-        if (mayAnswer) {
+        boolean mayRespond = !hasBegunResponse && (deadlines.inProgress() == 1 || !deadlines.readsBody());
+        if (mayRespond) {
             server.countRefusal(status);
             decoder.write(HttpErrors.lastResponse(status, phrase, error));
         }
         close();
     }
 
-    /** Sends what waits, then the end, and waits for that of the client. */
+    /** Sends pending bytes, then the end, and waits for the client to close. */
     @SuppressWarnings("FutureReturnValueIgnored") // each step looks at the one before
     void lingeringClose(ChannelHandlerContext context, ChannelPromise promise) {
         if (!channel.isActive()) {
@@ -369,7 +373,7 @@ final class ServerConnection implements IdleConnections.Connection {
         if (encryption == null) {
             shutdownOutput();
         } else {
-            encryption.closeOutbound().addListener(told -> shutdownOutput());
+            encryption.closeOutbound().addListener(sent -> shutdownOutput());
         }
     }
 

@@ -23,11 +23,11 @@ import io.vertx.core.http.HttpServerResponse;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends the only response of one {@code generate} request. Confined to its event loop, but for the observer's
- * methods, which hand over to it.
+ * Sends the only response of one {@code generate} request. Confined to its event loop, but for the observer's methods,
+ * which submit tasks to it.
  *
- * <p>The first response is kept as text until the call ends. The second decides the answer: the call is withdrawn, since
- * a model may go on for ever.
+ * <p>The first response is kept as text until the request completes. A second one is an error that cancels the request,
+ * since a model may send responses without end.
  */
 final class GenerateExchange implements ResponseObserver {
     private static final String NOT_ONE_RESPONSE =
@@ -38,7 +38,7 @@ final class GenerateExchange implements ResponseObserver {
     private final InferRequest inferRequest;
     private final HttpServerRequest request;
     private final HttpServerResponse http;
-    private final ResponseTaskQueue steps;
+    private final ResponseTaskQueue tasks;
     private final GenerateResponseWriter writer;
     private final JsonMemoryLimiter jsonMemory;
     private final long maxInlineBytes;
@@ -49,39 +49,39 @@ final class GenerateExchange implements ResponseObserver {
     private @Nullable JsonChunks chunks;
     /** The error of the first response, if that failed. */
     private @Nullable InferenceException failure;
-    /** How many responses came. Touched by one thread at a time, as the observer is. */
+    /** The number of responses. Used by one thread at a time, as the observer is. */
     private long count;
 
     /**
-     * Prepares a call.
+     * Prepares a request.
      *
-     * @param server the server that infers
-     * @param call what to infer
-     * @param request the request
+     * @param server the server
+     * @param inferRequest the request to submit
+     * @param request the HTTP request
      * @param loop the event loop
-     * @param writer writes the answer
-     * @param memory bounds the memory of long texts
-     * @param maxInlineBytes a longer text is written by a worker
+     * @param writer writes the response
+     * @param jsonMemory limits the memory of long texts
+     * @param maxInlineBytes the longest text that the event loop writes; a worker writes longer ones
      */
     GenerateExchange(
             InferenceServer server,
-            InferRequest call,
+            InferRequest inferRequest,
             HttpServerRequest request,
             EventLoopExecutor loop,
             GenerateResponseWriter writer,
-            JsonMemoryLimiter memory,
+            JsonMemoryLimiter jsonMemory,
             long maxInlineBytes) {
         this.server = server;
-        this.inferRequest = call;
+        this.inferRequest = inferRequest;
         this.request = request;
         this.http = request.response();
-        this.steps = new ResponseTaskQueue(loop, this::abort);
+        this.tasks = new ResponseTaskQueue(loop, this::abort);
         this.writer = writer;
-        this.jsonMemory = memory;
+        this.jsonMemory = jsonMemory;
         this.maxInlineBytes = maxInlineBytes;
     }
 
-    /** Makes the call. A client that leaves withdraws it. */
+    /** Submits the request, which is cancelled when the client disconnects. */
     void start() {
         http.closeHandler(left -> {
             releaseChunks();
@@ -97,15 +97,15 @@ final class GenerateExchange implements ResponseObserver {
         if (count > 1) {
             response.close();
             if (count == 2) {
-                steps.add(this::refuseSecondResponse);
+                tasks.add(this::refuseSecondResponse);
             }
             return;
         }
-        if (!steps.add(() -> storeResponse(response))) {
+        if (!tasks.add(() -> storeResponse(response))) {
             response.close();
         }
         if (last) {
-            steps.add(this::finish);
+            tasks.add(this::finish);
         }
     }
 
@@ -113,34 +113,34 @@ final class GenerateExchange implements ResponseObserver {
     public void onFailedResponse(InferenceException error) {
         count++;
         if (count == 1) {
-            InferenceException told = failed(error);
-            steps.add(() -> {
-                failure = told;
-                responseJson = HttpErrors.body(told.publicMessage());
+            InferenceException translated = failed(error);
+            tasks.add(() -> {
+                failure = translated;
+                responseJson = HttpErrors.body(translated.publicMessage());
             });
         } else if (count == 2) {
-            steps.add(this::refuseSecondResponse);
+            tasks.add(this::refuseSecondResponse);
         }
     }
 
     @Override
     public void onCompleted() {
-        steps.add(this::finish);
+        tasks.add(this::finish);
     }
 
     @Override
     public void onError(InferenceException error) {
-        InferenceException told = failed(error);
-        steps.add(() -> {
+        InferenceException translated = failed(error);
+        tasks.add(() -> {
             releaseChunks();
-            HttpErrors.send(http, told, ContentTypes.JSON);
+            HttpErrors.send(http, translated, ContentTypes.JSON);
         });
     }
 
     private void storeResponse(InferResponse response) {
         if (GenerateResponseWriter.jsonBytes(response) > maxInlineBytes) {
             GenerateWriteTask written = new GenerateWriteTask(response, http::closed, jsonMemory, false);
-            steps.runOnWorker(written, () -> {
+            tasks.runOnWorker(written, () -> {
                 chunks = written.chunks();
                 written.error().ifPresent(this::fail);
                 if (http.closed()) {

@@ -33,53 +33,54 @@ public final class GenerateHandler {
     /**
      * Creates the handler of one event loop, on that loop.
      *
-     * @param server who infers
+     * @param server the server
      * @param limits the limits
      * @param context the event loop
-     * @param textMemory bounds the memory of long texts
+     * @param jsonMemory limits the memory of long texts
      */
-    public GenerateHandler(InferenceServer server, BodyLimits limits, Context context, JsonMemoryLimiter textMemory) {
+    public GenerateHandler(InferenceServer server, BodyLimits limits, Context context, JsonMemoryLimiter jsonMemory) {
         this.server = server;
         this.limits = limits;
-        this.jsonMemory = textMemory;
+        this.jsonMemory = jsonMemory;
         this.loop = new EventLoopExecutor(context);
     }
 
-    /** Waits for the body, and answers with the model's only response. */
+    /** Receives the body, and sends the model's only response. */
     public void generate(HttpServerRequest request, String name, String version) {
         receive(
                 request,
                 name,
                 version,
-                call -> new GenerateExchange(server, call, request, loop, writer, jsonMemory, limits.maxInlineBytes())
+                inferRequest -> new GenerateExchange(
+                                server, inferRequest, request, loop, writer, jsonMemory, limits.maxInlineBytes())
                         .start());
     }
 
-    /** Waits for the body, and answers with the model's responses, each when it comes. */
+    /** Receives the body, and sends each of the model's responses as it comes. */
     public void generateStream(HttpServerRequest request, String name, String version) {
         receive(
                 request,
                 name,
                 version,
-                call -> new GenerateStreamExchange(
-                                server, call, request, loop, writer, jsonMemory, limits.maxInlineBytes())
+                inferRequest -> new GenerateStreamExchange(
+                                server, inferRequest, request, loop, writer, jsonMemory, limits.maxInlineBytes())
                         .start());
     }
 
     /** Starts the exchange of a parsed request. */
     @FunctionalInterface
     private interface Exchange {
-        void start(InferRequest call);
+        void start(InferRequest inferRequest);
     }
 
     private void receive(HttpServerRequest request, String name, String version, Exchange exchange) {
         try {
             ModelRef model = ModelRef.parse(name, version);
-            ModelMetadata description = server.models().metadata(model);
+            ModelMetadata metadata = server.models().metadata(model);
             checkEncoding(request);
             JsonBodyReceiver.receive(request, server, limits, loop, body -> {
-                InferRequest call = read(model, description, body);
-                return new JsonBodyReceiver.Prepared(() -> exchange.start(call), call.release());
+                InferRequest inferRequest = read(model, metadata, body);
+                return new JsonBodyReceiver.Prepared(() -> exchange.start(inferRequest), inferRequest.release());
             });
         } catch (InferenceException e) {
             DiscardedBody.refuse(
@@ -87,10 +88,10 @@ public final class GenerateHandler {
         }
     }
 
-    private InferRequest read(ModelRef model, ModelMetadata description, MemorySegment body) {
+    private InferRequest read(ModelRef model, ModelMetadata metadata, MemorySegment body) {
         RequestMemory memory = new RequestMemory(server.memory(), server.sharedMemory());
         try {
-            return new GenerateRequestReader(description, body, memory, limits.maxJsonBytes()).read(model);
+            return new GenerateRequestReader(metadata, body, memory, limits.maxJsonBytes()).read(model);
         } catch (RuntimeException | Error e) {
             memory.run();
             throw e;

@@ -31,7 +31,7 @@ import java.util.Map;
  * Reads the body of a {@code generate} request into inputs and parameters. Confined to the thread that reads the
  * request.
  *
- * <p>Members of the member {@code parameters} count like those beside it. Shapes are made up from the model's.
+ * <p>Members of the member {@code parameters} count like those beside it. Shapes are derived from the model's.
  */
 final class GenerateRequestReader {
     private static final String NESTED = "parameters";
@@ -47,11 +47,11 @@ final class GenerateRequestReader {
     private final Map<String, ParameterValue> parameters = new LinkedHashMap<>();
 
     /**
-     * Prepares to read a request.
+     * Creates the reader of a request.
      *
-     * @param model the model that is asked
+     * @param model the requested model
      * @param body the whole body
-     * @param memory where to put the inputs
+     * @param memory the memory of the inputs
      * @param maxTensorBytes the largest input that is accepted
      */
     GenerateRequestReader(ModelMetadata model, MemorySegment body, RequestMemory memory, long maxTensorBytes) {
@@ -66,8 +66,8 @@ final class GenerateRequestReader {
     /**
      * Reads the request, whose memory frees the inputs.
      *
-     * @param ref the model as the client names it
-     * @throws InferenceException if anything is wrong with it
+     * @param ref the model as received
+     * @throws InferenceException if the request is invalid
      */
     InferRequest read(ModelRef ref) {
         int root = JsonFields.root(json);
@@ -126,12 +126,12 @@ final class GenerateRequestReader {
         json.moveTo(at);
         boolean isArray = json.peek() == '[';
         long[] dims = fillShape(input, isArray ? count(at) : 1);
-        InputMetadata claim = new InputMetadata(input.name(), input.type().name(), dims);
+        InputMetadata metadata = new InputMetadata(input.name(), input.type().name(), dims);
         JsonReader values = isArray ? json : new JsonReader(inBrackets(at));
         values.path().enterInput(input.name());
-        MemorySegment data = tensors.read(values, isArray ? at : 0, claim, memory);
+        MemorySegment data = tensors.read(values, isArray ? at : 0, metadata, memory);
         values.path().leave();
-        // Of nothing, clients are used to hear that it has no shape.
+        // The reference server reports no shape for an empty input.
         long[] shape = data.byteSize() == 0 ? new long[0] : dims;
         return InputTensor.of(input.name(), input.type().name(), shape, data, MemoryPlace.HOST);
     }
@@ -147,7 +147,7 @@ final class GenerateRequestReader {
         return count;
     }
 
-    /** Returns the dimensions of so many elements: the last variable one takes what the fixed ones leave. */
+    /** Returns the dimensions of {@code count} elements: the last variable one is what the fixed ones leave. */
     private long[] fillShape(TensorSpec input, long count) {
         boolean batched = model.maxBatchSize() > 0 && !input.is(TensorSpec.Trait.SHAPE_TENSOR);
         long[] dims = (batched ? input.dims().prepend(Shape.VARIABLE) : input.dims()).toArray();

@@ -19,8 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Writes a {@code generate} response: one object of outputs and parameters. Confined to one event loop, except for
- * long responses.
+ * Writes a {@code generate} response: one object of outputs and parameters. Confined to one event loop, except for long
+ * responses.
  */
 final class GenerateResponseWriter {
     private static final Logger log = LoggerFactory.getLogger(GenerateResponseWriter.class);
@@ -39,7 +39,7 @@ final class GenerateResponseWriter {
         this.json = json;
     }
 
-    /** Says how many bytes of tensors are to be written. */
+    /** Returns the number of tensor bytes to write. */
     static long jsonBytes(InferResponse response) {
         long bytes = response.id().length();
         for (NamedTensor output : response.outputs()) {
@@ -49,11 +49,11 @@ final class GenerateResponseWriter {
     }
 
     /**
-     * Writes a long response piece by piece, on any thread, and closes it.
+     * Writes a long response in chunks, on any thread, and closes it.
      *
      * @param isEvent whether it is an event of a stream
      * @throws InferenceException if it cannot be written
-     * @throws CancellationException if nobody wants it any more
+     * @throws CancellationException if the client is gone
      */
     static void writeChunks(InferResponse response, JsonChunks text, boolean isEvent) {
         close(response, () -> {
@@ -102,7 +102,7 @@ final class GenerateResponseWriter {
         json.raw(end);
     }
 
-    /** Has a response written, and closes it. */
+    /** Runs a writer, and closes the response. */
     private static void close(InferResponse response, Runnable writing) {
         try (response) {
             writing.run();
@@ -111,7 +111,7 @@ final class GenerateResponseWriter {
         } catch (RuntimeException e) {
             log.atError().addKeyValue("model", response.model()).setCause(e).log("response not written");
             throw JsonFields.internal("internal error");
-        } catch (OutOfMemoryError e) { // most likely of the text, though other threads fill the heap too
+        } catch (OutOfMemoryError e) { // most likely caused by the text, though other threads allocate too
             throw new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY);
         }
     }

@@ -27,26 +27,26 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Sends the responses of one {@code generate_stream} request as server-sent events. Confined to its event loop, but
- * for the observer's methods, which hand over to it.
+ * Sends the responses of one {@code generate_stream} request as server-sent events. Confined to its event loop, but for
+ * the observer's methods, which submit tasks to it.
  *
- * <p>Models make responses as fast as they can, and neither they nor an event loop may wait for a client. So what was
- * made and not yet sent is counted, from the moment a response comes until the transport has its last byte; beyond
- * {@link #MAX_UNSENT_BYTES} bytes the call is withdrawn and the connection closed, which frees all of it. The count is raised
- * by whoever brings responses and lowered by the event loop.
+ * <p>Models produce responses as fast as they can, and neither they nor an event loop may wait for a client. So unsent
+ * bytes are counted, from the arrival of a response until the transport has its last byte; beyond
+ * {@link #MAX_UNSENT_BYTES} the request is cancelled and the connection closed, which frees all of them. The thread
+ * that delivers responses increases the count, the event loop decreases it.
  */
 final class GenerateStreamExchange implements ResponseObserver {
     private static final Logger log = LoggerFactory.getLogger(GenerateStreamExchange.class);
-    /** So many bytes may wait for a client that does not read; a single response may be larger. */
+    /** The maximum number of bytes that wait for a client; a single response may be larger. */
     private static final long MAX_UNSENT_BYTES = 16 << 20;
 
-    /** What a response takes besides its outputs. */
+    /** The cost of a response besides its outputs. */
     private static final long OVERHEAD = 512;
 
-    /** What a part of an event takes besides its bytes. */
+    /** The cost of a part of an event besides its bytes. */
     private static final int PART_OVERHEAD = 128;
 
-    /** So much of short events may wait before memory is reserved for more, in steps of that size. */
+    /** The bytes of short events that may wait without reserved memory, and the step in which more is reserved. */
     private static final long RESERVATION_STEP = 256 << 10;
 
     private final InferenceServer server;
@@ -54,53 +54,53 @@ final class GenerateStreamExchange implements ResponseObserver {
     private final HttpServerRequest request;
     private final HttpServerResponse http;
     private final EventLoopExecutor loop;
-    private final ResponseTaskQueue steps;
+    private final ResponseTaskQueue tasks;
     private final GenerateResponseWriter writer;
     private final JsonMemoryLimiter jsonMemory;
     private final long maxInlineBytes;
     private final AtomicLong unsent = new AtomicLong();
     private final QueuedBytes queued;
-    /** How many bytes of short events wait, and how much memory is reserved for them. */
+    /** The bytes of short events that wait. */
     private long waiting;
 
     private long reserved;
-    /** Whether responses are no longer of interest. */
+    /** Whether further responses are dropped. */
     private volatile boolean cancelled;
 
     private Cancellation cancellation = () -> {};
 
     /**
-     * Prepares a call.
+     * Prepares a request.
      *
-     * @param server the server that infers
-     * @param call what to infer
-     * @param request the request
+     * @param server the server
+     * @param inferRequest the request to submit
+     * @param request the HTTP request
      * @param loop the event loop
      * @param writer writes the events
-     * @param memory bounds the memory of long texts
-     * @param maxInlineBytes a longer event is written by a worker
+     * @param jsonMemory limits the memory of long texts
+     * @param maxInlineBytes the longest event that the event loop writes; a worker writes longer ones
      */
     GenerateStreamExchange(
             InferenceServer server,
-            InferRequest call,
+            InferRequest inferRequest,
             HttpServerRequest request,
             EventLoopExecutor loop,
             GenerateResponseWriter writer,
-            JsonMemoryLimiter memory,
+            JsonMemoryLimiter jsonMemory,
             long maxInlineBytes) {
         this.server = server;
-        this.inferRequest = call;
+        this.inferRequest = inferRequest;
         this.request = request;
         this.http = request.response();
         this.queued = QueuedBytes.of(request.connection());
         this.loop = loop;
-        this.steps = new ResponseTaskQueue(loop, this::abort);
+        this.tasks = new ResponseTaskQueue(loop, this::abort);
         this.writer = writer;
-        this.jsonMemory = memory;
+        this.jsonMemory = jsonMemory;
         this.maxInlineBytes = maxInlineBytes;
     }
 
-    /** Makes the call. A client that leaves withdraws it. */
+    /** Submits the request, which is cancelled when the client disconnects. */
     void start() {
         http.closeHandler(left -> cancel());
         cancellation = server.infer(inferRequest, this);
@@ -113,7 +113,7 @@ final class GenerateStreamExchange implements ResponseObserver {
             response.close();
             return;
         }
-        if (!steps.add(() -> send(response, cost))) {
+        if (!tasks.add(() -> send(response, cost))) {
             response.close();
         }
     }
@@ -122,27 +122,27 @@ final class GenerateStreamExchange implements ResponseObserver {
     public void onFailedResponse(InferenceException error) {
         long cost = OVERHEAD + error.publicMessage().length();
         if (!cancelled && admit(cost)) {
-            steps.add(() -> send(error, cost));
+            tasks.add(() -> send(error, cost));
         }
     }
 
     @Override
     public void onCompleted() {
-        steps.add(this::end);
+        tasks.add(this::end);
     }
 
     @Override
     public void onError(InferenceException error) {
-        steps.add(() -> fail(error));
+        tasks.add(() -> fail(error));
     }
 
     @Override
     public void onRefused(InferenceException error) {
-        InferenceException told = failed(error);
-        steps.add(() -> HttpErrors.send(http, told, ContentTypes.JSON));
+        InferenceException failure = failed(error);
+        tasks.add(() -> HttpErrors.send(http, failure, ContentTypes.JSON));
     }
 
-    /** Counts what is to be sent; if that is too much, gives the client up. */
+    /** Counts bytes to send; aborts the connection beyond the limit. */
     private boolean admit(long cost) {
         long before = unsent.getAndAdd(cost);
         if (before == 0 || before + cost <= MAX_UNSENT_BYTES) {
@@ -163,7 +163,7 @@ final class GenerateStreamExchange implements ResponseObserver {
         if (charged - OVERHEAD > maxInlineBytes) {
             GenerateWriteTask written =
                     new GenerateWriteTask(response, () -> cancelled || http.closed(), jsonMemory, true);
-            steps.runOnWorker(written, () -> sendChunks(written, charged, last));
+            tasks.runOnWorker(written, () -> sendChunks(written, charged, last));
             return;
         }
         unsent.addAndGet(-charged);
@@ -186,14 +186,14 @@ final class GenerateStreamExchange implements ResponseObserver {
         if (cancelled || isOver()) {
             return;
         }
-        InferenceException told = failed(error);
+        InferenceException failure = failed(error);
         if (!http.headWritten()) {
-            HttpErrors.setStatus(http, told);
+            HttpErrors.setStatus(http, failure);
         }
-        write(GenerateResponseWriter.errorEvent(told));
+        write(GenerateResponseWriter.errorEvent(failure));
     }
 
-    /** Writes a short event; gives the client up if it is too much. */
+    /** Writes a short event; aborts the connection beyond the limit. */
     private boolean write(Buffer event) {
         int cost = event.length() + PART_OVERHEAD;
         if (!admit(cost) || !reserve(cost)) {
@@ -204,7 +204,7 @@ final class GenerateStreamExchange implements ResponseObserver {
         return true;
     }
 
-    /** Reserves memory for short events of which many wait; if there is none, gives the client up. */
+    /** Reserves memory for waiting short events; aborts the connection if there is none. */
     private boolean reserve(int cost) {
         waiting += cost;
         try {
@@ -261,13 +261,13 @@ final class GenerateStreamExchange implements ResponseObserver {
         }
     }
 
-    private void write(Buffer part, Runnable left) {
+    private void write(Buffer part, Runnable release) {
         int cost = part.length() + PART_OVERHEAD;
         queued.add(cost);
         http.write(part).onComplete(sent -> {
             queued.add(-cost);
             unsent.addAndGet(-cost);
-            left.run();
+            release.run();
         });
     }
 
@@ -277,17 +277,17 @@ final class GenerateStreamExchange implements ResponseObserver {
         }
     }
 
-    /** Tells of an error by an event. */
+    /** Ends the stream with an error event. */
     private void fail(InferenceException error) {
         if (isOver()) {
             return;
         }
-        InferenceException told = failed(error);
+        InferenceException failure = failed(error);
         if (!http.headWritten()) {
-            HttpErrors.setStatus(http, told);
+            HttpErrors.setStatus(http, failure);
         }
         begin();
-        http.end(GenerateResponseWriter.errorEvent(told));
+        http.end(GenerateResponseWriter.errorEvent(failure));
     }
 
     private void abort() {

@@ -21,15 +21,15 @@ final class GenerateWriteTask implements Runnable {
     private final InferResponse response;
     private final boolean isEvent;
     private final JsonChunks chunks;
-    /** Present until all is written, so that a text whose writing ends in any other way is not taken for a whole one. */
+    /** Present until all is written, so that a truncated text never counts as complete. */
     private Optional<InferenceException> error = Optional.of(JsonFields.internal("internal error"));
 
     /**
-     * Takes a response over.
+     * Takes ownership of a response.
      *
      * @param response the response
-     * @param abandoned says whether nobody wants it any more
-     * @param memory bounds the memory of all texts
+     * @param abandoned whether the client is gone
+     * @param memory limits the memory of all texts
      * @param isEvent whether it is an event of a stream
      */
     GenerateWriteTask(InferResponse response, BooleanSupplier abandoned, JsonMemoryLimiter memory, boolean isEvent) {
@@ -45,7 +45,7 @@ final class GenerateWriteTask implements Runnable {
             error = Optional.empty();
         } catch (InferenceException e) {
             error = Optional.of(e);
-        } catch (CancellationException e) { // the client left: nobody will see this
+        } catch (CancellationException e) { // the client is gone
             error = Optional.of(JsonFields.internal("request was cancelled"));
         } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("model", response.model()).setCause(e).log("response not written");
@@ -56,12 +56,12 @@ final class GenerateWriteTask implements Runnable {
         }
     }
 
-    /** Returns the text, to be closed or taken; empty if there is an error. */
+    /** Returns the text, to be closed or taken; empty after an error. */
     JsonChunks chunks() {
         return chunks;
     }
 
-    /** Returns why the text could not be written. */
+    /** Returns the error of the writing. */
     Optional<InferenceException> error() {
         return error;
     }

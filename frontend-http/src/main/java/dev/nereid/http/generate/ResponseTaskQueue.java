@@ -7,10 +7,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs the tasks of one response in order, on event loop and workers. Confined to the event loop, but for {@link
- * #add}.
+ * Runs the tasks of one response in order, on event loop and workers. Confined to the event loop, but for {@link #add}.
  *
- * <p>A step that throws ends the answer. Those after it have their turns all the same, to give back what they hold.
+ * <p>A task that throws aborts the response. Later tasks run nevertheless, to release what they hold.
  */
 final class ResponseTaskQueue {
     private static final Logger log = LoggerFactory.getLogger(ResponseTaskQueue.class);
@@ -21,70 +20,70 @@ final class ResponseTaskQueue {
     private boolean isOnWorker;
 
     /**
-     * Creates the steps of an answer that is given by an event loop.
+     * Creates the queue of a response.
      *
      * @param loop the event loop
-     * @param breakOff ends the answer, unless it has ended; run by the event loop after a step that threw something
+     * @param abort ends the response, unless it has ended; run by the event loop after a task that threw
      */
-    ResponseTaskQueue(EventLoopExecutor loop, Runnable breakOff) {
+    ResponseTaskQueue(EventLoopExecutor loop, Runnable abort) {
         this.loop = loop;
-        this.abort = breakOff;
+        this.abort = abort;
     }
 
     /**
-     * Adds a step of the event loop. May be called on any thread.
+     * Adds a task of the event loop. May be called on any thread.
      *
      * @return {@code false} if the event loop has stopped, and all connections with it
      */
-    boolean add(Runnable step) {
+    boolean add(Runnable task) {
         return loop.execute(() -> {
             if (isOnWorker) {
-                pending.add(step);
+                pending.add(task);
             } else {
-                run(step);
+                run(task);
             }
         });
     }
 
     /**
-     * Has a worker do something, and then the event loop; to be the last thing that a step does. If there are no workers
-     * any more, the event loop does all. What follows has its turn also after work that throws something.
+     * Runs work on a worker, and then a task on the event loop; to be the last action of a task. If the workers have
+     * stopped, the event loop runs both. {@code next} runs also if the work throws.
      */
-    void runOnWorker(Runnable work, Runnable then) {
+    void runOnWorker(Runnable work, Runnable next) {
         isOnWorker = true;
-        boolean begun = loop.executeOnWorker(() -> workThenResume(work, then));
-        if (!begun) {
+        boolean submitted = loop.executeOnWorker(() -> workThenResume(work, next));
+        if (!submitted) {
             try {
                 work.run();
             } finally {
-                resume(then);
+                resume(next);
             }
         }
     }
 
-    /** Works, on a worker, and hands over to the event loop. */
-    private void workThenResume(Runnable work, Runnable then) {
+    /** Runs the work on a worker, and returns to the event loop. */
+    private void workThenResume(Runnable work, Runnable next) {
         try {
             work.run();
         } finally {
-            if (!loop.execute(() -> resume(then))) {
-                // No event loop is there to disagree; the steps see that the connection is gone.
-                resume(then);
+            if (!loop.execute(() -> resume(next))) {
+                // The event loop has ended: no other thread runs tasks, which see that the connection is gone.
+                resume(next);
             }
         }
     }
 
-    private void resume(Runnable then) {
+    private void resume(Runnable next) {
         isOnWorker = false;
-        run(then);
+        run(next);
         while (!isOnWorker && !pending.isEmpty()) {
             run(pending.remove());
         }
     }
 
-    private void run(Runnable step) {
+    private void run(Runnable task) {
         try {
-            step.run();
+            task.run();
         } catch (RuntimeException | Error e) {
             log.atError().setCause(e).log("response not written");
             abort();
@@ -95,7 +94,7 @@ final class ResponseTaskQueue {
         try {
             abort.run();
         } catch (RuntimeException | Error e) {
-            log.atError().setCause(e).log("response not broken off");
+            log.atError().setCause(e).log("response not aborted");
         }
     }
 }

@@ -7,15 +7,15 @@ import java.util.Set;
 
 /** A list of distinct names, in order. Confined to the thread that reads a request. */
 final class DistinctNames {
-    /** Up to this many names, comparing is cheaper than hashing. */
+    /** The number of names up to which comparing is cheaper than hashing. */
     private static final int FEW = 8;
 
     private final List<String> names = new ArrayList<>(2);
-    private final Set<String> many = new HashSet<>(0);
+    private final Set<String> hashed = new HashSet<>(0);
 
-    /** Adds a name, or says that it is there already. */
+    /** Adds a name; returns {@code false} if it is a duplicate. */
     boolean add(String name) {
-        if (names.size() < FEW ? names.contains(name) : isOneOfMany(name)) {
+        if (names.size() < FEW ? names.contains(name) : isHashed(name)) {
             return false;
         }
         names.add(name);
@@ -27,10 +27,10 @@ final class DistinctNames {
         return names;
     }
 
-    private boolean isOneOfMany(String name) {
-        if (many.isEmpty()) {
-            many.addAll(names);
+    private boolean isHashed(String name) {
+        if (hashed.isEmpty()) {
+            hashed.addAll(names);
         }
-        return !many.add(name);
+        return !hashed.add(name);
     }
 }

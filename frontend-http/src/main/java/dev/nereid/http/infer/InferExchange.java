@@ -25,12 +25,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One inference over HTTP, from its headers to its submission. Confined to its event loop, but for the reading of a
- * long text, which a worker does while the event loop waits for it with this request, and goes on with others.
+ * One inference request over HTTP, from its headers to its submission. Confined to its event loop, except that a worker
+ * reads a long text.
  *
- * <p>The steps: the body arrives; it is read and the call goes to the server, which owns all memory from then on; the
- * answer is for the {@link InferResponseObserver}. The client may go away in any of them: before the call the body is given back,
- * after it the call is withdrawn.
+ * <p>The body is received, then read, then the request is submitted to the server, which owns all memory from then on;
+ * {@link InferResponseObserver} writes the response. The client may disconnect at any time: before the submission the
+ * body is released, after it the request is cancelled.
  */
 final class InferExchange {
     private static final Logger log = LoggerFactory.getLogger(InferExchange.class);
@@ -44,30 +44,30 @@ final class InferExchange {
     private final RequestBodyHeaders headers;
     private final RequestBody body;
     private Cancellation cancellation = NO_CANCELLATION;
-    /** The client's name for the request, once it was read. */
+    /** The request's id, once it was read. */
     private String id = "";
 
-    /** Whether the body is no longer of interest. */
+    /** Whether the body is not read any more. */
     private boolean refused;
-    /** Whether a worker reads the body, which nobody may close meanwhile. */
+    /** Whether a worker reads the body, which must not be closed meanwhile. */
     private boolean isReadOnWorker;
 
     InferExchange(
             InferHandler handler,
             HttpServerRequest request,
             ModelRef model,
-            ModelMetadata description,
-            RequestBodyHeaders head) {
+            ModelMetadata metadata,
+            RequestBodyHeaders headers) {
         this.handler = handler;
         this.request = request;
         this.http = request.response();
         this.model = model;
-        this.metadata = description;
-        this.headers = head;
-        this.body = new RequestBody(handler.server().memory(), head, handler.limits());
+        this.metadata = metadata;
+        this.headers = headers;
+        this.body = new RequestBody(handler.server().memory(), headers, handler.limits());
     }
 
-    /** Waits for the body. */
+    /** Starts receiving the body. */
     void start() {
         http.closeHandler(closed -> onClientClosed());
         request.handler(this::receive);
@@ -90,7 +90,7 @@ final class InferExchange {
         }
     }
 
-    /** Takes more of a chunk that is much larger than it looks, while others have their turns. */
+    /** Inflates more of a highly compressed chunk, after other events were served. */
     private void inflateMore() {
         if (refused) {
             return;
@@ -137,7 +137,7 @@ final class InferExchange {
         }
     }
 
-    /** How much of the body is looked at: its JSON, or the string that it is, which is copied. */
+    /** Returns the number of bytes to read: those of the JSON, or those of a raw string, which is copied. */
     private long bytesToRead() {
         long jsonLength = headers.jsonLength(body.size());
         boolean isString = jsonLength == 0
@@ -168,13 +168,13 @@ final class InferExchange {
     /**
      * Reads the body.
      *
-     * @return what is to be done next, by the event loop
+     * @return the next step, for the event loop
      */
     private Runnable prepare(RequestMemory memory) {
         try {
             InferRequestBody read = read(memory);
-            InferRequest call = toInferRequest(read, memory);
-            return () -> infer(call, read.outputs(), memory);
+            InferRequest inferRequest = toInferRequest(read, memory);
+            return () -> infer(inferRequest, read.outputs(), memory);
         } catch (InferenceException e) {
             memory.run();
             return () -> refuse(e);
@@ -184,14 +184,14 @@ final class InferExchange {
         }
     }
 
-    private void infer(InferRequest call, RequestedOutputs outputs, RequestMemory memory) {
+    private void infer(InferRequest inferRequest, RequestedOutputs outputs, RequestMemory memory) {
         ContentCoding coding = ContentCoding.forResponse(request.getHeader(HttpHeaders.ACCEPT_ENCODING));
-        InferResponseObserver answer = new InferResponseObserver(
-                handler, request, model, call.id(), new ResponseFormat(outputs, coding, memory));
+        InferResponseObserver observer = new InferResponseObserver(
+                handler, request, model, inferRequest.id(), new ResponseFormat(outputs, coding, memory));
         try {
-            cancellation = handler.server().infer(call, answer);
-        } catch (RuntimeException | Error e) { // the memory is the server's
-            memory.answered();
+            cancellation = handler.server().infer(inferRequest, observer);
+        } catch (RuntimeException | Error e) { // the server owns the memory
+            memory.releaseRegistrations();
             fail(e);
         }
     }
@@ -201,10 +201,10 @@ final class InferExchange {
         if (jsonLength == 0) {
             return adoptBody(new RawRequestReader(metadata).read(body.bytes(), memory), memory);
         }
-        // Known texts are the event loop's alone.
-        InferRequestBody known =
+        // The cache is confined to the event loop.
+        InferRequestBody cached =
                 isReadOnWorker ? null : handler.requestCache().get(model.name(), body.bytes(), jsonLength);
-        return known != null ? adoptBody(known, memory) : parse(jsonLength, memory);
+        return cached != null ? adoptBody(cached, memory) : parse(jsonLength, memory);
     }
 
     private InferRequestBody parse(long jsonLength, RequestMemory memory) {
@@ -229,7 +229,7 @@ final class InferExchange {
         return read;
     }
 
-    /** Has the memory of the call own the body, which inputs of the request view. */
+    /** Transfers the body, which inputs view, to the request's memory. */
     private InferRequestBody adoptBody(InferRequestBody read, RequestMemory memory) {
         body.take().ifPresent(memory::adopt);
         return read;
@@ -243,7 +243,7 @@ final class InferExchange {
                 model, read.id(), read.inputs(), read.outputs().requested(), parameters, read.options(), memory);
     }
 
-    /** Answers what is wrong with a body of which more may come. */
+    /** Refuses a request whose body has not arrived completely. */
     private void refuseUnread(InferenceException error) {
         DiscardedBody.announceClose(request, handler.limits());
         refuse(error);
@@ -256,7 +256,7 @@ final class InferExchange {
         DiscardedBody.discard(request, handler.limits());
     }
 
-    /** Answers that the server failed, which must not leave the request without an answer. */
+    /** Responds with an internal error, or closes the connection if that fails. */
     private void fail(Throwable error) {
         refused = true;
         body.close();
@@ -268,8 +268,9 @@ final class InferExchange {
     private void refuse(InferenceException error) {
         refused = true;
         body.close();
-        InferenceException told = RequestFailures.refuse(handler.server(), id, model, error);
-        HttpErrors.send(http, told, headers.coding() == ContentCoding.IDENTITY ? ContentTypes.JSON : ContentTypes.TEXT);
+        InferenceException refusal = RequestFailures.refuse(handler.server(), id, model, error);
+        HttpErrors.send(
+                http, refusal, headers.coding() == ContentCoding.IDENTITY ? ContentTypes.JSON : ContentTypes.TEXT);
     }
 
     private void onClientClosed() {

@@ -37,45 +37,45 @@ public final class InferHandler {
     /**
      * Creates the handler of one event loop, on that loop.
      *
-     * @param server who infers
+     * @param server the server
      * @param limits the limits of bodies
-     * @param forwardedHeaders found in the names of those headers that become parameters
+     * @param forwardedHeaders matches the names of headers that become parameters
      * @param context the event loop
-     * @param textMemory bounds the memory of long texts
+     * @param jsonMemory limits the memory of long texts
      */
     public InferHandler(
             InferenceServer server,
             BodyLimits limits,
             Optional<Pattern> forwardedHeaders,
             Context context,
-            JsonMemoryLimiter textMemory) {
+            JsonMemoryLimiter jsonMemory) {
         this.server = server;
         this.limits = limits;
         this.forwardedHeaders = forwardedHeaders;
         this.context = context;
-        this.jsonMemory = textMemory;
+        this.jsonMemory = jsonMemory;
         this.loop = new EventLoopExecutor(context);
         this.writer = new InferResponseWriter(context);
     }
 
-    /** Checks what can be checked before the body is there, and then waits for it. */
+    /** Checks model and headers, and then receives the body. */
     public void handle(HttpServerRequest request, String name, String version) {
         try {
             ModelRef model = ModelRef.parse(name, version);
-            ModelMetadata description = server.models().metadata(model);
-            if (description.decoupled()) {
+            ModelMetadata metadata = server.models().metadata(model);
+            if (metadata.decoupled()) {
                 throw new InferenceException(
                         ErrorCode.UNSUPPORTED,
                         "HTTP end point doesn't support models with decoupled transaction policy");
             }
-            RequestBodyHeaders head = RequestBodyHeaders.of(request, limits);
+            RequestBodyHeaders headers = RequestBodyHeaders.of(request, limits);
             DiscardedBody.sendContinue(request);
-            new InferExchange(this, request, model, description, head).start();
+            new InferExchange(this, request, model, metadata, headers).start();
         } catch (InferenceException e) {
             DiscardedBody.refuse(
                     request, RequestFailures.refuse(server, "", Quoted.text(name), e), ContentTypes.TEXT, limits);
         } catch (RuntimeException | Error e) {
-            log.atError().addKeyValue("model", Quoted.text(name)).setCause(e).log("inference not begun");
+            log.atError().addKeyValue("model", Quoted.text(name)).setCause(e).log("inference not started");
             HttpErrors.sendInternal(request);
             DiscardedBody.discard(request, limits);
         }

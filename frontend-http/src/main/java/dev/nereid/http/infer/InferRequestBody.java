@@ -9,9 +9,9 @@ import java.util.Map;
 /**
  * The parsed body of an inference request. Immutable as a view of its memory.
  *
- * @param id the client's name for the request; empty for none
+ * @param id the request's id; empty for none
  * @param inputs the inputs
- * @param outputs the outputs wanted, and how each is to be written
+ * @param outputs the requested outputs and their formats
  * @param parameters the parameters for the backend
  * @param options the parameters for the server
  */

@@ -21,8 +21,7 @@ import java.util.Map;
 /**
  * Reads the body of an inference request: JSON, then binary inputs. Confined to the thread that reads the request.
  *
- * <p>What is wrong is found in the order in which the reference server finds it, since a client that sends two mistakes
- * expects to hear of the same one.
+ * <p>Checks run in the order of the reference server, so that a request with two errors gets the same one.
  */
 final class InferRequestReader {
     private static final String[] INPUT_PARAMETERS = {"binary_data_size", "shared_memory_region"};
@@ -35,21 +34,21 @@ final class InferRequestReader {
     private final SharedTensorReader shared;
     private final JsonNumber number = new JsonNumber();
     private String id = "";
-    /** Where the bytes of the next binary input begin. */
+    /** The offset of the next binary input. */
     private long payloadOffset;
 
-    /** How many inputs view the body. */
+    /** The number of inputs that view the body. */
     private int payloadCount;
 
     private int inputCount;
 
     /**
-     * Prepares to read a request.
+     * Creates the reader of a request.
      *
      * @param model the name of the model, for errors
      * @param body the whole body
-     * @param jsonLength how many bytes of it are JSON
-     * @param memory where to put JSON tensors
+     * @param jsonLength the length of the JSON at its start
+     * @param memory the memory of JSON tensors
      * @param maxTensorBytes the largest JSON tensor that is accepted
      */
     InferRequestReader(String model, MemorySegment body, long jsonLength, RequestMemory memory, long maxTensorBytes) {
@@ -63,15 +62,15 @@ final class InferRequestReader {
     }
 
     /**
-     * Reads the request. Its inputs view the body or memory that was taken for them.
+     * Reads the request. Its inputs view the body or memory that was allocated for them.
      *
-     * @throws InferenceException if anything is wrong with it
+     * @throws InferenceException if the request is invalid
      */
     InferRequestBody read() {
         try {
             return readParts();
         } catch (InferenceException e) {
-            JsonFields.check(json); // an error of syntax goes first, wherever it is
+            JsonFields.check(json); // a syntax error takes precedence, wherever it is
             throw e;
         }
     }
@@ -97,22 +96,22 @@ final class InferRequestReader {
         return new InferRequestBody(id, inputs, outputs, parameters, options);
     }
 
-    /** Returns the client's name for the request as far as it was read. */
+    /** Returns the request's id; empty if it was not read. */
     String id() {
         return id;
     }
 
-    /** Says whether an input views the body, so that it is still needed. */
+    /** Returns whether an input views the body, which is needed in that case. */
     boolean usesBody() {
         return payloadCount > 0;
     }
 
-    /** Says whether there are inputs, and every one views the body. */
+    /** Returns whether there are inputs, and every one views the body. */
     boolean usesOnlyBody() {
         return payloadCount > 0 && payloadCount == inputCount;
     }
 
-    /** Says whether data was ignored, as {@link JsonTensorReader#ignoredData} does. */
+    /** Returns whether data was ignored, as {@link JsonTensorReader#ignoredData} does. */
     boolean ignoredData() {
         return tensors.ignoredData();
     }

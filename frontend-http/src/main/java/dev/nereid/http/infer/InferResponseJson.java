@@ -12,7 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 
-/** Writes the JSON part of an inference response. Confined to one thread, as what it writes to is. */
+/** Writes the JSON part of an inference response. Confined to one thread, as its writer is. */
 final class InferResponseJson {
     private static final byte[] ID = ascii("\"id\":");
     private static final byte[] MODEL = ascii("\"model_name\":");
@@ -25,7 +25,7 @@ final class InferResponseJson {
 
     private final JsonWriter json;
 
-    /** Writes to a text that was not begun. */
+    /** Creates a writer at the start of a text. */
     InferResponseJson(JsonWriter json) {
         this.json = json;
     }
@@ -33,9 +33,9 @@ final class InferResponseJson {
     /**
      * Writes the text.
      *
-     * @return how many bytes of binary outputs are to follow it
+     * @return the number of bytes of binary outputs that must follow
      * @throws dev.nereid.api.InferenceException if an output cannot be written
-     * @throws InternalError if an output lies in shared memory that is not there any more
+     * @throws InternalError if an output lies in shared memory that was truncated
      */
     long write(InferResponse response, RequestedOutputs outputs) {
         json.raw('{');
@@ -61,9 +61,9 @@ final class InferResponseJson {
         return binaryBytes;
     }
 
-    private long writeOutput(NamedTensor output, RequestedOutputs.Format form) {
+    private long writeOutput(NamedTensor output, RequestedOutputs.Format format) {
         Tensor tensor = output.tensor();
-        if (!tensor.place().isHost() && form != RequestedOutputs.Format.SHARED) {
+        if (!tensor.place().isHost() && format != RequestedOutputs.Format.SHARED) {
             throw JsonFields.internal("output '" + output.name() + "' lies in memory of a device");
         }
         json.raw(NAME).string(output.name());
@@ -74,7 +74,7 @@ final class InferResponseJson {
             }
             json.integer(tensor.shape().dim(i));
         }
-        switch (form) {
+        switch (format) {
             case SHARED -> json.raw(']').raw('}');
             case BINARY ->
                 json.raw(BINARY_SIZE).integer(tensor.byteSize()).raw('}').raw('}');
@@ -84,7 +84,7 @@ final class InferResponseJson {
                 json.raw('}');
             }
         }
-        return form == RequestedOutputs.Format.BINARY ? tensor.byteSize() : 0;
+        return format == RequestedOutputs.Format.BINARY ? tensor.byteSize() : 0;
     }
 
     private void writeParameters(Map<String, ParameterValue> parameters) {

@@ -22,17 +22,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Writes the response of one inference to the client. Confined to that, but for the observer's methods, which hand
- * over to it. If the client left, the answer is closed unseen.
+ * Writes the response of one inference to the client. Confined to the event loop, but for the observer's methods, which
+ * submit tasks to it. If the client left, the response is closed without being written.
  *
- * <p>A long JSON text would keep everybody else on the event loop waiting. A worker writes it, on the heap, and checks
- * between its pieces that the client is still there; the event loop then sends the pieces. The connection's next answer
- * waits for this one, whoever writes it.
+ * <p>A long JSON text would block the event loop. A worker writes it, on the heap, and checks between its chunks that
+ * the client is connected; the event loop then sends the chunks. The connection's next response waits for this one in
+ * either case.
  */
 final class InferResponseObserver implements ResponseObserver {
     private static final Logger log = LoggerFactory.getLogger(InferResponseObserver.class);
     private static final String NO_MEMORY =
-            "not enough memory to write the response as JSON; ask for its outputs as binary data";
+            "not enough memory to write the response as JSON; request its outputs as binary data";
     private static final String TRUNCATED = "shared memory of an input was truncated before the response was written";
 
     private final InferHandler handler;
@@ -41,17 +41,17 @@ final class InferResponseObserver implements ResponseObserver {
     private final ModelRef model;
     private final String id;
     private final ResponseFormat format;
-    /** Responses that came although more than one is wrong. Touched by one thread at a time, as the observer is. */
+    /** The number of responses beyond the only valid one. Used by one thread at a time, as the observer is. */
     private int surplus;
 
     InferResponseObserver(
-            InferHandler handler, HttpServerRequest request, ModelRef model, String id, ResponseFormat form) {
+            InferHandler handler, HttpServerRequest request, ModelRef model, String id, ResponseFormat format) {
         this.handler = handler;
         this.request = request;
         this.http = request.response();
         this.model = model;
         this.id = id;
-        this.format = form;
+        this.format = format;
     }
 
     @Override
@@ -85,8 +85,8 @@ final class InferResponseObserver implements ResponseObserver {
     @Override
     public void onRefused(InferenceException error) {
         RequestFailures.log(id, model, error);
-        format.memory().answered();
-        // Clients of the reference server see these types: that of a request refused, that of one that failed.
+        format.memory().releaseRegistrations();
+        // The content types of the reference server: JSON for a refused request, text for a failed one.
         if (handler.isOnEventLoop()) {
             HttpErrors.send(http, error, ContentTypes.JSON);
         } else {
@@ -114,7 +114,7 @@ final class InferResponseObserver implements ResponseObserver {
     }
 
     private void respond(@Nullable InferResponse response, @Nullable InferenceException error) {
-        format.memory().answered();
+        format.memory().releaseRegistrations();
         if (response != null) {
             send(response, () -> handler.writer().write(http, response, format));
         } else if (error != null) {
@@ -122,7 +122,7 @@ final class InferResponseObserver implements ResponseObserver {
         }
     }
 
-    /** Has a worker write the text, and the event loop send it. */
+    /** Writes the text on a worker, and sends it on the event loop. */
     private void writeOnWorker(InferResponse response) {
         if (!handler.loop().executeOnWorker(() -> writeJson(response))) {
             response.close();
@@ -138,12 +138,12 @@ final class InferResponseObserver implements ResponseObserver {
             json.flush();
             written.set(InferResponseWriter.collect(response, format, text, binaryBytes));
         });
-        text.close(); // what was not collected
+        text.close(); // chunks that were not collected
         InferResponseWriter.Written body = written.get();
-        boolean handedOver = body == null
+        boolean accepted = body == null
                 ? handler.loop().execute(() -> fail(response, failure.orElseThrow()))
                 : handler.loop().execute(() -> sendWritten(response, body));
-        if (!handedOver) {
+        if (!accepted) {
             response.close();
             if (body != null) {
                 body.body().close();
@@ -152,7 +152,7 @@ final class InferResponseObserver implements ResponseObserver {
     }
 
     private void sendWritten(InferResponse response, InferResponseWriter.Written written) {
-        format.memory().answered();
+        format.memory().releaseRegistrations();
         if (http.closed()) {
             written.body().close();
         }
@@ -175,17 +175,17 @@ final class InferResponseObserver implements ResponseObserver {
     }
 
     private void fail(InferResponse response, Failure failure) {
-        format.memory().answered();
+        format.memory().releaseRegistrations();
         response.close();
         RequestFailures.log(id, model, failure.error());
         HttpErrors.sendOrAbort(request, () -> HttpErrors.send(http, failure.error(), failure.contentType()));
     }
 
     /**
-     * An error that replaces outputs which could not be written. Immutable.
+     * An error in place of outputs that could not be written. Immutable.
      *
-     * @param error what went wrong
-     * @param contentType how errors of this kind are labelled
+     * @param error the error
+     * @param contentType the content type of errors of this kind
      */
     private record Failure(InferenceException error, CharSequence contentType) {}
 
@@ -193,14 +193,14 @@ final class InferResponseObserver implements ResponseObserver {
         try {
             writing.run();
             return Optional.empty();
-        } catch (CancellationException e) { // the client left: nobody will see this
+        } catch (CancellationException e) { // the client is gone
             return Optional.of(new Failure(JsonFields.internal("request was cancelled"), ContentTypes.TEXT));
         } catch (InferenceException e) {
             return Optional.of(new Failure(e, ContentTypes.TEXT));
-        } catch (OutOfMemoryError e) { // most likely of the text, though other threads fill the heap too
+        } catch (OutOfMemoryError e) { // most likely caused by the text, though other threads allocate too
             return Optional.of(
                     new Failure(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY), ContentTypes.JSON));
-        } catch (InternalError e) { // how the JVM tells that mapped memory is not there any more
+        } catch (InternalError e) { // the JVM's report of truncated mapped memory
             log.atDebug().addKeyValue("model", model).setCause(e).log("shared memory not readable");
             return Optional.of(new Failure(JsonFields.internal(TRUNCATED), ContentTypes.TEXT));
         } catch (RuntimeException | Error e) {

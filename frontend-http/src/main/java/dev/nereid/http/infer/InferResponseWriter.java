@@ -21,12 +21,12 @@ import java.util.List;
 /**
  * Writes an inference response: JSON, then binary outputs. Confined to one event loop.
  *
- * <p>Large binary outputs leave from where they lie; the response is closed when the last byte is out. Small ones are
- * copied behind the JSON, which is cheaper than another write, and behind that of {@link ResponseHeaderCache} if nothing else
- * is new. A long text is written by {@link InferResponseJson} elsewhere, and sent here in pieces.
+ * <p>Large binary outputs are sent without a copy; the response is closed after the last byte. Small ones are copied
+ * behind the JSON, which is cheaper than another write, and behind that of {@link ResponseHeaderCache} if nothing else
+ * differs. A worker writes a long text by {@link InferResponseJson}, and this class sends it in chunks.
  */
 final class InferResponseWriter {
-    /** Up to so many bytes in all are copied. */
+    /** The maximum size of all binary outputs that are copied. */
     private static final long MAX_COPIED_BYTES = 4096;
 
     /** Larger bodies are sent in several writes. */
@@ -43,40 +43,40 @@ final class InferResponseWriter {
         this(context, MAX_WRITE_BYTES);
     }
 
-    /** Creates a writer that sends no more than so many bytes in one write. */
-    InferResponseWriter(Context context, long mostAtOnce) {
+    /** Creates a writer with a maximum number of bytes in one write. */
+    InferResponseWriter(Context context, long maxWriteBytes) {
         this.context = context;
-        this.maxWriteBytes = mostAtOnce;
+        this.maxWriteBytes = maxWriteBytes;
     }
 
     /**
-     * Answers a request, and takes the response over.
+     * Sends a response, and takes ownership of it.
      *
-     * @throws dev.nereid.api.InferenceException if an output cannot be written; nothing was, and the response is still
-     *     the caller's
-     * @throws InternalError if an output lies in shared memory that is not there any more; likewise
+     * @throws dev.nereid.api.InferenceException if an output cannot be written; nothing was sent, and the caller still
+     *     owns the response
+     * @throws InternalError if an output lies in shared memory that was truncated; likewise
      */
-    void write(HttpServerResponse http, InferResponse response, ResponseFormat form) {
-        boolean isPlain = form.coding() == ContentCoding.IDENTITY;
-        ResponseTemplate known = isPlain ? headerCache.find(response, form.outputs()) : null;
-        if (known != null && http.headers().isEmpty()) {
-            Buffer body = known.body(response);
+    void write(HttpServerResponse http, InferResponse response, ResponseFormat format) {
+        boolean isPlain = format.coding() == ContentCoding.IDENTITY;
+        ResponseTemplate cached = isPlain ? headerCache.find(response, format.outputs()) : null;
+        if (cached != null && http.headers().isEmpty()) {
+            Buffer body = cached.body(response);
             response.close();
-            http.headers().setAll(known.headers());
+            http.headers().setAll(cached.headers());
             http.end(body);
             return;
         }
         json.clear();
-        long binaryBytes = new InferResponseJson(json).write(response, form.outputs());
+        long binaryBytes = new InferResponseJson(json).write(response, format.outputs());
         int jsonSize = json.size();
         if (binaryBytes > 0 && binaryBytes <= MAX_COPIED_BYTES) {
-            appendBinary(response.outputs(), form.outputs());
+            appendBinary(response.outputs(), format.outputs());
         }
         if (binaryBytes > MAX_COPIED_BYTES || !isPlain) {
             ResponseBody body = collect(
-                    new ResponseBody(json, maxWriteBytes), response.outputs(), binaryBytes > MAX_COPIED_BYTES, form);
+                    new ResponseBody(json, maxWriteBytes), response.outputs(), binaryBytes > MAX_COPIED_BYTES, format);
             putHeaders(http, binaryBytes, jsonSize);
-            send(body, http, response::close, form.coding());
+            send(body, http, response::close, format.coding());
             return;
         }
         MultiMap lengths =
@@ -87,7 +87,7 @@ final class InferResponseWriter {
             putHeaders(http, binaryBytes, jsonSize);
         }
         if (binaryBytes > 0) {
-            headerCache.put(response, form.outputs(), json.array(), jsonSize);
+            headerCache.put(response, format.outputs(), json.array(), jsonSize);
         }
         Buffer body = json.take();
         response.close();
@@ -98,28 +98,28 @@ final class InferResponseWriter {
      * A body written by a worker. Owned by the thread that has it.
      *
      * @param body the body
-     * @param textBytes how many bytes of text it begins with
-     * @param binaryBytes how many bytes of outputs follow
+     * @param textBytes the length of the text at its start
+     * @param binaryBytes the number of bytes of outputs behind the text
      */
     record Written(ResponseBody body, long textBytes, long binaryBytes) {}
 
-    /** Puts outputs behind a text, on any thread; those in memory of the client are copied. Throws as {@link #write}. */
-    static Written collect(InferResponse response, ResponseFormat form, JsonChunks text, long binaryBytes) {
+    /** Appends outputs to a text, on any thread; those in shared memory are copied. Throws as {@link #write}. */
+    static Written collect(InferResponse response, ResponseFormat format, JsonChunks text, long binaryBytes) {
         ResponseBody body = collect(
-                new ResponseBody(text.take(), JsonChunks.CHUNK_SIZE), response.outputs(), binaryBytes > 0, form);
+                new ResponseBody(text.take(), JsonChunks.CHUNK_SIZE), response.outputs(), binaryBytes > 0, format);
         return new Written(body, text.size(), binaryBytes);
     }
 
-    /** Answers a request with a body that was written elsewhere, and takes body and response over. */
-    void send(HttpServerRequest request, InferResponse response, ResponseFormat form, Written written) {
+    /** Sends a body that a worker wrote, and takes ownership of body and response. */
+    void send(HttpServerRequest request, InferResponse response, ResponseFormat format, Written written) {
         HttpServerResponse http = request.response();
         putHeaders(http, written.binaryBytes(), written.textBytes());
         written.body().count(QueuedBytes.of(request.connection()));
         if (written.binaryBytes() > 0) {
-            send(written.body(), http, response::close, form.coding());
+            send(written.body(), http, response::close, format.coding());
         } else {
             response.close();
-            send(written.body(), http, () -> {}, form.coding());
+            send(written.body(), http, () -> {}, format.coding());
         }
     }
 
@@ -138,16 +138,16 @@ final class InferResponseWriter {
         }
     }
 
-    /** Adds the outputs that are not copied behind the text. */
+    /** Appends the binary outputs, those in shared memory as copies. */
     private static ResponseBody collect(
-            ResponseBody body, List<NamedTensor> tensors, boolean withOutputs, ResponseFormat form) {
+            ResponseBody body, List<NamedTensor> tensors, boolean withOutputs, ResponseFormat format) {
         try {
             for (int i = 0; withOutputs && i < tensors.size(); i++) {
                 Tensor tensor = tensors.get(i).tensor();
-                if (form.outputs().format(tensors.get(i).name()) != RequestedOutputs.Format.BINARY) {
+                if (format.outputs().format(tensors.get(i).name()) != RequestedOutputs.Format.BINARY) {
                     continue;
                 }
-                if (form.isShared(tensor)) {
+                if (format.isShared(tensor)) {
                     body.addCopy(tensor.data());
                 } else {
                     body.add(tensor.data());

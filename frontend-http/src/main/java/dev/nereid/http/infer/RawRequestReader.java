@@ -19,22 +19,22 @@ import java.util.Map;
 /** Reads a raw request: a body that holds the only input's data. Immutable. */
 final class RawRequestReader {
     private static final int BYTES_PREFIX = Integer.BYTES;
-    /** What a length of 32 bits without a sign can tell. */
+    /** The maximum of an unsigned 32-bit length. */
     private static final long MAX_STRING_BYTES = 0xFFFF_FFFFL;
 
     private final ModelMetadata model;
 
-    /** Reads requests for one model. */
+    /** Creates the reader of requests for one model. */
     RawRequestReader(ModelMetadata model) {
         this.model = model;
     }
 
     /**
-     * Reads a request: a batch of one, whose outputs are all to be written as bytes.
+     * Reads a request: a batch of one, with all outputs in binary format.
      *
      * @param body the data
-     * @param memory where to take memory from
-     * @throws InferenceException if the shape cannot be told from the amount of data
+     * @param memory the memory of a copy
+     * @throws InferenceException if the shape cannot be deduced from the amount of data
      */
     InferRequestBody read(MemorySegment body, RequestMemory memory) {
         if (model.inputs().size() != 1) {
@@ -60,10 +60,10 @@ final class RawRequestReader {
     private Shape deduce(TensorSpec input, long byteSize) {
         long[] dims = input.dims().toArray();
         int variable = -1;
-        long known = input.type().byteSize();
+        long size = input.type().byteSize();
         for (int i = 0; i < dims.length; i++) {
             if (dims[i] != Shape.VARIABLE) {
-                known *= dims[i];
+                size *= dims[i];
             } else if (variable >= 0) {
                 throw invalid("The shape of the raw input '" + input.name()
                         + "' can not be deduced because there are more than one variable-sized dimension");
@@ -72,12 +72,12 @@ final class RawRequestReader {
             }
         }
         if (variable >= 0) {
-            dims[variable] = known == 0 ? 0 : byteSize / known;
-            known *= dims[variable];
+            dims[variable] = size == 0 ? 0 : byteSize / size;
+            size *= dims[variable];
         }
-        if (known != byteSize) {
+        if (size != byteSize) {
             throw invalid("input byte size mismatch for input 'raw_input' for model '" + model.name() + "'. Expected "
-                    + known + ", got " + byteSize);
+                    + size + ", got " + byteSize);
         }
         return Shape.of(dims);
     }

@@ -8,9 +8,8 @@ import java.util.Arrays;
 /**
  * Offsets of the parts of an inference request in its JSON text. Confined to the thread that reads the request.
  *
- * <p>Made in one pass over the whole text, so that members may come in any order. Of several members with one name, the
- * first counts. The pass checks the text, but for the numbers of an input's data, since those are most of a text and are
- * looked at again when they are read.
+ * <p>One pass over the whole text finds members in any order. Of several members with one name, the first counts. The
+ * pass checks the syntax, except for the numbers of an input's data, which are most of a text and are parsed later.
  */
 final class RequestIndex {
     static final int NAME = 0;
@@ -29,7 +28,7 @@ final class RequestIndex {
 
     private RequestIndex() {}
 
-    /** Reads a whole text. */
+    /** Creates the index of a whole text. */
     static RequestIndex of(JsonReader json) {
         RequestIndex index = new RequestIndex();
         json.begin();
@@ -58,7 +57,7 @@ final class RequestIndex {
         return outputs;
     }
 
-    /** Returns how many elements the array of inputs has. */
+    /** Returns the length of the array of inputs. */
     int inputCount() {
         return inputCount;
     }
@@ -117,7 +116,7 @@ final class RequestIndex {
             if (found < INPUT_MEMBERS.length) {
                 members[base + found] = json.position();
             }
-            if (found != DATA || !json.passNumbers()) {
+            if (found != DATA || !json.skipNumbers()) {
                 json.skipValue();
             }
         }

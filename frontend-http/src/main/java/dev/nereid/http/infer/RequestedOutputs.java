@@ -7,11 +7,11 @@ import java.util.List;
 final class RequestedOutputs {
     /** The format of an output: JSON, binary or shared memory. */
     enum Format {
-        /** As numbers or texts in the JSON. */
+        /** Numbers or strings in the JSON. */
         JSON,
-        /** As bytes behind the JSON. */
+        /** Bytes behind the JSON. */
         BINARY,
-        /** In memory that the client shares. */
+        /** Bytes in shared memory. */
         SHARED
     }
 
@@ -22,33 +22,33 @@ final class RequestedOutputs {
     private final List<Format> formats;
     private final Format defaultFormat;
 
-    private RequestedOutputs(List<RequestedOutput> wanted, List<Format> forms, Format formByDefault) {
-        this.requested = wanted;
-        this.formats = forms;
-        this.defaultFormat = formByDefault;
+    private RequestedOutputs(List<RequestedOutput> requested, List<Format> formats, Format defaultFormat) {
+        this.requested = requested;
+        this.formats = formats;
+        this.defaultFormat = defaultFormat;
     }
 
-    /** Wants every output of the model, all written in one way. */
+    /** Requests every output of the model, all in one format. */
     static RequestedOutputs all(boolean binary) {
         return binary ? ALL_BINARY : ALL_JSON;
     }
 
-    /** Wants some outputs, each in the form at the same place. Taken over as they are. */
-    static RequestedOutputs of(List<RequestedOutput> wanted, List<Format> forms) {
-        return new RequestedOutputs(wanted, forms, Format.JSON);
+    /** Requests some outputs, each in the format at the same index. Keeps the lists without copying them. */
+    static RequestedOutputs of(List<RequestedOutput> requested, List<Format> formats) {
+        return new RequestedOutputs(requested, formats, Format.JSON);
     }
 
-    /** Returns the outputs wanted; empty for all. */
+    /** Returns the requested outputs; empty for all. */
     List<RequestedOutput> requested() {
         return requested;
     }
 
-    /** Says whether an output is wanted in memory that the client shares. */
+    /** Returns whether an output is requested in shared memory. */
     boolean hasSharedMemoryOutputs() {
         return formats.contains(Format.SHARED);
     }
 
-    /** Returns how an output is to be written. */
+    /** Returns the format of an output. */
     Format format(String name) {
         for (int i = 0; i < requested.size(); i++) {
             if (requested.get(i).name().equals(name)) {

@@ -25,11 +25,11 @@ final class RequestedOutputsReader {
     private final List<RequestedOutputs.Format> formats = new ArrayList<>(2);
 
     /**
-     * Prepares to read.
+     * Creates the reader of a request's outputs.
      *
-     * @param json a text that was passed over
+     * @param json a text whose syntax was checked
      * @param id the id of the request, for errors
-     * @param shared finds places in shared memory
+     * @param shared reads shared memory parameters
      */
     RequestedOutputsReader(JsonReader json, String id, SharedTensorReader shared) {
         this.json = json;
@@ -40,9 +40,9 @@ final class RequestedOutputsReader {
     /**
      * Reads the outputs.
      *
-     * @param at their offset in the text
-     * @param binaryByDefault how all outputs are to be written if none is named
-     * @throws dev.nereid.api.InferenceException if anything is wrong with them
+     * @param at the offset of the array
+     * @param binaryByDefault whether all outputs are binary if none is named
+     * @throws dev.nereid.api.InferenceException if they are invalid
      */
     RequestedOutputs read(int at, boolean binaryByDefault) {
         boolean more = JsonFields.enterArray(json, at, "outputs");
@@ -84,7 +84,7 @@ final class RequestedOutputsReader {
         formats.add(binary ? RequestedOutputs.Format.BINARY : RequestedOutputs.Format.JSON);
     }
 
-    /** Checks that an output in shared memory is not wanted in another form too. */
+    /** Checks that an output in shared memory is not requested in another format too. */
     private void checkSharedMemoryOnly(int classification, int binaryData) {
         if (classification != JsonFields.ABSENT) {
             throw JsonFields.invalid("Output can't set both 'shared_memory_region' and 'classification'");
@@ -118,7 +118,7 @@ final class RequestedOutputsReader {
                     JsonErrors.expectedFor(JsonErrors.NOT_UNSIGNED),
                     json.describeValue());
         }
-        // More than a signed number can count is as many as there are.
+        // A number beyond the signed range means all classes.
         return number.bits() < 0 ? Long.MAX_VALUE : number.bits();
     }
 }

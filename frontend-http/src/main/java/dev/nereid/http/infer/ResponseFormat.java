@@ -10,27 +10,27 @@ import java.util.List;
 /**
  * Formats of a response: output formats, content coding and request memory. Immutable, but for the memory.
  *
- * @param outputs how each output is to be written
- * @param coding how the body is to be coded
- * @param memory the memory of the request, which outputs may lie in
+ * @param outputs the format of each output
+ * @param coding the content coding of the body
+ * @param memory the memory of the request, in which outputs may lie
  */
 record ResponseFormat(RequestedOutputs outputs, ContentCoding coding, RequestMemory memory) {
-    /** Returns how much work the response is: its text, the tensors to be written as JSON, and those to be copied. */
+    /** Returns the work of writing a response in bytes: id, tensors in JSON, and tensors to copy. */
     long bytesToWrite(InferResponse response) {
         long bytes = response.id().length();
         List<NamedTensor> tensors = response.outputs();
         for (int i = 0; i < tensors.size(); i++) {
             Tensor tensor = tensors.get(i).tensor();
-            RequestedOutputs.Format form = outputs.format(tensors.get(i).name());
-            if (form == RequestedOutputs.Format.JSON
-                    || (form == RequestedOutputs.Format.BINARY && memory.hasShared() && isShared(tensor))) {
+            RequestedOutputs.Format format = outputs.format(tensors.get(i).name());
+            if (format == RequestedOutputs.Format.JSON
+                    || (format == RequestedOutputs.Format.BINARY && memory.hasShared() && isShared(tensor))) {
                 bytes += tensor.byteSize();
             }
         }
         return bytes;
     }
 
-    /** Says whether reading a tensor may fail, since it lies in memory that the client can take away. */
+    /** Returns whether reading a tensor may fail, since it lies in memory that the client can truncate. */
     boolean isShared(Tensor tensor) {
         return memory.isShared(tensor.data());
     }

@@ -24,7 +24,7 @@ final class ResponseTemplate {
     private final List<Output> outputs;
     private final byte[] text;
 
-    /** How many bytes text and outputs have together. */
+    /** The total size of text and outputs. */
     private final int size;
 
     private final MultiMap headers;
@@ -41,11 +41,11 @@ final class ResponseTemplate {
     }
 
     /**
-     * Takes the answer that a response made.
+     * Creates the template of a response.
      *
-     * @param response the response, without id and parameters, whose outputs were all written as bytes
-     * @param json what was written, of which the first bytes are the text
-     * @param jsonSize how many bytes of it are the text
+     * @param response a response without id and parameters, whose outputs are all binary
+     * @param json the written bytes, which begin with the text
+     * @param jsonSize the length of the text
      */
     ResponseTemplate(InferResponse response, byte[] json, int jsonSize) {
         model = response.model();
@@ -58,7 +58,7 @@ final class ResponseTemplate {
         headers = headers(jsonSize, size);
     }
 
-    /** Returns the headers of an answer of such lengths, which cannot be changed. */
+    /** Returns unmodifiable headers of a response with certain lengths. */
     static MultiMap headers(int jsonSize, int size) {
         return HttpHeaders.headers()
                 .set(HttpHeaders.CONTENT_TYPE, ContentTypes.OCTET_STREAM)
@@ -73,12 +73,12 @@ final class ResponseTemplate {
     }
 
     /**
-     * Says whether a response makes this answer.
+     * Returns whether this template fits a response.
      *
      * @param response a response without id and parameters
-     * @param wanted how each of its outputs is to be written
+     * @param formats the format of each of its outputs
      */
-    boolean matches(InferResponse response, RequestedOutputs wanted) {
+    boolean matches(InferResponse response, RequestedOutputs formats) {
         List<NamedTensor> tensors = response.outputs();
         if (response.version() != version
                 || tensors.size() != outputs.size()
@@ -89,22 +89,22 @@ final class ResponseTemplate {
             NamedTensor tensor = tensors.get(i);
             if (!outputs.get(i).is(tensor)
                     || !tensor.tensor().place().isHost()
-                    || wanted.format(tensor.name()) != RequestedOutputs.Format.BINARY) {
+                    || formats.format(tensor.name()) != RequestedOutputs.Format.BINARY) {
                 return false;
             }
         }
         return true;
     }
 
-    /** Returns the headers of the answer, which cannot be changed. */
+    /** Returns the headers of the response, which are unmodifiable. */
     MultiMap headers() {
         return headers;
     }
 
     /**
-     * Returns the body of the answer that a response makes, with a copy of its outputs.
+     * Returns the body of a response, with a copy of its outputs.
      *
-     * @throws InternalError if an output lies in shared memory that is not there any more
+     * @throws InternalError if an output lies in shared memory that was truncated
      */
     Buffer body(InferResponse response) {
         byte[] body = Arrays.copyOf(text, size);

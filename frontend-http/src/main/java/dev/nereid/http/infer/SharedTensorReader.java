@@ -6,7 +6,7 @@ import dev.nereid.http.json.JsonNumber;
 import dev.nereid.http.json.JsonReader;
 import java.lang.foreign.MemorySegment;
 
-/** Reads the shared memory parameters of a tensor and leases its region. Confined to the thread that reads. */
+/** Reads the shared memory parameters of a tensor and leases its region. Confined to the reading thread. */
 final class SharedTensorReader {
     private static final String[] REGION_MEMBERS = {
         "shared_memory_region", "shared_memory_offset", "shared_memory_byte_size"
@@ -22,11 +22,11 @@ final class SharedTensorReader {
     }
 
     /**
-     * Reads the place of a tensor.
+     * Leases the place of a tensor.
      *
      * @param parameters the offset of the tensor's parameters, which name a region
      * @return the place; its content may change at any time, and reading it may fail
-     * @throws dev.nereid.api.InferenceException if the client shares no such place
+     * @throws dev.nereid.api.InferenceException if no such place is registered
      */
     MemorySegment read(int parameters) {
         int[] members = new int[REGION_MEMBERS.length];

@@ -5,8 +5,8 @@ import java.math.BigInteger;
 /**
  * Rounds a decimal number to the nearest float or double (Eisel-Lemire). Immutable.
  *
- * <p>The method is that of Eisel and Lemire (D. Lemire, "Number Parsing at a Gigabyte per Second", 2021): a product with
- * the first 128 bits of the power of five decides. That these bits are enough for every number was proven later (N.
+ * <p>The method is that of Eisel and Lemire (D. Lemire, "Number Parsing at a Gigabyte per Second", 2021): the product
+ * with the first 128 bits of the power of five determines the result. These bits are enough for every number (N.
  * Mushtak, D. Lemire, "Fast Number Parsing Without Fallback", 2023).
  */
 final class DecimalRounding {
@@ -17,7 +17,7 @@ final class DecimalRounding {
      * @param infinity the biased exponent of infinity
      * @param minPower numbers times smaller powers of ten are zero
      * @param maxPower numbers times larger powers of ten are infinite
-     * @param minTiePower no number times a smaller power of ten lies in the middle between two others
+     * @param minTiePower no number times a smaller power of ten lies halfway between two neighbors
      * @param maxTiePower no number times a larger power of ten does
      */
     private record Format(int precision, int infinity, int minPower, int maxPower, int minTiePower, int maxTiePower) {
@@ -28,7 +28,7 @@ final class DecimalRounding {
 
     private static final Format FLOAT = new Format(23, 0xFF, -64, 38, -17, 10);
     private static final Format DOUBLE = new Format(52, 0x7FF, -342, 308, -4, 23);
-    /** Up to here the inverse of a power of five is that of a number of 64 bits. */
+    /** The smallest power of five whose inverse is that of a 64-bit number. */
     private static final int MIN_INVERSE_POWER = -27;
 
     private static final long[] HIGH = new long[DOUBLE.maxPower - DOUBLE.minPower + 1];
@@ -64,7 +64,9 @@ final class DecimalRounding {
         return Double.longBitsToDouble(bits(digits, power, DOUBLE));
     }
 
-    /** The first 128 bits of a power of five; the inverse of a short one is rounded up, as the proof wants it. */
+    /**
+     * Returns the first 128 bits of a power of five; the inverse of a short one is rounded up, as the proof requires.
+     */
     private static BigInteger powerOfFive(int power) {
         BigInteger five = BigInteger.valueOf(5).pow(Math.abs(power));
         int length = five.bitLength();
@@ -91,15 +93,15 @@ final class DecimalRounding {
         int index = power - DOUBLE.minPower;
         long high = Math.unsignedMultiplyHigh(factor, HIGH[index]);
         long low = factor * HIGH[index];
-        long undecided = -1L >>> (format.precision + 3);
-        if ((high & undecided) == undecided) {
+        long ambiguous = -1L >>> (format.precision + 3);
+        if ((high & ambiguous) == ambiguous) {
             long carry = Math.unsignedMultiplyHigh(factor, LOW[index]);
             low += carry;
             high += Long.compareUnsigned(low, carry) < 0 ? 1 : 0;
         }
         int upper = (int) (high >>> (Long.SIZE - 1));
         int shift = upper + Long.SIZE - format.precision - 3;
-        // One bit more than the significand has: the one to round by.
+        // One bit more than the significand has, for rounding.
         long significand = high >>> shift;
         int exponent = binaryExponent(power) + upper - zeros + format.bias();
         if (exponent <= 0) {
@@ -114,7 +116,7 @@ final class DecimalRounding {
             return infinite;
         }
         significand = (significand + (tie ? 0 : significand & 1)) >>> 1;
-        // A significand rounded up to the next power of two carries into the exponent, as it should.
+        // A significand rounded up to the next power of two carries into the exponent correctly.
         return (((long) exponent - 1) << format.precision) + significand;
     }
 
@@ -123,11 +125,11 @@ final class DecimalRounding {
             return 0;
         }
         long kept = significand >>> (1 - exponent);
-        // Rounded up to the smallest normal number, it has the bits of that number.
+        // Rounding up to the smallest normal number yields the bits of that number.
         return (kept + (kept & 1)) >>> 1;
     }
 
-    /** The exponent of the highest bit of a power of ten, and 63. */
+    /** Returns the exponent of the highest bit of a power of ten, plus 63. */
     private static int binaryExponent(int power) {
         return ((217_706 * power) >> 16) + Long.SIZE - 1;
     }

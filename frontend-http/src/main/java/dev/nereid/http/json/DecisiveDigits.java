@@ -5,20 +5,20 @@ import java.lang.foreign.ValueLayout;
 
 /** Truncates long decimal numbers without changing how they round. Immutable. */
 final class DecisiveDigits {
-    /** So many digits and the knowledge that others follow decide how any number is rounded. */
+    /** The number of digits which, with the information whether others follow, determine the rounding of any number. */
     private static final int MAX_DIGITS = 800;
-    /** With so many digits, larger exponents mean zero or infinity. */
+    /** The exponent beyond which a number of that many digits is zero or infinite. */
     private static final int MAX_EXPONENT = 2000;
 
     private DecisiveDigits() {}
 
     /**
-     * Writes a number that is rounded as another one is.
+     * Returns a shorter number with the same rounding.
      *
      * @param text a valid JSON text
      * @param from the offset at which the number begins
      * @param to the offset after it
-     * @param exponent the exponent that is written there, zero if there is none
+     * @param exponent the number's exponent, zero if it has none
      * @return digits and an exponent, without sign
      */
     static String of(MemorySegment text, int from, int to, long exponent) {
@@ -47,7 +47,7 @@ final class DecisiveDigits {
             digits.append('1');
             power--;
         }
-        long shown = Math.clamp(power, -MAX_EXPONENT, MAX_EXPONENT);
-        return digits.isEmpty() ? "0" : digits.append('e').append(shown).toString();
+        long clamped = Math.clamp(power, -MAX_EXPONENT, MAX_EXPONENT);
+        return digits.isEmpty() ? "0" : digits.append('e').append(clamped).toString();
     }
 }

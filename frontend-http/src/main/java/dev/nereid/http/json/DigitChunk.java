@@ -12,7 +12,7 @@ final class DigitChunk {
     /** Added to a byte of seven bits, sets its highest bit if it is more than nine. */
     private static final long ABOVE_NINE = EVERY_BYTE * (0x80 - 10);
 
-    /** A plain number and the comma behind it are no longer than this. */
+    /** The maximum length of a plain number with the comma behind it. */
     static final int REACH = 4 * Long.BYTES;
 
     private static final int BITS_TO_BYTES = 3;
@@ -25,8 +25,8 @@ final class DigitChunk {
     private static final long TENTH = 103;
 
     private static final long LOW_BITS = EVERY_BYTE * 0x7F;
-    /** The bits that brackets and braces differ in; with all of them set, each has all seven. */
-    private static final long ALIKE = 0x26;
+    /** The bits in which brackets and braces differ; with these set, each of them has all seven bits set. */
+    private static final long BRACKET_DIFFERENCE = 0x26;
 
     private static final long HIGH_BITS = 0x8080_8080_8080_8080L;
     /** Selects the first and the fifth byte. */
@@ -39,20 +39,20 @@ final class DigitChunk {
         return (long) LONG.get(text, from) ^ (EVERY_BYTE * '0');
     }
 
-    /** Returns how many of the characters are digits, up to the first that is none. */
+    /** Returns the number of digits before the first other character. */
     static int count(long chunk) {
         long others = (((chunk & LOW_BITS) + ABOVE_NINE) | chunk) & HIGH_BITS;
         return Long.numberOfTrailingZeros(others) >>> BITS_TO_BYTES;
     }
 
     /**
-     * Returns the number that the first digits make.
+     * Returns the value of the first digits.
      *
      * @param chunk the characters
-     * @param count how many digits to take
+     * @param count the number of digits
      */
     static long value(long chunk, int count) {
-        // Zeros take the places of leading digits; in two steps, since none of them may be by 64.
+        // Zeros replace leading digits; in two shifts, since one shift cannot be by 64.
         int half = (Long.BYTES - count) * HALF_BYTE;
         long digits = chunk << half << half;
         // Neighbors are joined: pairs, pairs of pairs, all.
@@ -63,16 +63,16 @@ final class DigitChunk {
     }
 
     /**
-     * Finds the comma behind a number. Where it is depends on nothing but the text, so that a processor can go on from
-     * there while it still looks at the number.
+     * Finds the comma behind a number. Its index depends only on the text, so a processor can start on the next number
+     * while it still parses this one.
      *
      * @param text bytes with a margin of {@link #REACH}
-     * @param from where the number begins
-     * @return the index of the comma, or {@link #REACH} after the beginning if there is none before
+     * @param from the index of the number
+     * @return the index of the comma, or {@code from} plus {@link #REACH} if there is none before
      */
     static int findComma(byte[] text, int from) {
         int count = countToComma(text, from);
-        // Without a branch: whether it is in the first or in the second chunk is not to be foreseen.
+        // Without a branch: it is unpredictable whether the comma is in the first or the second chunk.
         count += countToComma(text, from + Long.BYTES) & -(count >>> BITS_TO_BYTES);
         if (count == REACH / 2) {
             int more = countToComma(text, from + REACH / 2);
@@ -90,8 +90,8 @@ final class DigitChunk {
     /**
      * Finds the next bracket, brace or quotation mark.
      *
-     * @param text a text of at most as many bytes as an {@code int} can count
-     * @param from where to begin
+     * @param text a text of at most {@link Integer#MAX_VALUE} bytes
+     * @param from the offset at which to begin
      * @return its offset, or that of the text's end if there is none
      */
     static int findBracket(MemorySegment text, int from) {
@@ -115,9 +115,9 @@ final class DigitChunk {
         return index;
     }
 
-    /** Marks the first bracket, brace or quotation mark, or one of a few letters that look alike, and perhaps others behind. */
+    /** Marks the first bracket, brace or quotation mark, or one of a few similar letters, and perhaps later ones. */
     private static long brackets(long characters) {
-        long different = (characters | (EVERY_BYTE * ALIKE)) ^ LOW_BITS;
+        long different = (characters | (EVERY_BYTE * BRACKET_DIFFERENCE)) ^ LOW_BITS;
         long unquoted = characters ^ (EVERY_BYTE * '"');
         return (((different - EVERY_BYTE) & ~different) | ((unquoted - EVERY_BYTE) & ~unquoted)) & HIGH_BITS;
     }
@@ -140,15 +140,15 @@ final class DigitChunk {
         return tens + ((twos - tens * 10) << Byte.SIZE);
     }
 
-    /** Returns how many zeros the eight digits end in. */
+    /** Returns the number of trailing zeros of eight digits. */
     static int zerosAtEnd(long digits) {
         return Long.numberOfLeadingZeros(digits) >>> BITS_TO_BYTES;
     }
 
-    /** Writes all but the first few of eight digits, and behind them as many zeros. */
-    static void write(long digits, int leftOut, byte[] target, int from) {
-        // In two steps, since it may be by 64.
-        int half = leftOut * HALF_BYTE;
+    /** Writes eight digits without the first {@code omitted}, and as many zeros behind them. */
+    static void write(long digits, int omitted, byte[] target, int from) {
+        // In two shifts, since one shift cannot be by 64.
+        int half = omitted * HALF_BYTE;
         LONG.set(target, from, (digits >>> half >>> half) | (EVERY_BYTE * '0'));
     }
 

@@ -1,11 +1,11 @@
 package dev.nereid.http.json;
 
 /**
- * What a JSON input says of itself. Immutable, but for the array, which nobody changes.
+ * Name, datatype and shape of a JSON input. Immutable, but for the array, which is never changed.
  *
  * @param name the name of the input
  * @param datatype the name of the element type
  * @param dims the dimensions
  */
-public @SuppressWarnings("ArrayRecordComponent") // Taken apart at once, never compared.
+public @SuppressWarnings("ArrayRecordComponent") // Never compared.
 record InputMetadata(String name, String datatype, long[] dims) {}

@@ -9,25 +9,25 @@ import java.util.concurrent.CancellationException;
 import java.util.function.BooleanSupplier;
 
 /**
- * A large JSON text in chunks on the heap. Confined to one thread at a time. Owns the memory of the pieces, which is
- * on the heap and reserved there until each is released; no piece is copied, and none grows.
+ * A large JSON text in chunks on the heap. Confined to one thread at a time. Owns the heap memory of the chunks, which
+ * is reserved until each is released; no chunk is copied, and none grows.
  */
 public final class JsonChunks implements AutoCloseable {
-    /** How large a piece is; the transport takes so much at a time into memory of its own. */
+    /** The size of a chunk, which the transport copies at once into its own memory. */
     public static final int CHUNK_SIZE = 256 << 10;
 
     private final BooleanSupplier abandoned;
     private final JsonMemoryLimiter memory;
     private List<ByteBuf> chunks = new ArrayList<>();
     private long size;
-    /** What is reserved for the piece that is being written. */
+    /** The memory reserved for the current chunk. */
     private long reserved;
 
     /**
-     * Begins a text.
+     * Creates an empty text.
      *
-     * @param abandoned says whether nobody wants the text any more; asked by the thread that writes
-     * @param memory bounds the memory of all texts
+     * @param abandoned whether the client is gone; called by the writing thread
+     * @param memory limits the memory of all texts
      */
     public JsonChunks(BooleanSupplier abandoned, JsonMemoryLimiter memory) {
         this.abandoned = abandoned;
@@ -35,9 +35,9 @@ public final class JsonChunks implements AutoCloseable {
     }
 
     /**
-     * Returns memory for the next piece, which is to be added before another is asked for.
+     * Returns memory for the next chunk, which must be added before another is allocated.
      *
-     * @throws dev.nereid.api.InferenceException if all texts together would take too much
+     * @throws dev.nereid.api.InferenceException if all texts together would exceed the limit
      */
     public byte[] allocate(int length) {
         memory.reserve(length);
@@ -46,34 +46,34 @@ public final class JsonChunks implements AutoCloseable {
     }
 
     /**
-     * Takes the next piece over.
+     * Adds the next chunk, and takes ownership of it.
      *
      * @param bytes its memory
-     * @param length how many of the bytes are text
-     * @throws CancellationException if nobody wants the text any more
+     * @param length the number of bytes of text
+     * @throws CancellationException if the client is gone
      */
     public void add(byte[] bytes, int length) {
         if (abandoned.getAsBoolean()) {
-            throw new CancellationException("nobody wants this text any more");
+            throw new CancellationException("the response was abandoned");
         }
         chunks.add(new Chunk(memory, bytes, reserved).writerIndex(length));
         reserved = 0;
         size += length;
     }
 
-    /** Returns how many bytes there are, or were. */
+    /** Returns the size of the text, also after {@link #take}. */
     public long size() {
         return size;
     }
 
-    /** Gives the pieces away, which are to be released. */
+    /** Transfers the chunks to the caller, who must release them. */
     public List<ByteBuf> take() {
         List<ByteBuf> taken = chunks;
         chunks = new ArrayList<>();
         return taken;
     }
 
-    /** Gives the memory back of all that was not given away. */
+    /** Releases the memory of all chunks that were not transferred. */
     @Override
     public void close() {
         memory.release(reserved);

@@ -2,7 +2,7 @@ package dev.nereid.http.json;
 
 /** Writes decimal numbers in the reference server's notation. Immutable. */
 final class JsonDecimals {
-    /** Room for any number, and for what is written behind its end before that is known. */
+    /** The space that any number needs, with the bytes written behind its end. */
     static final int MAX_BYTES = 32;
 
     /** Numbers below ten to this power are written without exponent. */
@@ -16,14 +16,14 @@ final class JsonDecimals {
     private JsonDecimals() {}
 
     /**
-     * Writes a decimal number, without the zeros that its digits may end in.
+     * Writes a decimal number without trailing zeros.
      *
-     * <p>There is no branch on the way of most numbers: neither how many digits there are nor where the point stands is
-     * to be foreseen. So all is written that might be needed, and what follows is written over the rest.
+     * <p>Most numbers take no branch, since neither the number of digits nor the place of the point is predictable.
+     * Instead all possible bytes are written, and the next number overwrites the rest.
      *
      * @param digits seven to nine digits, less than 200,000,000
-     * @param power by what power of ten they are multiplied
-     * @param target where to write, with room for {@link #MAX_BYTES}
+     * @param power the power of ten that they are multiplied by
+     * @param target the target, with {@link #MAX_BYTES} writable bytes
      * @param from the index at which to begin
      * @return the index after the number
      */
@@ -48,11 +48,11 @@ final class JsonDecimals {
      *
      * @param lead one if the first of nine digits, which is one, stands before the rest, otherwise zero
      * @param rest the other digits
-     * @param length how many digits are to be seen
-     * @param point how many of them stand before the point; if less than zero, how many zeros stand behind it
+     * @param length the number of digits to write
+     * @param point the number of digits before the point; if negative, the number of zeros behind it
      */
     private static int writePlain(int lead, long rest, int length, int point, byte[] target, int from) {
-        // Selects what counts for numbers from one on, and what counts for smaller ones.
+        // Masks for numbers below one and for the others.
         int small = (point - 1) >> (Integer.SIZE - 1);
         int large = ~small;
         int start = from + ((2 - point) & small);
@@ -60,7 +60,7 @@ final class JsonDecimals {
         DigitChunk.writeZeros(target, from);
         target[start] = '1';
         DigitChunk.write(rest, 0, target, start + lead);
-        // What follows the point, once more, one byte later.
+        // The digits behind the point again, one byte later.
         DigitChunk.write(rest, whole, target, start + lead + whole + (1 & large));
         target[from + (point & large) + (1 & small)] = '.';
         return start + Math.max(length, (point + 1) & large) + (1 & large);
@@ -91,16 +91,16 @@ final class JsonDecimals {
         return end + 1;
     }
 
-    /** Returns one if a number is less than another one, otherwise zero; they are not far apart. */
+    /** Returns one if a number is less than another one, otherwise zero; their difference must not overflow. */
     private static int isLess(int number, int other) {
         return (number - other) >>> (Integer.SIZE - 1);
     }
 
     /**
-     * Rewrites a number from Java's notation: {@code 1.0E7} as {@code 10000000.0}, {@code 1.0E22} as {@code 1e22}, {@code 1.5E-7} as
-     * {@code 1.5e-7}.
+     * Rewrites a number from Java's notation: {@code 1.0E7} as {@code 10000000.0}, {@code 1.0E22} as {@code 1e22},
+     * {@code 1.5E-7} as {@code 1.5e-7}.
      *
-     * @param number what Java writes for a float or a double; changed in place
+     * @param number a float or double in Java's notation; changed in place
      */
     static void restyle(StringBuilder number) {
         int mark = number.indexOf("E");

@@ -3,7 +3,7 @@ package dev.nereid.http.json;
 /**
  * Iterates over the elements of nested JSON arrays in row-major order. Confined to the thread that reads a request.
  *
- * <p>The text need not be valid: what is between the elements is checked here.
+ * <p>The text need not be valid: the syntax between the elements is checked here.
  */
 final class JsonElements {
     private static final int MAX_DEPTH = 100;
@@ -24,9 +24,9 @@ final class JsonElements {
     private long index = -1;
 
     /**
-     * Starts before the first element.
+     * Creates an iterator before the first element.
      *
-     * @param json moved to the opening bracket of the outermost array
+     * @param json a reader at the opening bracket of the outermost array
      */
     JsonElements(JsonReader json) {
         this.json = json;
@@ -72,13 +72,13 @@ final class JsonElements {
         }
     }
 
-    /** Takes note that elements were read after the current one, each with the comma before it, and a comma at last. */
+    /** Records that further elements were read, each with the comma before it, and a final comma. */
     void skip(long elements) {
         index += elements;
         next = Next.VALUE;
     }
 
-    /** Returns the place of the element in the tensor. */
+    /** Returns the index of the element in the tensor. */
     long index() {
         return index;
     }

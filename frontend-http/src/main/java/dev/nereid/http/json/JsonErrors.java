@@ -9,8 +9,8 @@ import java.nio.charset.StandardCharsets;
 /**
  * Creates the errors of invalid JSON, with the reference server's texts. Static functions only.
  *
- * <p>Each begins with the text of the reference server, which clients know; what was expected, where and what was got
- * follow. Clients know them as errors of the server, and get them as such unless the server is told otherwise.
+ * <p>Each begins with the text of the reference server; the path, the expected and the actual value follow. Their code
+ * is that of an internal error, as in the reference server, unless the server is configured otherwise.
  */
 public final class JsonErrors {
     public static final String NO_MEMBERS = "attempt to get members for non-object";
@@ -22,10 +22,10 @@ public final class JsonErrors {
     public static final String NOT_STRING = "attempt to access JSON non-string as string";
     public static final String NOT_UNSIGNED = "attempt to access JSON non-unsigned-integer as unsigned-integer";
 
-    /** The number of bytes of a text that are looked at to describe a value. */
+    /** The maximum number of bytes read to describe a value. */
     private static final int MAX_BYTES = 4 * Quoted.MAX_LENGTH;
 
-    /** The number of characters that are quoted of a text that cannot be read. */
+    /** The maximum length of a quoted snippet of malformed text. */
     private static final int MAX_SNIPPET = 16;
 
     private JsonErrors() {}
@@ -39,16 +39,16 @@ public final class JsonErrors {
     /**
      * Returns the error of a value of the wrong type.
      *
-     * @param text the text that clients know
-     * @param path where the value is
-     * @param expected what it should be
-     * @param got what it is
+     * @param text the text of the reference server
+     * @param path the path of the value
+     * @param expected the expected value
+     * @param got the actual value
      */
     public static InferenceException value(String text, String path, String expected, String got) {
         return InferenceException.clientError(text + "; " + path + ": expected " + expected + ", got " + got);
     }
 
-    /** Returns what a value should be that is not, in the words of the reference server. */
+    /** Returns the expected value for one of the problems above. */
     public static String expectedFor(String problem) {
         return switch (problem) {
             case NOT_ARRAY -> "an array";
@@ -82,7 +82,7 @@ public final class JsonErrors {
         };
     }
 
-    /** Describes the value at an offset of a text without faults: scalars as they are written, cut if they are long. */
+    /** Describes the value at an offset of a valid text: scalars as written, truncated if they are long. */
     static String describe(MemorySegment text, int at) {
         String rest = rest(text, at, MAX_BYTES);
         if (rest.isEmpty()) {

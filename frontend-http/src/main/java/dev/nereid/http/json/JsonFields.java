@@ -10,16 +10,15 @@ import java.util.Base64;
 /**
  * Reads members of a JSON object by their offsets. Immutable.
  *
- * <p>Wrong types are reported in the words that clients know, and as errors of kind {@link ErrorCode#INTERNAL}, as they
- * are used to.
+ * <p>Wrong types are reported with texts and code, {@link ErrorCode#INTERNAL}, of the reference server.
  */
 public final class JsonFields {
-    /** The offset of a member that an object does not have. */
+    /** The offset of an absent member. */
     public static final int ABSENT = -1;
 
     private JsonFields() {}
 
-    /** Reads past a whole text, checking it, and returns the offset of its only value. */
+    /** Checks a whole text, and returns the offset of its only value. */
     public static int root(JsonReader json) {
         json.begin();
         int root = json.position();
@@ -54,7 +53,7 @@ public final class JsonFields {
     /**
      * Finds members of an object by name; of several with one name, the first counts.
      *
-     * @param json a text that was passed over
+     * @param json a text whose syntax was checked
      * @param at the offset of a value, or {@link #ABSENT}; anything but an object has no members
      * @param names the names
      * @param offsets filled with the offset of each value, or {@link #ABSENT}
@@ -79,7 +78,9 @@ public final class JsonFields {
         }
     }
 
-    /** Moves into a member that must be an array; says whether it has elements, as {@link JsonReader#firstElement}. */
+    /**
+     * Moves into a member that must be an array; returns whether it has elements, as {@link JsonReader#firstElement}.
+     */
     public static boolean enterArray(JsonReader json, int at, String name) {
         require(json, at, name);
         json.moveTo(at);
@@ -99,12 +100,12 @@ public final class JsonFields {
         return first == 't';
     }
 
-    /** Reads the unsigned 64-bit number that the reader stands at, which belongs to a member. */
+    /** Reads the unsigned 64-bit number of a member at the reader's position. */
     public static long readUnsigned(JsonReader json, JsonNumber number, String name) {
         return readUnsigned(json, number, name, ABSENT);
     }
 
-    /** Reads an unsigned 64-bit number, which is an element of a member. */
+    /** Reads an unsigned 64-bit number that is an element of a member. */
     public static long readUnsigned(JsonReader json, JsonNumber number, String name, int index) {
         int at = json.position();
         if (!json.readNumber(number) || !number.isUnsigned()) {
@@ -120,7 +121,7 @@ public final class JsonFields {
     }
 
     /**
-     * Decodes the string that the reader stands at, line breaks and blanks included.
+     * Decodes the string at the reader's position, which may contain line breaks and blanks.
      *
      * @throws IllegalArgumentException if it ends in the middle of a byte
      */
@@ -132,7 +133,7 @@ public final class JsonFields {
         return ByteBuffer.wrap(Base64.getMimeDecoder().decode(text));
     }
 
-    /** Returns the error of a member whose value, which the reader stands at, has the wrong type. */
+    /** Returns the error of a member whose value, at the reader's position, has the wrong type. */
     static InferenceException unparsable(JsonReader json, String name, String problem) {
         return JsonErrors.value(
                 "Unable to parse '" + name + "': " + problem,

@@ -5,16 +5,16 @@ import java.nio.charset.StandardCharsets;
 
 /** Writes floats as the shortest JSON numbers. Confined to one event loop. */
 final class JsonFloats {
-    /** So many floats can be written at a time. */
+    /** The maximum number of floats to write at once. */
     static final int MAX_COUNT = 256;
-    /** Room for any float and a comma. */
+    /** The space that any float and a comma need. */
     static final int MAX_BYTES = JsonDecimals.MAX_BYTES + 1;
 
     private static final int MIN_NORMAL = Float.floatToRawIntBits(Float.MIN_NORMAL);
     private static final int INFINITE = Float.floatToRawIntBits(Float.POSITIVE_INFINITY);
 
     private final ShortestDecimal shortest = new ShortestDecimal();
-    /** Where floats are at hand whatever memory they come from. */
+    /** A copy of the floats, which may lie in any memory. */
     private final float[] block = new float[MAX_COUNT];
 
     /**
@@ -22,8 +22,8 @@ final class JsonFloats {
      *
      * @param values the floats
      * @param first the index of the first one to write
-     * @param count how many to write, at most {@link #MAX_COUNT}
-     * @param target where to write, with room for {@link #MAX_BYTES} bytes for each
+     * @param count the number of floats, at most {@link #MAX_COUNT}
+     * @param target the target, with {@link #MAX_BYTES} writable bytes for each
      * @param from the index at which to begin
      * @return the index after the last comma
      */
@@ -37,7 +37,7 @@ final class JsonFloats {
         return at;
     }
 
-    /** Writes a float at an index from which on there is room for {@link #MAX_BYTES} bytes; returns the index after it. */
+    /** Writes a float at an index with {@link #MAX_BYTES} writable bytes; returns the index after it. */
     int write(float value, byte[] target, int from) {
         int bits = Float.floatToRawIntBits(value);
         int magnitude = bits & Integer.MAX_VALUE;
@@ -54,7 +54,7 @@ final class JsonFloats {
         return writeUnusual(value, target, from);
     }
 
-    /** Writes a subnormal number, infinity, or what is not a number. */
+    /** Writes a subnormal number, an infinity or NaN. */
     private static int writeUnusual(float value, byte[] target, int from) {
         StringBuilder number = new StringBuilder().append(value);
         JsonDecimals.restyle(number);

@@ -6,51 +6,51 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** Limits the heap memory of large JSON texts, over all event loops. Lock-free; safe for use by any thread. */
 public final class JsonMemoryLimiter {
-    /** The share of the heap that those texts may take. */
+    /** The share of the heap that the texts may take. */
     private static final int HEAP_DIVISOR = 4;
 
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
     private final long max;
-    private final AtomicLong taken = new AtomicLong();
+    private final AtomicLong reserved = new AtomicLong();
 
-    /** Begins with nothing, and the bound that follows from the heap. */
+    /** Creates a limiter derived from the size of the heap. */
     public JsonMemoryLimiter() {
         this(Runtime.getRuntime().maxMemory() / HEAP_DIVISOR);
     }
 
-    /** Begins with nothing, and a bound on the bytes. */
+    /** Creates a limiter of a number of bytes. */
     public JsonMemoryLimiter(long max) {
         this.max = max;
     }
 
     /**
-     * Reserves memory, to be given back.
+     * Reserves memory, to be released.
      *
-     * @throws InferenceException if that would be more than the bound; nothing is reserved
+     * @throws InferenceException if that would exceed the limit; nothing is reserved
      */
     public void reserve(long bytes) {
-        if (taken.addAndGet(bytes) > max) {
-            taken.addAndGet(-bytes);
+        if (reserved.addAndGet(bytes) > max) {
+            reserved.addAndGet(-bytes);
             throw InferenceException.overloaded(
-                    "not enough memory to write the response as JSON now; ask for its outputs as binary data",
+                    "not enough memory to write the response as JSON now; request its outputs as binary data",
                     RETRY_AFTER);
         }
     }
 
-    /** Gives reserved memory back. */
+    /** Releases reserved memory. */
     public void release(long bytes) {
-        taken.addAndGet(-bytes);
+        reserved.addAndGet(-bytes);
     }
 
-    /** Returns how many bytes are reserved. */
+    /** Returns the number of reserved bytes. */
     public long reserved() {
-        return taken.get();
+        return reserved.get();
     }
 
-    /** Returns how many bytes must be given back, so that others have room: half of the bound if it is nearly reached. */
+    /** Returns the number of bytes to release, down to half of the limit, if it is nearly reached; otherwise 0. */
     public long shortage() {
-        long now = taken.get();
+        long now = reserved.get();
         return now > max - max / 4 ? now - max / 2 : 0;
     }
 }

@@ -1,32 +1,32 @@
 package dev.nereid.http.json;
 
 /**
- * A parsed JSON number: exact integer, or nearest float or double. Reused for one number after another; confined to
- * the thread that reads a request.
+ * A parsed JSON number: exact integer, or nearest float or double. Reused for one number after another; confined to the
+ * thread that reads a request.
  *
- * <p>Numbers are exact: whole numbers as 64-bit magnitudes, all others as the nearest float or double. Most numbers are
- * plain, a few digits and perhaps a point, and are read in a few steps; whatever else there is takes the long way.
+ * <p>Whole numbers are exact, as 64-bit magnitudes; all others are rounded to the nearest float or double. Plain
+ * numbers, with a few digits and perhaps a point, have a fast path; all others take the slow one.
  */
 public final class JsonNumber {
-    /** Says that no plain number was found. */
+    /** The result if there is no plain number. */
     static final int NOT_PLAIN = -1;
 
-    /** More digits than this fit no 64-bit number. */
+    /** The maximum number of digits of a 64-bit number. */
     private static final int MAX_PLAIN_DIGITS = 19;
 
     private static final long[] POWERS = new long[MAX_PLAIN_DIGITS + 1];
-    /** The largest unsigned 64-bit number but for its last digit, and that digit. */
+    /** The largest unsigned 64-bit number without its last digit. */
     private static final long MAX_BEFORE_LAST_DIGIT = Long.divideUnsigned(-1L, 10);
 
     private static final int LAST_DIGIT = (int) Long.remainderUnsigned(-1L, 10);
 
     private static final int MAX_EXPONENT = 308;
-    /** Larger exponents mean the same, however many digits a text has room for: zero, or too much. */
+    /** A bound on exponents: with any number of digits that fit a text, larger ones yield zero or an overflow. */
     private static final long EXPONENT_CAP = 1L << 40;
 
     static {
         POWERS[0] = 1;
-        // The last one is to be read as an unsigned number.
+        // The last one is unsigned.
         for (int i = 1; i < POWERS.length; i++) {
             POWERS[i] = 10 * POWERS[i - 1];
         }
@@ -35,25 +35,25 @@ public final class JsonNumber {
     private JsonWindow text = JsonWindow.EMPTY;
     private int start;
     private int at;
-    /** One for a negative number, otherwise zero: a number to calculate with, as signs are not to be foreseen. */
+    /** One for a negative number, otherwise zero: an operand instead of a branch, since signs are unpredictable. */
     private int minus;
 
     private boolean whole;
-    /** The digits as one number, unsigned; only if there were not {@link #tooManyDigits}. */
+    /** The digits as one unsigned number; valid unless {@link #tooManyDigits}. */
     private long magnitude;
 
     private boolean tooManyDigits;
-    /** By what power of ten the magnitude is to be multiplied. */
+    /** The power of ten that the magnitude is multiplied by. */
     private long exponent;
 
     private int integerDigits;
     private int fractionDigits;
     private long writtenExponent;
-    /** The value of a word: not a number, or infinite. Zero for a number made of digits. */
+    /** The value of a word, NaN or an infinity; zero for a number with digits. */
     private double word;
 
     /**
-     * Reads a number, or finds that there is none.
+     * Reads a number; anything else is a syntax error.
      *
      * @param json the JSON text
      * @param from the offset at which a number is expected
@@ -74,7 +74,7 @@ public final class JsonNumber {
         return at;
     }
 
-    /** Returns the index after a plain number, as {@link #readPlain}, and leaves its value alone. */
+    /** Returns the index after a plain number, as {@link #readPlain} does, without computing its value. */
     static int skipPlain(byte[] bytes, int from) {
         int first = from + isByte(bytes[from], '-');
         int index = skipPlainDigits(bytes, first);
@@ -97,7 +97,7 @@ public final class JsonNumber {
         do {
             count = DigitChunk.count(DigitChunk.read(bytes, index));
             int more = DigitChunk.count(DigitChunk.read(bytes, index + Long.BYTES));
-            // Without a branch: whether there are eight digits or seven or nine is not to be foreseen.
+            // Without a branch: it is unpredictable whether there are seven, eight or nine digits.
             count += more & -(count >>> 3);
             index += count;
         } while (count == 2 * Long.BYTES);
@@ -110,12 +110,12 @@ public final class JsonNumber {
         return count < 1 || count > 2 ? NOT_PLAIN : first + count;
     }
 
-    /** Says whether this is a whole number from 0 to 2^64 − 1. */
+    /** Returns whether this is a whole number from 0 to 2^64 − 1. */
     public boolean isUnsigned() {
         return whole && !tooManyDigits && (minus == 0 || magnitude == 0);
     }
 
-    /** Says whether this is a whole number from −2^63 to 2^63 − 1. */
+    /** Returns whether this is a whole number from −2^63 to 2^63 − 1. */
     boolean isSigned() {
         return whole && !tooManyDigits && (magnitude >= 0 || (minus == 1 && magnitude == Long.MIN_VALUE));
     }
@@ -144,7 +144,7 @@ public final class JsonNumber {
         return Float.intBitsToFloat(Float.floatToRawIntBits(value) | (sign() << (Integer.SIZE - 1)));
     }
 
-    /** Checks that the number is not larger than a double can be. */
+    /** Checks that the number is within the range of a double. */
     void checkRange() {
         if (integerDigits + writtenExponent <= MAX_EXPONENT || word != 0) {
             return;
@@ -165,9 +165,9 @@ public final class JsonNumber {
     /**
      * Reads a plain number: up to 19 digits, perhaps with a sign, a point and a short exponent.
      *
-     * @param bytes a stretch of a text, with a margin of zeros
+     * @param bytes a part of a text, with a margin of zeros
      * @param from the index at which a number is expected
-     * @return the index after it, which may be that of the margin; {@link #NOT_PLAIN} if something else stands there
+     * @return the index after it, which may be in the margin; {@link #NOT_PLAIN} if there is no plain number
      */
     int readPlain(byte[] bytes, int from) {
         tooManyDigits = false;
@@ -201,7 +201,7 @@ public final class JsonNumber {
         return (bytes[index] | 0x20) == 'e' ? readPlainExponent(bytes, index + 1) : index;
     }
 
-    /** Reads what most numbers between -10 and 10 look like: one digit, the point, up to 15 digits. */
+    /** Reads the common form of numbers between -10 and 10: one digit, the point, up to 15 digits. */
     private int readOneDigitAndFraction(byte[] bytes, int from) {
         int digit = bytes[from] - '0';
         int fraction = from + 2;
@@ -375,10 +375,10 @@ public final class JsonNumber {
         return (((actual & 0xFF) ^ expected) - 1) >>> (Integer.SIZE - 1);
     }
 
-    /** Says whether a number has no digits, or more than one and begins with zero. */
+    /** Returns whether a number has no digits, or more than one and begins with zero. */
     private static boolean isWrongLength(int digits, byte first) {
-        int most = (isByte(first, '0') - 1) >>> 1;
-        return Integer.compareUnsigned(digits - 1, most) > 0;
+        int max = (isByte(first, '0') - 1) >>> 1;
+        return Integer.compareUnsigned(digits - 1, max) > 0;
     }
 
     private static boolean isDigit(byte character) {

@@ -4,9 +4,9 @@ import dev.nereid.api.Quoted;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Tracks the path of the member that is read, for errors. Confined to the thread that reads. */
+/** Tracks the path of the current member, for errors. Confined to the thread that reads a request. */
 public final class JsonPath {
-    /** The members that stand where their object does; all others are parameters. */
+    /** The members outside of {@code parameters}; all others are within it. */
     private static final Set<String> DIRECT =
             Set.of("name", "shape", "datatype", "data", "inputs", "outputs", "id", "parameters");
 
@@ -20,18 +20,18 @@ public final class JsonPath {
         item = index;
     }
 
-    /** Enters the member of a request to generate that is an input. */
+    /** Enters an input of a {@code generate} request. */
     public void enterInput(String name) {
         input = name;
     }
 
-    /** Leaves what was entered. */
+    /** Leaves the current element or input. */
     public void leave() {
         list = "";
         input = null;
     }
 
-    /** Returns the path of a member of what was entered, such as {@code inputs[0].data}. */
+    /** Returns the path of a member of the current element, such as {@code inputs[0].data}. */
     public String to(String member) {
         if (input != null) {
             return Quoted.text(input);

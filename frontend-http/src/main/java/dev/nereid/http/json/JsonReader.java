@@ -8,12 +8,12 @@ import java.util.Arrays;
 /**
  * Pull parser of a JSON text in native memory. Confined to the thread that reads a request.
  *
- * <p>It reads where the bytes lie and makes no objects. It accepts what clients are used to send beyond the standard: the
- * bare words {@code NaN}, {@code Inf} and {@code Infinity}, strings of any bytes, any depth of nesting, a byte order mark,
- * and a zero byte as the end. Syntax errors carry the texts and offsets that clients know.
+ * <p>It reads the bytes in place and allocates no objects. It accepts the extensions of the reference server: the bare
+ * words {@code NaN}, {@code Inf} and {@code Infinity}, strings of any bytes, any depth of nesting, a byte order mark,
+ * and a zero byte as the end. Syntax errors carry the texts and offsets of the reference server.
  *
- * <p>Reading starts with {@link #begin} and goes through a value at a time; what was passed over once is known to be
- * valid and may be read again after {@link #moveTo}, but for what was passed by {@link #passNumbers}.
+ * <p>Reading starts with {@link #begin} and proceeds a value at a time; skipped values are valid and may be read again
+ * after {@link #moveTo}, except for those of {@link #skipNumbers}.
  */
 public final class JsonReader {
     private static final int STACK_WORD = 64;
@@ -31,9 +31,9 @@ public final class JsonReader {
     private final JsonPath path = new JsonPath();
 
     /**
-     * Begins at the start of a text.
+     * Creates a reader at the start of a text.
      *
-     * @param text the bytes, at most as many as an {@code int} can count
+     * @param text the text, of at most {@link Integer#MAX_VALUE} bytes
      */
     public JsonReader(MemorySegment text) {
         this.text = text;
@@ -41,12 +41,12 @@ public final class JsonReader {
         this.end = window.end();
     }
 
-    /** Returns which part of the request is read, for errors. */
+    /** Returns the path of the current member, for errors. */
     public JsonPath path() {
         return path;
     }
 
-    /** Describes the value that the reader stands at, for errors. */
+    /** Describes the value at the current position, for errors. */
     public String describeValue() {
         return JsonErrors.describe(text, at);
     }
@@ -64,7 +64,7 @@ public final class JsonReader {
         }
     }
 
-    /** Checks that nothing follows the value that was read. */
+    /** Checks that nothing follows the value. */
     public void finish() {
         skipSpace();
         if (peek() != JsonWindow.END) {
@@ -72,7 +72,7 @@ public final class JsonReader {
         }
     }
 
-    /** Returns how many bytes are left. */
+    /** Returns the number of remaining bytes. */
     int remaining() {
         return end - at;
     }
@@ -99,7 +99,7 @@ public final class JsonReader {
         return next;
     }
 
-    /** Reads past blanks. */
+    /** Skips blanks. */
     void skipSpace() {
         for (byte next = peek(); next == ' ' || next == '\n' || next == '\r' || next == '\t'; next = peek()) {
             at++;
@@ -136,7 +136,7 @@ public final class JsonReader {
         };
     }
 
-    /** Says whether the member that was entered last has this name, which needs no escapes. */
+    /** Returns whether the last key is this name, which needs no escapes. */
     public boolean keyIs(String name) {
         int length = name.length();
         if (keyEnd - keyStart != length) {
@@ -145,12 +145,12 @@ public final class JsonReader {
         return window.holds(keyStart, name);
     }
 
-    /** Returns the name of the member that was entered last. */
+    /** Returns the last key. */
     public String key() {
         return string(keyStart, keyEnd);
     }
 
-    /** Reads a {@code '['} and says whether an element follows; if none does, reads the {@code ']'} too. */
+    /** Reads a {@code '['} and returns whether an element follows; if none does, reads the {@code ']'} too. */
     public boolean firstElement() {
         at++;
         skipSpace();
@@ -161,7 +161,7 @@ public final class JsonReader {
         return true;
     }
 
-    /** After an element, reads the comma or the end of the array, and says which it was. */
+    /** After an element, reads the comma or the end of the array; returns whether it was a comma. */
     public boolean nextElement() {
         skipSpace();
         return switch (peek()) {
@@ -178,7 +178,7 @@ public final class JsonReader {
         };
     }
 
-    /** Reads past a string and returns the offset of its closing quote; it began after the next byte. */
+    /** Skips a string and returns the offset of its closing quote. */
     int skipString() {
         at++;
         for (; ; ) {
@@ -200,7 +200,7 @@ public final class JsonReader {
         }
     }
 
-    /** Reads a number and says so, or says that there is none. */
+    /** Reads a number; returns {@code false} if there is none. */
     public boolean readNumber(JsonNumber number) {
         byte next = peek();
         if (next != '-' && next != 'I' && next != 'N' && (next < '0' || next > '9')) {
@@ -213,17 +213,17 @@ public final class JsonReader {
     /** Receives the numbers of an array. */
     @FunctionalInterface
     interface NumberTarget {
-        /** Takes the number that was read as the element at an index. */
+        /** Accepts a number as the element at an index. */
         void put(JsonNumber number, long index);
     }
 
     /**
-     * Reads plain numbers as long as each is followed by another element, and what is between them.
+     * Reads plain numbers and the commas behind them, as long as each is followed by another element.
      *
-     * @param number set to each of them
-     * @param target told of each of them
-     * @param from the index of the first
-     * @param expected how many elements there may be, an index
+     * @param number holds the current number
+     * @param target receives each number
+     * @param from the index of the first element
+     * @param expected the index at which to stop
      * @return the index of the next element
      */
     long readPlainElements(JsonNumber number, NumberTarget target, long from, long expected) {
@@ -246,7 +246,7 @@ public final class JsonReader {
         return element;
     }
 
-    /** Reads past plain numbers as long as each is followed by another element, and up to that. */
+    /** Skips plain numbers as long as each is followed by another element. */
     private void skipPlainElements() {
         while (at < end) {
             int index = window.indexOf(at);
@@ -266,12 +266,12 @@ public final class JsonReader {
     }
 
     /**
-     * Reads past an array of numbers, however it is nested, without looking at them: each of them is to be read later by
-     * {@link JsonElements}, or to be checked by {@link #skipValue}.
+     * Skips a nested array of numbers without checking them: each of them must be read later by {@link JsonElements},
+     * or checked by {@link #skipValue}.
      *
-     * @return {@code false} if there is no array, or one that holds anything else; then nothing was read
+     * @return {@code false} if there is no array, or one with other elements; then nothing was skipped
      */
-    public boolean passNumbers() {
+    public boolean skipNumbers() {
         if (peek() != '[') {
             return false;
         }
@@ -292,7 +292,7 @@ public final class JsonReader {
         return false;
     }
 
-    /** Reads past a value of any kind and depth, checking it. */
+    /** Skips a value of any kind and depth, and checks it. */
     public void skipValue() {
         int depth = 0;
         for (; ; ) {
@@ -319,7 +319,7 @@ public final class JsonReader {
         }
     }
 
-    /** Reads a string and returns how many bytes it stands for. */
+    /** Reads a string and returns its unescaped length in bytes. */
     int readStringLength() {
         int from = at + 1;
         return JsonStrings.length(text, from, skipString());

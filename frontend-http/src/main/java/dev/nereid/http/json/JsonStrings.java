@@ -7,7 +7,7 @@ import java.nio.charset.StandardCharsets;
 /**
  * Decodes JSON strings and their escapes. Immutable.
  *
- * <p>Strings hold any bytes; only escapes are interpreted. Offsets delimit what is between the quotes.
+ * <p>Strings hold any bytes; only escapes are interpreted. Offsets delimit the content between the quotes.
  */
 final class JsonStrings {
     private static final int HEX_DIGITS = 4;
@@ -48,7 +48,7 @@ final class JsonStrings {
         return after + 2 + HEX_DIGITS;
     }
 
-    /** Says whether a string holds an escape. */
+    /** Returns whether a string contains an escape. */
     static boolean hasEscape(MemorySegment text, int from, int to) {
         for (int i = from; i < to; i++) {
             if (text.get(ValueLayout.JAVA_BYTE, i) == '\\') {
@@ -58,7 +58,7 @@ final class JsonStrings {
         return false;
     }
 
-    /** Returns how many bytes a checked string stands for. */
+    /** Returns the unescaped length of a checked string in bytes. */
     static int length(MemorySegment text, int from, int to) {
         int length = 0;
         int at = from;
@@ -75,7 +75,7 @@ final class JsonStrings {
         return length;
     }
 
-    /** Writes the bytes that a checked string stands for, and returns the offset after them in the target. */
+    /** Writes the unescaped bytes of a checked string, and returns the offset after them in the target. */
     static long copy(MemorySegment text, int from, int to, MemorySegment target, long offset) {
         long out = offset;
         int at = from;

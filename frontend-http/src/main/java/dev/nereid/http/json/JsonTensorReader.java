@@ -10,7 +10,7 @@ import java.lang.foreign.SegmentAllocator;
 /**
  * Reads the {@code data} of JSON inputs into tensor memory. Confined to the thread that reads a request.
  *
- * <p>Sizes are checked before anything is allocated, and no more is allocated than the text can fill.
+ * <p>Sizes are checked before allocation, and no more is allocated than the text can fill.
  */
 public final class JsonTensorReader {
     private static final int BYTES_PREFIX = Integer.BYTES;
@@ -31,11 +31,10 @@ public final class JsonTensorReader {
     /**
      * Reads the data of an input.
      *
-     * @param json a text that was passed over
-     * @param at the offset of the data in it, of which the numbers need not have been looked at. Unless this throws, they
-     *     are valid
-     * @param input name, type and dimensions as the client claims them
-     * @param memory where to take memory from
+     * @param json a text whose syntax was checked
+     * @param at the offset of the data, whose numbers need not have been checked; this throws if they are invalid
+     * @param input name, datatype and dimensions as received
+     * @param memory allocates the elements
      * @return the elements
      */
     public MemorySegment read(JsonReader json, int at, InputMetadata input, SegmentAllocator memory) {
@@ -56,20 +55,20 @@ public final class JsonTensorReader {
         long byteSize = InputTensor.byteSize(input.name(), type, input.dims());
         checkSize(input, byteSize);
         if (input.dims().length == 0 && !isSingle(json, at)) {
-            // Most likely the shape was forgotten; the server says what the model wants.
+            // Most likely the shape is missing; the server reports what the model expects.
             return memory.allocate(0);
         }
         // An element takes at least its digit and a comma.
         json.moveTo(at);
-        long atMost = Math.min(expected, json.remaining() / 2 + 1);
-        MemorySegment data = memory.allocate(atMost * type.byteSize());
+        long maxElements = Math.min(expected, json.remaining() / 2 + 1);
+        MemorySegment data = memory.allocate(maxElements * type.byteSize());
         readFixed(json, at, input, type, expected, data);
         return data;
     }
 
     /**
-     * Says whether data was passed over that came with a shape whose first dimension is 0. Where that is the batch, the
-     * server refuses it in the words that clients know; elsewhere it is for the caller to refuse.
+     * Returns whether data with a shape whose first dimension is 0 was ignored. If that is the batch dimension, the
+     * server refuses the request; otherwise the caller must refuse it.
      */
     public boolean ignoredData() {
         return ignoredData;
@@ -80,7 +79,7 @@ public final class JsonTensorReader {
         return JsonFields.invalid("Unable to parse 'data': Shape does not match true shape of 'data' field");
     }
 
-    /** Checks that no elements come with a shape that has none. */
+    /** Checks that an empty shape has no elements. */
     private void readEmpty(JsonReader json, int at, InputMetadata input) {
         boolean hasElements = new JsonElements(json).next();
         if (hasElements && input.dims()[0] != 0) {
@@ -125,7 +124,7 @@ public final class JsonTensorReader {
         }
     }
 
-    /** Reads plain numbers as far as each is followed by a comma, and returns the index of the next element. */
+    /** Reads plain numbers as long as each is followed by a comma, and returns the index of the next element. */
     private long readPlainNumbers(
             JsonReader json, int at, DataType type, MemorySegment data, long first, long expected, String name) {
         return json.readPlainElements(
@@ -151,7 +150,7 @@ public final class JsonTensorReader {
         }
     }
 
-    /** Stores the number that was read, or says that it does not fit the type. */
+    /** Stores the current number; returns {@code false} if it does not fit the type. */
     private boolean put(DataType type, MemorySegment data, long index) {
         switch (type) {
             case UINT8, UINT16, UINT32, UINT64 -> {
@@ -187,7 +186,10 @@ public final class JsonTensorReader {
         return unparsable(json, at, index, "Unable to parse 'data': " + problem, expected);
     }
 
-    /** The error of an element that cannot be read. Looks for it once more: this is rare, and remembering it is not. */
+    /**
+     * Returns the error of an element that cannot be read. Searches for it again: errors are rare, and recording each
+     * offset is expensive.
+     */
     private static InferenceException unparsable(JsonReader json, int at, long index, String text, String expected) {
         json.moveTo(at);
         JsonElements elements = new JsonElements(json);
@@ -205,7 +207,7 @@ public final class JsonTensorReader {
                 : "0 to " + Long.toUnsignedString(2 * limit + 1);
     }
 
-    /** The error for a number that its type cannot hold: not a whole one, or out of range. */
+    /** Returns the error of a number that its type cannot hold: not a whole one, or out of range. */
     private InferenceException outOfRange(JsonReader json, int at, String name, long index, DataType type) {
         boolean signed = type.name().startsWith("INT");
         if (signed ? !number.isSigned() : !number.isUnsigned()) {
@@ -216,7 +218,7 @@ public final class JsonTensorReader {
                 + " is out of range for " + type + " (expected: " + range(type) + ")");
     }
 
-    /** The largest signed number of an integer type's size. */
+    /** Returns the largest signed number of an integer type's size. */
     private static long maxSigned(DataType type) {
         return Long.MAX_VALUE >> (Long.SIZE - type.byteSize() * Byte.SIZE);
     }

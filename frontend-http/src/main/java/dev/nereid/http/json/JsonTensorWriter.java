@@ -65,7 +65,7 @@ public final class JsonTensorWriter {
             long length = left < 0 ? 0 : data.get(LittleEndian.INT, at) & UNSIGNED_INT;
             if (left < length) {
                 throw JsonFields.internal("output '" + name + "': the string at byte " + at
-                        + " is cut short; ask for the output as binary data to see its bytes");
+                        + " is truncated; request the output as binary data to see its bytes");
             }
             if (at > 0) {
                 json.raw(',');

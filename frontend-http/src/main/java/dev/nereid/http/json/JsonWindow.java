@@ -6,19 +6,19 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/** Reads a JSON text through a small array, which is faster. Confined to the thread that reads a request. */
+/** Reads a JSON text through a small array on the heap. Confined to the thread that reads a request. */
 final class JsonWindow {
-    /** Stands at the end of the text, as a zero byte does within it. */
+    /** The value at the end of the text; a zero byte within the text ends it too. */
     static final byte END = 0;
 
     /** No text. */
     static final JsonWindow EMPTY = new JsonWindow(MemorySegment.NULL);
 
-    /** A number is looked for as a whole only where so many bytes, or all that are left, lie in the array. */
+    /** A number is parsed in the array only where this many bytes, or all that remain, lie in it. */
     private static final int MAX_NUMBER_BYTES = 64;
 
     private static final int MAX_BYTES = 8192;
-    /** Zeros behind the stretch, so that a number can be looked at as a whole wherever the text may end. */
+    /** Zeros behind the text, so that a number can be read in chunks wherever the text may end. */
     private static final int MARGIN = DigitChunk.REACH + 1;
 
     private final MemorySegment text;
@@ -28,9 +28,9 @@ final class JsonWindow {
     private int length;
 
     /**
-     * Begins at the start of a text.
+     * Creates a window at the start of a text.
      *
-     * @param text the bytes, at most as many as an {@code int} can count
+     * @param text the text, of at most {@link Integer#MAX_VALUE} bytes
      */
     JsonWindow(MemorySegment text) {
         this.text = text;
@@ -53,7 +53,7 @@ final class JsonWindow {
         return index >= 0 && index < length ? bytes[index] : move(offset);
     }
 
-    /** Returns where in {@link #array()} an offset lies, together with what follows it. */
+    /** Returns the index of an offset in {@link #array()}, which holds the bytes behind it too. */
     int indexOf(int offset) {
         int index = offset - start;
         if (index < 0 || index > length - MAX_NUMBER_BYTES) {
@@ -71,12 +71,12 @@ final class JsonWindow {
         return start + length == end ? length : length - MAX_NUMBER_BYTES;
     }
 
-    /** Returns the offset of what lies at an index of {@link #array()}. */
+    /** Returns the offset of an index of {@link #array()}. */
     int offsetOf(int index) {
         return start + index;
     }
 
-    /** Says whether a text of one-byte characters lies at an offset. */
+    /** Returns whether an ASCII text lies at an offset. */
     boolean holds(int offset, String ascii) {
         int index = offset - start;
         int size = ascii.length();
@@ -96,7 +96,9 @@ final class JsonWindow {
         return true;
     }
 
-    /** Returns the offset of the next byte that is a quote, a backslash or a control character, or is not in the array. */
+    /**
+     * Returns the offset of the next byte that is a quote, a backslash or a control character, or is not in the array.
+     */
     int skipPlain(int offset) {
         int index = offset - start;
         if (index < 0) {
@@ -126,12 +128,12 @@ final class JsonWindow {
         return new String(bytes, index, to - from, StandardCharsets.UTF_8);
     }
 
-    /** Returns the array, valid until another byte is asked for: {@link #length()} bytes of text, then zeros. */
+    /** Returns the array, valid until another byte is read: {@link #length()} bytes of text, then zeros. */
     byte[] array() {
         return bytes;
     }
 
-    /** Returns how many bytes of the array are text. */
+    /** Returns the number of text bytes in the array. */
     int length() {
         return length;
     }

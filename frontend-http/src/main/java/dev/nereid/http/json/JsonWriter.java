@@ -10,17 +10,17 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes a JSON text as bytes. Confined to one thread; that of an event loop is reused for one response after
- * another.
+ * Writes a JSON text as bytes. Confined to one thread; an event loop reuses its writer for one response after another.
  *
- * <p>Strings may hold any bytes; only what JSON demands is escaped. Numbers are as short as they can be.
+ * <p>Strings may hold any bytes; only what JSON requires is escaped. Numbers have the fewest digits that keep their
+ * value.
  */
 public final class JsonWriter {
     private static final int INITIAL_SIZE = 1024;
-    /** Larger memory is not kept for the next response. */
+    /** The maximum size of memory that is kept for the next response. */
     private static final int MAX_RETAINED_SIZE = 1 << 20;
 
-    /** What one array holds on every virtual machine, with room for what comes behind. */
+    /** The maximum size of a text in one array, below the limit of every virtual machine. */
     private static final long MAX_SIZE = 1 << 30;
 
     private static final byte[] HEX = "0123456789ABCDEF".getBytes(StandardCharsets.US_ASCII);
@@ -28,7 +28,7 @@ public final class JsonWriter {
     private static final int MAX_ESCAPE_BYTES = 6;
 
     private final long maxSize;
-    /** Where full pieces of the text go, unless it is kept as a whole. */
+    /** Receives full chunks of the text, unless it is kept as a whole. */
     private final @Nullable JsonChunks chunks;
 
     private byte[] bytes = new byte[INITIAL_SIZE];
@@ -40,19 +40,19 @@ public final class JsonWriter {
         this(MAX_SIZE);
     }
 
-    /** Creates a writer that refuses to write more than so many bytes. */
-    JsonWriter(long largestSize) {
-        this.maxSize = largestSize;
+    /** Creates a writer with a maximum size. */
+    JsonWriter(long maxSize) {
+        this.maxSize = maxSize;
         this.chunks = null;
     }
 
-    /** Creates the writer of one text that goes away piece by piece; {@link #flush} after the last of it. */
-    public JsonWriter(JsonChunks pieces) {
+    /** Creates the writer of one text in chunks; {@link #flush} must follow its last part. */
+    public JsonWriter(JsonChunks chunks) {
         this.maxSize = MAX_SIZE;
-        this.chunks = pieces;
+        this.chunks = chunks;
     }
 
-    /** Forgets what was written. */
+    /** Discards the text. */
     public void clear() {
         size = 0;
         if (bytes.length > MAX_RETAINED_SIZE) {
@@ -60,18 +60,18 @@ public final class JsonWriter {
         }
     }
 
-    /** Returns how many bytes were written. */
+    /** Returns the size of the text. */
     public int size() {
         return size;
     }
 
-    /** Returns the memory that was written to, valid up to {@link #size()} and until something else is written. */
+    /** Returns the memory of the text, valid up to {@link #size()} and until the next write. */
     public byte[] array() {
         return bytes;
     }
 
     /**
-     * Gives away what was written, and forgets it. A large text is not copied: its memory goes with it.
+     * Transfers the text to the caller, and clears this writer. A large text is not copied.
      *
      * @return the text, of a size that cannot change
      */
@@ -86,7 +86,7 @@ public final class JsonWriter {
         return text;
     }
 
-    /** Hands on what was not yet, if the text goes away piece by piece. */
+    /** Adds the current chunk, if the text is written in chunks. */
     public void flush() {
         if (chunks != null && size > 0) {
             chunks.add(bytes, size);
@@ -95,12 +95,12 @@ public final class JsonWriter {
         }
     }
 
-    /** Returns a copy of what was written. */
+    /** Returns a copy of the text. */
     public byte[] toByteArray() {
         return Arrays.copyOf(bytes, size);
     }
 
-    /** Writes characters of one byte as they are. */
+    /** Writes ASCII characters without quotes or escapes. */
     public JsonWriter raw(String ascii) {
         int length = ascii.length();
         reserve(length);
@@ -111,7 +111,7 @@ public final class JsonWriter {
         return this;
     }
 
-    /** Writes bytes as they are. */
+    /** Writes bytes without quotes or escapes. */
     public JsonWriter raw(byte[] text) {
         reserve(text.length);
         System.arraycopy(text, 0, bytes, size, text.length);
@@ -119,14 +119,14 @@ public final class JsonWriter {
         return this;
     }
 
-    /** Writes a character of one byte as it is. */
+    /** Writes an ASCII character without quotes or escapes. */
     public JsonWriter raw(char ascii) {
         reserve(1);
         bytes[size++] = (byte) ascii;
         return this;
     }
 
-    /** Writes bytes as they are. */
+    /** Writes bytes without quotes or escapes. */
     public JsonWriter raw(MemorySegment data) {
         int length = (int) Math.min(data.byteSize(), Integer.MAX_VALUE);
         reserve(length);
@@ -153,7 +153,7 @@ public final class JsonWriter {
         return raw('"');
     }
 
-    /** Writes the characters that a string begins with and that stand for themselves, and returns how many. */
+    /** Writes the leading characters that need no escape, and returns their number. */
     private int plain(String text) {
         int length = text.length();
         reserve(length);
@@ -216,7 +216,7 @@ public final class JsonWriter {
             if (chunks != null) {
                 reserve(needed);
             } else if (bytes.length - size < needed) {
-                // Room for all that are left if they are as long as those before, to grow and be copied but once.
+                // Space for all remaining numbers if they are as long as those before, to grow only once.
                 long likely = done == 0 ? 0 : (count - done) * (size - start) / done + needed;
                 reserve((int) Math.max(needed, Math.min(likely, maxSize - size)));
             }
@@ -288,7 +288,7 @@ public final class JsonWriter {
         if (needed > bytes.length) {
             if (needed > maxSize - (chunks == null ? 0 : chunks.size())) {
                 throw JsonFields.invalid("the response is larger than " + maxSize
-                        + " bytes as JSON; ask for its outputs as binary data");
+                        + " bytes as JSON; request its outputs as binary data");
             }
             if (chunks == null) {
                 bytes = Arrays.copyOf(bytes, (int) Math.max(needed, Math.min(2L * bytes.length, maxSize)));

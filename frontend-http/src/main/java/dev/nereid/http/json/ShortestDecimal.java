@@ -6,13 +6,12 @@ import java.math.BigInteger;
  * Finds the shortest decimal that reads back as a float (Schubfach). Reused for one float after another; confined to
  * one event loop.
  *
- * <p>The method is Raffaello Giulietti's ("The Schubfach way to render doubles", 2020): the float and the two middles
- * between it and its neighbors are scaled by a power of ten, so that the interval between these middles holds at least
- * one whole number and at most one multiple of ten. Scaled numbers have 33 bits after the point, which keeps all
- * comparisons right: that was tried with every float.
+ * <p>The method is Raffaello Giulietti's ("The Schubfach way to render doubles", 2020): the float and the two midpoints
+ * between it and its neighbors are scaled by a power of ten, so that the interval between these midpoints contains at
+ * least one whole number and at most one multiple of ten. Scaled numbers have 33 bits after the point, which keeps all
+ * comparisons correct, as a test with every float has shown.
  *
- * <p>There is no branch in here: which way it would go is not to be foreseen, and a wrong guess costs a processor more
- * than what is calculated in vain.
+ * <p>There are no branches: they would be unpredictable, and a misprediction costs more than unused calculations.
  */
 final class ShortestDecimal {
     private static final int FRACTION_BITS = 23;
@@ -42,9 +41,9 @@ final class ShortestDecimal {
     private int power;
 
     /**
-     * Sets the decimal number to that of a normal float that is greater than zero.
+     * Computes the decimal of a normal float that is greater than zero.
      *
-     * @param bits those of the float
+     * @param bits the bits of the float
      */
     void of(int bits) {
         int fraction = bits & FRACTION;
@@ -56,17 +55,17 @@ final class ShortestDecimal {
         int shift = powerOfTwo + log2OfPowerOfTen(-power) + POINT;
         long quarters = (long) (fraction | (FRACTION + 1)) << 2;
         long value = Math.multiplyHigh(scale, quarters << shift);
-        // The middles belong to the float if it is even, as ties go to the even one.
+        // The midpoints belong to the float if it is even, as ties round to even.
         int odd = fraction & 1;
-        long least = Math.multiplyHigh(scale, (quarters - 2 + nearBelow) << shift) + odd;
-        long most = Math.multiplyHigh(scale, (quarters + 2) << shift) - odd;
+        long lower = Math.multiplyHigh(scale, (quarters - 2 + nearBelow) << shift) + odd;
+        long upper = Math.multiplyHigh(scale, (quarters + 2) << shift) - odd;
 
         long below = value >>> POINT;
         long nearest = (value + HALF - 1 + (below & 1)) >>> POINT;
-        // Only where one side is shorter may the nearest number lie beyond it; the next one is within the other side.
-        nearest += isNegative((nearest << POINT) - least);
+        // The nearest number can lie outside only on a shorter side; the next one is then within the other side.
+        nearest += isNegative((nearest << POINT) - lower);
         long tens = (((below + 5) * TENTH) >>> Integer.SIZE) * 10;
-        long tensOutside = -isNegative(((tens << POINT) - least) | (most - (tens << POINT)));
+        long tensOutside = -isNegative(((tens << POINT) - lower) | (upper - (tens << POINT)));
         digits = (int) (tens + ((nearest - tens) & tensOutside));
     }
 
@@ -75,7 +74,7 @@ final class ShortestDecimal {
         return digits;
     }
 
-    /** Returns by what power of ten the digits are to be multiplied. */
+    /** Returns the power of ten that the digits are multiplied by. */
     int power() {
         return power;
     }
@@ -97,12 +96,12 @@ final class ShortestDecimal {
         return bits.longValueExact() + 1;
     }
 
-    /** The logarithm, rounded down, of two to a power, or of three quarters of it. */
+    /** Returns the decimal logarithm, rounded down, of two to a power, or of three quarters of it. */
     private static int log10OfInterval(int power, int threeQuarters) {
         return (power * 1_262_611 - (524_031 & -threeQuarters)) >> 22;
     }
 
-    /** The logarithm to the base of two, rounded down, of ten to a power. */
+    /** Returns the binary logarithm, rounded down, of ten to a power. */
     private static int log2OfPowerOfTen(int power) {
         return (power * 1_741_647) >> 19;
     }

@@ -3,8 +3,8 @@ package dev.nereid.http.json;
 /**
  * Converts between doubles and the 16-bit types FP16 and BF16. Immutable.
  *
- * <p>Rounding is to the nearest, ties to even, and happens once: the step over single precision rounds to odd, which
- * keeps what the second rounding has to know.
+ * <p>Rounding is to the nearest, ties to even, and happens once: the intermediate single precision value is rounded to
+ * odd, which preserves the information for the final rounding.
  */
 final class SmallFloats {
     private static final int BF16_SHIFT = 16;

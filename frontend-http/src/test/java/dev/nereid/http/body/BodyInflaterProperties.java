@@ -17,15 +17,15 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 
-/** Inflated bodies do not depend on the pieces they come in, and take no more memory than they may. */
+/** Inflates bodies independently of their pieces, and within their memory limit. */
 class BodyInflaterProperties {
     private static final int MAX_BYTES = 100_000;
 
     @Property(tries = 200)
-    void inflatesWhatWasDeflated(
+    void inflatesDeflatedData(
             @ForAll @IntRange(max = MAX_BYTES) int size,
             @ForAll @IntRange(min = 1, max = 3000) int piece,
-            @ForAll @IntRange(min = 1, max = 50_000) int turn,
+            @ForAll @IntRange(min = 1, max = 50_000) int maxBytes,
             @ForAll @IntRange(max = 9) int level,
             @ForAll @IntRange(max = 31) int flags,
             @ForAll boolean gzip,
@@ -35,14 +35,14 @@ class BodyInflaterProperties {
 
         try (LeakCheckingMemory memory = new LeakCheckingMemory();
                 BodyMemory body = new BodyMemory(memory, RequestBodyHeaders.UNKNOWN, MAX_BYTES)) {
-            inflate(coded, body, piece, turn);
+            inflate(coded, body, piece, maxBytes);
 
             assertThat(body.bytes().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(data);
         }
     }
 
     @Property(tries = 200)
-    void refusesMoreThanTheLimitWithoutTakingItsMemory(
+    void refusesBodiesBeyondTheLimitWithoutAllocatingThem(
             @ForAll @IntRange(min = 1, max = MAX_BYTES) int size,
             @ForAll @IntRange(min = 1, max = 3000) int piece,
             @ForAll boolean gzip,
@@ -51,7 +51,7 @@ class BodyInflaterProperties {
         byte[] coded = gzip ? gzip(data, 6, 0, random) : deflate(data, 6, false);
         long limit = random.nextInt(size);
 
-        // What was there is copied once as it grows.
+        // Growing copies the body once.
         try (LeakCheckingMemory memory = new LeakCheckingMemory(2 * limit + 1);
                 BodyMemory body = new BodyMemory(memory, RequestBodyHeaders.UNKNOWN, limit)) {
             assertThatThrownBy(() -> inflate(coded, body, piece, MAX_BYTES)).hasMessage("too large");
@@ -59,15 +59,15 @@ class BodyInflaterProperties {
     }
 
     @Property(tries = 300)
-    void readsOrRefusesWhateverComes(
+    void readsOrRefusesAnyBytes(
             @ForAll @IntRange(max = 5000) int size,
             @ForAll @IntRange(min = 1, max = 3000) int piece,
-            @ForAll @IntRange(max = 5) int mistakes,
+            @ForAll @IntRange(max = 5) int errors,
             @ForAll boolean gzip,
             @ForAll Random random) {
         byte[] data = data(size, random);
         byte[] coded = gzip ? gzip(data, 6, random.nextInt(32), random) : deflate(data, 6, false);
-        for (int i = 0; i < mistakes; i++) {
+        for (int i = 0; i < errors; i++) {
             coded[random.nextInt(coded.length)] ^= (byte) (1 << random.nextInt(8));
         }
         byte[] cut = Arrays.copyOf(coded, 1 + random.nextInt(coded.length));
@@ -80,20 +80,20 @@ class BodyInflaterProperties {
         }
     }
 
-    private static void inflate(byte[] coded, BodyMemory body, int piece, int turn) {
+    private static void inflate(byte[] coded, BodyMemory body, int piece, int maxBytes) {
         try (BodyInflater inflater = new BodyInflater(coded[0], () -> JsonFields.invalid("too large"))) {
             for (int at = 0; at < coded.length; at += piece) {
                 inflater.setInput(ByteBuffer.wrap(coded, at, Math.min(piece, coded.length - at)));
-                boolean done = inflater.inflate(body, turn);
+                boolean done = inflater.inflate(body, maxBytes);
                 while (!done) {
-                    done = inflater.inflate(body, turn);
+                    done = inflater.inflate(body, maxBytes);
                 }
             }
             inflater.finish();
         }
     }
 
-    /** Data that can be deflated now more and now less. */
+    /** Returns data of varying compressibility. */
     private static byte[] data(int size, Random random) {
         byte[] data = new byte[size];
         random.nextBytes(data);
@@ -104,7 +104,7 @@ class BodyInflaterProperties {
         return data;
     }
 
-    /** A gzip file whose head has the parts that the flags name. */
+    /** Returns a gzip file whose header has the parts of the flags. */
     private static byte[] gzip(byte[] data, int level, int flags, Random random) {
         ByteArrayOutputStream file = new ByteArrayOutputStream();
         file.writeBytes(new byte[] {0x1F, (byte) 0x8B, 8, (byte) flags, 1, 2, 3, 4, 0, 3});

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A body takes memory for what arrived. */
+/** A body allocates memory for received bytes only. */
 class BodyMemoryTest {
     private static final long LIMIT = 2L << 30;
 
@@ -38,17 +38,17 @@ class BodyMemoryTest {
         "-1, 1000, 4096",
         "-1, 100000, 131072",
     })
-    void takesLittleMoreThanArrived(long claimed, int arrived, long taken) {
-        BodyMemory body = new BodyMemory(memory, claimed, LIMIT);
+    void allocatesLittleMoreThanReceived(long declared, int arrived, long allocated) {
+        BodyMemory body = new BodyMemory(memory, declared, LIMIT);
         body.append(Unpooled.wrappedBuffer(new byte[arrived]), arrived);
 
-        assertThat(memory.bytesInUse()).isEqualTo(taken);
+        assertThat(memory.bytesInUse()).isEqualTo(allocated);
         body.close();
     }
 
     @ParameterizedTest
     @ValueSource(ints = {1, 1000, 65_536})
-    void takesExactlyASmallBodyThatCameAtOnce(int size) {
+    void allocatesExactlyASmallBodyReceivedAtOnce(int size) {
         BodyMemory body = new BodyMemory(memory, size, LIMIT);
         body.append(Unpooled.wrappedBuffer(new byte[size]), size);
 
@@ -58,10 +58,10 @@ class BodyMemoryTest {
 
     @ParameterizedTest
     @CsvSource({"100, true", "70000, true", "600000, true", "3000000, true", "100, false", "600000, false"})
-    void keepsItsBytesWhileItGrows(int size, boolean known) {
+    void keepsItsBytesWhileItGrows(int size, boolean isDeclared) {
         byte[] data = new byte[size];
         new Random(size).nextBytes(data);
-        BodyMemory body = new BodyMemory(memory, known ? size : RequestBodyHeaders.UNKNOWN, LIMIT);
+        BodyMemory body = new BodyMemory(memory, isDeclared ? size : RequestBodyHeaders.UNKNOWN, LIMIT);
         for (int at = 0; at < size; at += 10_007) {
             byte[] chunk = Arrays.copyOfRange(data, at, Math.min(size, at + 10_007));
             body.append(Unpooled.wrappedBuffer(chunk), chunk.length);

@@ -32,7 +32,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Bodies that are coded on their way, in and out. */
+/** Compressed request and response bodies. */
 @Timeout(60)
 class ContentCodingIT {
     private static final String INFER = "/v2/models/id/infer";
@@ -54,13 +54,13 @@ class ContentCodingIT {
 
     @ParameterizedTest
     @CsvSource({"gzip, gzip", "gzip, deflate", "deflate, deflate", "deflate, gzip"})
-    void takesWhicheverFormatComes(String announced, String sent) throws IOException {
-        RawHttpConnection.Response answer =
-                infer("Content-Encoding: " + announced + "\r\n", code(sent, bytes(ONE_TO_FOUR)));
+    void detectsTheFormatOfABody(String declared, String sent) throws IOException {
+        RawHttpConnection.Response response =
+                infer("Content-Encoding: " + declared + "\r\n", code(sent, bytes(ONE_TO_FOUR)));
 
-        assertThat(answer.status()).isEqualTo(200);
-        assertThat(answer.text()).contains("[1.0,2.0,3.0,4.0]");
-        assertThat(answer.header("content-encoding")).isEmpty();
+        assertThat(response.status()).isEqualTo(200);
+        assertThat(response.text()).contains("[1.0,2.0,3.0,4.0]");
+        assertThat(response.header("content-encoding")).isEmpty();
     }
 
     @Test
@@ -69,10 +69,10 @@ class ContentCodingIT {
         new Random(1).nextBytes(data);
         byte[] body = join(bytes(binary(data.length)), data);
 
-        RawHttpConnection.Response answer =
+        RawHttpConnection.Response response =
                 infer(GZIP + "Inference-Header-Content-Length: " + (body.length - data.length) + "\r\n", gzip(body));
 
-        assertThat(answer.body()).endsWith(data);
+        assertThat(response.body()).endsWith(data);
         assertError(
                 infer(GZIP + "Inference-Header-Content-Length: 100\r\n", gzip(bytes(ONE_TO_FOUR))),
                 400,
@@ -80,7 +80,7 @@ class ContentCodingIT {
     }
 
     @Test
-    void takesRawBodiesAndChunks() throws IOException {
+    void acceptsRawBodiesAndChunks() throws IOException {
         byte[] coded = gzip(new byte[] {1, 2, 3});
         ByteArrayOutputStream chunks = new ByteArrayOutputStream();
         for (byte next : coded) {
@@ -89,19 +89,19 @@ class ContentCodingIT {
         chunks.writeBytes(bytes("0\r\n\r\n"));
 
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer = connection
+            RawHttpConnection.Response response = connection
                     .send(join(
                             bytes("POST /v2/models/plain/infer HTTP/1.1\r\nHost: x\r\n" + GZIP
                                     + "Inference-Header-Content-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n"),
                             chunks.toByteArray()))
                     .receive();
 
-            assertThat(answer.text()).endsWith("{\"binary_data_size\":3}}]}\u0001\u0002\u0003");
+            assertThat(response.text()).endsWith("{\"binary_data_size\":3}}]}\u0001\u0002\u0003");
         }
     }
 
     @Test
-    void takesSeveralFilesAsOneBody() throws IOException {
+    void acceptsSeveralGzipFilesAsOneBody() throws IOException {
         byte[] body = bytes(ONE_TO_FOUR);
         byte[] coded = join(gzip(Arrays.copyOf(body, 30)), gzip(Arrays.copyOfRange(body, 30, body.length)));
 
@@ -109,7 +109,7 @@ class ContentCodingIT {
     }
 
     @Test
-    void passesOverWhatFollowsTheEnd() throws IOException {
+    void ignoresBytesBehindTheEnd() throws IOException {
         assertThat(infer(GZIP, join(gzip(bytes(ONE_TO_FOUR)), bytes("xx"))).status())
                 .isEqualTo(200);
         assertThat(infer(GZIP, join(code("deflate", bytes(ONE_TO_FOUR)), bytes("xx")))
@@ -118,7 +118,7 @@ class ContentCodingIT {
     }
 
     @Test
-    void refusesBrokenBodies() throws IOException {
+    void refusesCorruptBodies() throws IOException {
         byte[] good = gzip(bytes(ONE_TO_FOUR));
         byte[] wrong = good.clone();
         wrong[good.length - 5] ^= 1;
@@ -134,7 +134,7 @@ class ContentCodingIT {
     }
 
     @Test
-    void refusesABombBeforeItsMemoryIsTaken() throws IOException {
+    void refusesABombBeforeItsMemoryIsAllocated() throws IOException {
         byte[] bomb = gzip(new byte[64 << 20]);
         LeakCheckingMemory little = new LeakCheckingMemory(2 << 20);
 
@@ -164,7 +164,7 @@ class ContentCodingIT {
     }
 
     @Test
-    void takesDataThatCannotBeCompressedUpToTheLimit() throws IOException {
+    void acceptsIncompressibleDataUpToTheLimit() throws IOException {
         byte[] data = new byte[16 << 20];
         new Random(1).nextBytes(data);
         byte[] coded = gzip(data);
@@ -180,7 +180,7 @@ class ContentCodingIT {
     }
 
     @Test
-    void namesTheLimitThatACodedTextExceeds() throws IOException {
+    void namesTheLimitThatACompressedTextExceeds() throws IOException {
         assertError(
                 infer(GZIP, new byte[(16 << 20) + (32 << 10)]),
                 400,
@@ -201,7 +201,7 @@ class ContentCodingIT {
     }
 
     @Test
-    void givesBackTheMemoryOfAClientThatLeftInTheMiddle() throws IOException {
+    void releasesTheMemoryOfAClientThatDisconnectsInTheMiddle() throws IOException {
         byte[] half = Arrays.copyOf(gzip(new byte[4 << 20]), 3000);
         try (RawHttpConnection connection = frontend.connect()) {
             connection.send(join(
@@ -227,58 +227,58 @@ class ContentCodingIT {
                 "'' | ''",
             })
     void choosesTheCodingOfTheResponse(String accepted, String chosen) throws IOException {
-        RawHttpConnection.Response answer = infer("Accept-Encoding: " + accepted + "\r\n", bytes(ONE_TO_FOUR));
+        RawHttpConnection.Response response = infer("Accept-Encoding: " + accepted + "\r\n", bytes(ONE_TO_FOUR));
 
-        assertThat(answer.header("content-encoding")).isEqualTo(chosen);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
-        assertThat(decode(chosen, answer.body())).asString().endsWith("\"data\":[1.0,2.0,3.0,4.0]}]}");
+        assertThat(response.header("content-encoding")).isEqualTo(chosen);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
+        assertThat(decode(chosen, response.body())).asString().endsWith("\"data\":[1.0,2.0,3.0,4.0]}]}");
     }
 
     @ParameterizedTest
     @ValueSource(ints = {4, 4096, 4100, 70_000, 5_000_000})
-    void codesResponsesOfEverySize(int size) throws IOException {
+    void compressesResponsesOfEverySize(int size) throws IOException {
         byte[] data = new byte[size];
         new Random(size).nextBytes(data);
-        String head = binary(size);
+        String header = binary(size);
         for (String coding : new String[] {"gzip", "deflate"}) {
-            RawHttpConnection.Response answer = infer(
-                    "Accept-Encoding: " + coding + "\r\nInference-Header-Content-Length: " + head.length() + "\r\n",
-                    join(bytes(head), data));
+            RawHttpConnection.Response response = infer(
+                    "Accept-Encoding: " + coding + "\r\nInference-Header-Content-Length: " + header.length() + "\r\n",
+                    join(bytes(header), data));
 
-            byte[] body = decode(coding, answer.body());
-            int json = Integer.parseInt(answer.header("inference-header-content-length"));
-            assertThat(answer.header("content-type")).isEqualTo("application/octet-stream");
+            byte[] body = decode(coding, response.body());
+            int json = Integer.parseInt(response.header("inference-header-content-length"));
+            assertThat(response.header("content-type")).isEqualTo("application/octet-stream");
             assertThat(Arrays.copyOfRange(body, json, body.length)).isEqualTo(data);
         }
     }
 
     @Test
-    void doesNotCodeErrors() throws IOException {
-        RawHttpConnection.Response answer = infer("Accept-Encoding: gzip\r\n", bytes("{}"));
+    void doesNotCompressErrors() throws IOException {
+        RawHttpConnection.Response response = infer("Accept-Encoding: gzip\r\n", bytes("{}"));
 
-        assertThat(answer.header("content-encoding")).isEmpty();
-        assertThat(answer.text()).startsWith("{\"error\":");
+        assertThat(response.header("content-encoding")).isEmpty();
+        assertThat(response.text()).startsWith("{\"error\":");
     }
 
     @Test
-    void closesTheResponseOfAClientThatDoesNotWaitForItsCoding() throws Exception {
+    void closesTheResponseOfAClientThatDisconnectsDuringCompression() throws Exception {
         BlockingQueue<ReceivedRequest> calls = new LinkedBlockingQueue<>();
         frontend.server.add(FakeModel.identity("late", DataType.UINT8, 0, -1).responding(calls::add));
-        ReceivedRequest call;
+        ReceivedRequest received;
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(
                     "/v2/models/late/infer",
                     "Accept-Encoding: gzip\r\nInference-Header-Content-Length: 0\r\n",
                     new byte[1 << 20]);
-            call = calls.poll(20, TimeUnit.SECONDS);
+            received = calls.poll(20, TimeUnit.SECONDS);
         }
 
-        assertThat(call).isNotNull();
-        call.respondWithInputs();
+        assertThat(received).isNotNull();
+        received.respondWithInputs();
 
         try (RawHttpConnection watcher = frontend.connect()) {
-            long patience = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-            while (frontend.memory.buffersInUse() > 0 && System.nanoTime() < patience) {
+            long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+            while (frontend.memory.buffersInUse() > 0 && System.nanoTime() < deadline) {
                 watcher.request("GET", "/v2").receive();
             }
         }
@@ -291,9 +291,9 @@ class ContentCodingIT {
         }
     }
 
-    private static void assertError(RawHttpConnection.Response answer, int status, String error) {
-        assertThat(answer.text()).isEqualTo("{\"error\":\"" + error + "\"}");
-        assertThat(answer.status()).isEqualTo(status);
+    private static void assertError(RawHttpConnection.Response response, int status, String error) {
+        assertThat(response.text()).isEqualTo("{\"error\":\"" + error + "\"}");
+        assertThat(response.status()).isEqualTo(status);
     }
 
     private static String binary(int size) {

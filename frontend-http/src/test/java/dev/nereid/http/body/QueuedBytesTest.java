@@ -6,14 +6,14 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** How fast long texts are read. */
+/** The read rate of clients. */
 class QueuedBytesTest {
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
 
     private final QueuedBytes queued = QueuedBytes.of(new EmbeddedChannel());
 
     @Test
-    void whatHasJustBeenQueuedIsNotSlow() {
+    void newlyQueuedBytesAreNotSlow() {
         queued.add(1000);
         queued.measure(SECOND, 0);
 
@@ -21,7 +21,7 @@ class QueuedBytesTest {
     }
 
     @Test
-    void theLessIsReadTheLongerItTakes() {
+    void drainTimeGrowsAsTheRateFalls() {
         queued.add(100_000);
         queued.measure(SECOND, 0);
         queued.measure(SECOND, -10_000);
@@ -34,7 +34,7 @@ class QueuedBytesTest {
     }
 
     @Test
-    void whatIsAddedMeanwhileDoesNotHideThatSomethingIsRead() {
+    void addedBytesDoNotHideProgress() {
         queued.add(100_000);
         queued.measure(SECOND, 0);
         queued.add(50_000);
@@ -45,7 +45,7 @@ class QueuedBytesTest {
     }
 
     @Test
-    void whatWasReadIsNotSlow() {
+    void readBytesAreNotSlow() {
         queued.add(1000);
         queued.measure(SECOND, 0);
         queued.add(-1000);

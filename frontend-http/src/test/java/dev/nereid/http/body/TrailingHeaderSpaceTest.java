@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** What is kept of the heads of requests. */
+/** The blanks kept of request headers. */
 class TrailingHeaderSpaceTest {
     private static final String REQUEST_LINE = "GET / HTTP/1.1\r\n";
 
@@ -21,20 +21,20 @@ class TrailingHeaderSpaceTest {
 
     @Test
     void keepsBlanksByNameAndOccurrence() {
-        head(first, "X-A: 1\r\nx-b: 2 \r\nx-a: 3\t\r\nX-C: \r\nX-D: 4\r\n\r\n");
+        header(first, "X-A: 1\r\nx-b: 2 \r\nx-a: 3\t\r\nX-C: \r\nX-D: 4\r\n\r\n");
 
         assertThat(blanks.of(first)).isEqualTo(Map.of("x-a", List.of("", "\t"), "x-b", List.of(" ")));
     }
 
     @Test
     void keepsTheBlanksBehindTheLastLineOfAValue() {
-        head(first, "X-A: 1 \r\n 2  \r\nX-B: 3 \r\n 4\r\nX-C: 5 \r\n\t \r\n\r\n");
+        header(first, "X-A: 1 \r\n 2  \r\nX-B: 3 \r\n 4\r\nX-C: 5 \r\n\t \r\n\r\n");
 
         assertThat(blanks.of(first)).isEqualTo(Map.of("x-a", List.of("  ")));
     }
 
     @Test
-    void keepsNothingOfWhatComesBeforeARequest() {
+    void keepsNothingBeforeARequest() {
         ByteBuf lineEnd = Unpooled.wrappedBuffer(new byte[] {'\r', '\n'});
         blanks.decoded(lineEnd, 0, 2);
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
@@ -46,26 +46,26 @@ class TrailingHeaderSpaceTest {
         long allocated = threads.getCurrentThreadAllocatedBytes() - before;
 
         assertThat(allocated).isLessThan(64 << 10);
-        head(first, "X-A: 1 \r\n\r\n");
+        header(first, "X-A: 1 \r\n\r\n");
         assertThat(blanks.of(first)).containsOnlyKeys("x-a");
     }
 
     @Test
     void keepsNothingOfABody() {
-        head(first, "X-A: 1 \r\n\r\n");
+        header(first, "X-A: 1 \r\n\r\n");
         decoded("X-B: 1 \r\n\r\n");
         blanks.requestRead();
-        head(second, "X-C: 1 \r\n\r\n");
+        header(second, "X-C: 1 \r\n\r\n");
 
         assertThat(blanks.of(first)).containsOnlyKeys("x-a");
         assertThat(blanks.of(second)).containsOnlyKeys("x-c");
     }
 
     @Test
-    void forgetsARequestThatWasAnswered() {
-        head(first, "\r\n");
+    void dropsARequestAfterItsResponse() {
+        header(first, "\r\n");
         blanks.requestRead();
-        head(second, "X-A: 1 \r\n\r\n");
+        header(second, "X-A: 1 \r\n\r\n");
 
         blanks.responseWritten();
         assertThat(blanks.of(second)).isNotEmpty();
@@ -74,10 +74,10 @@ class TrailingHeaderSpaceTest {
         assertThat(blanks.of(second)).isEmpty();
     }
 
-    private void head(Object headers, String lines) {
+    private void header(Object headers, String lines) {
         decoded(REQUEST_LINE);
         decoded(lines);
-        blanks.headRead(headers);
+        blanks.headerRead(headers);
     }
 
     private void decoded(String text) {

@@ -10,14 +10,14 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** What is done with accepted connections before they have an event loop. */
+/** Accepted connections before they have an event loop. */
 class ConnectionAcceptorTest {
     private static final int MAX = 64;
 
     private long now;
 
     @Test
-    void whatWaitsToBeSentIsCountedByItsMemoryFromTheBeginning() {
+    void unsentMessagesAreCountedByTheirMemory() {
         ConnectionAcceptor acceptor = new ConnectionAcceptor(new ConnectionLimiter(MAX, 0), true, () -> now);
         EmbeddedChannel connection = new EmbeddedChannel();
 
@@ -80,7 +80,7 @@ class ConnectionAcceptorTest {
     }
 
     @Test
-    void theEndOfASecondAfterAProblemDoesNotOverruleThatManyWait() {
+    void theEndOfAPauseDoesNotResumeAcceptingWhileManyWait() {
         ConnectionAcceptor acceptor = new ConnectionAcceptor(new ConnectionLimiter(MAX, 0), true, () -> now);
         EmbeddedChannel listening = new EmbeddedChannel(acceptor);
         listening.freezeTime();
@@ -100,7 +100,7 @@ class ConnectionAcceptorTest {
     }
 
     @Test
-    void anEventLoopThatIsHeldUpDoesNotKeepOthersFromBeingAccepted() {
+    void aBlockedEventLoopDoesNotBlockAccepting() {
         ConnectionAcceptor acceptor = new ConnectionAcceptor(new ConnectionLimiter(MAX, 0), true, () -> now);
         EmbeddedChannel listening = new EmbeddedChannel(acceptor);
         listening.freezeTime();

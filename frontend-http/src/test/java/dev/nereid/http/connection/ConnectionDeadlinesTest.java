@@ -7,7 +7,7 @@ import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** What becomes of a connection, by what it did and when. */
+/** Timeouts of a connection by its events. */
 class ConnectionDeadlinesTest {
     private static final HttpTimeouts TIMEOUTS = new HttpTimeouts(
             Duration.ofSeconds(30),
@@ -29,7 +29,7 @@ class ConnectionDeadlinesTest {
     }
 
     @Test
-    void aHeaderIsLateByTheTimeOfItsFirstByte() {
+    void theHeaderTimeoutStartsWithItsFirstByte() {
         checkAfter(20);
         deadlines.bytesArrived(1, nanos());
         assertThat(checkAfter(20)).isEqualTo(Verdict.CONTINUE);
@@ -56,14 +56,14 @@ class ConnectionDeadlinesTest {
     }
 
     @Test
-    void aConnectionIsExpendableUntilItsFirstHeaderAndBetweenRequests() {
+    void aConnectionIsEvictableUntilItsFirstHeaderAndBetweenRequests() {
         assertThat(deadlines.isEvictable()).isTrue();
         deadlines.bytesArrived(1, nanos());
         assertThat(deadlines.isEvictable()).as("reads its first header").isTrue();
         deadlines.headerRead();
         assertThat(deadlines.isEvictable()).as("reads a body").isFalse();
         deadlines.requestRead(false, nanos());
-        assertThat(deadlines.isEvictable()).as("answers").isFalse();
+        assertThat(deadlines.isEvictable()).as("responding").isFalse();
         deadlines.responseWritten(nanos());
         assertThat(deadlines.isEvictable()).as("idle").isTrue();
         deadlines.bytesArrived(1, nanos());
@@ -125,7 +125,7 @@ class ConnectionDeadlinesTest {
     }
 
     @Test
-    void withoutBoundsNothingIsLate() {
+    void withoutTimeoutsNothingIsLate() {
         deadlines = new ConnectionDeadlines(NONE, nanos());
         assertThat(checkAfter(1 << 20)).isEqualTo(Verdict.CONTINUE);
         deadlines.bytesArrived(1, nanos());
@@ -152,7 +152,7 @@ class ConnectionDeadlinesTest {
         return check(seconds, 0);
     }
 
-    /** Lets time pass, of which the last second is that since the check before, or all if it is less. */
+    /** Advances the clock; the last second, or less, is the time since the previous check. */
     private Verdict check(long seconds, long waiting) {
         now += seconds;
         long elapsed = deadlines.readsBody() ? seconds : Math.min(1, seconds);

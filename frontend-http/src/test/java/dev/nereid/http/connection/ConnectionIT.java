@@ -35,7 +35,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The bounds on connections: their number, what may wait on them, their time, and their end. */
+/** Limits on connections: number, memory, timeouts and drain. */
 @Timeout(60)
 class ConnectionIT {
     private static final String PATH = "/v2/models/later/infer";
@@ -105,19 +105,19 @@ class ConnectionIT {
         start(new HttpTimeouts(SHORT, 1 << 20, SHORT, SHORT, SHORT, SHORT));
         try (RawHttpConnection busy = frontend.connect()) {
             busy.send(infer());
-            ReceivedRequest call = nextRequest();
+            ReceivedRequest received = nextRequest();
             try (RawHttpConnection idle = frontend.connect()) {
                 assertThat(idle.isClosedByServer()).isTrue();
             }
 
-            call.respondWithInputs();
+            received.respondWithInputs();
 
             assertThat(busy.receive().status()).isEqualTo(200);
         }
     }
 
     @Test
-    void aClientThatReadsNothingIsCutOff() throws Exception {
+    void aConnectionWhoseClientReadsNothingIsAborted() throws Exception {
         start(PATIENT.withResponseStall(SHORT));
         try (Socket socket = new Socket()) {
             socket.setReceiveBufferSize(4096);
@@ -138,15 +138,15 @@ class ConnectionIT {
     }
 
     @Test
-    void ofPipelinedRequestsOneAfterTheOtherIsTaken() throws Exception {
+    void pipelinedRequestsAreHandledOneAfterTheOther() throws Exception {
         start(PATIENT);
         try (RawHttpConnection connection = frontend.connect()) {
             byte[] many = join(Stream.generate(ConnectionIT::infer).limit(300).toArray(byte[][]::new));
             connection.send(many);
             for (int i = 0; i < 300; i++) {
-                ReceivedRequest call = nextRequest();
+                ReceivedRequest received = nextRequest();
                 assertThat(requests).isEmpty();
-                call.respondWithInputs();
+                received.respondWithInputs();
             }
             for (int i = 0; i < 300; i++) {
                 assertThat(connection.receive().status()).isEqualTo(200);
@@ -156,7 +156,7 @@ class ConnectionIT {
     }
 
     @Test
-    void theBodyOfARequestThatWaitsStaysInTheSocket() throws Exception {
+    void theBodyOfAPipelinedRequestStaysInTheSocket() throws Exception {
         start(PATIENT);
         try (SocketChannel client = connect()) {
             client.write(ByteBuffer.wrap(join(infer(), infer(), ENDLESS, bytes("1\r\n \r\n".repeat(100)))));
@@ -170,7 +170,7 @@ class ConnectionIT {
     }
 
     @Test
-    void whatFollowsRequestsThatWaitStaysInTheSocket() throws Exception {
+    void bytesBehindPipelinedRequestsStayInTheSocket() throws Exception {
         start(PATIENT);
         try (SocketChannel client = connect()) {
             client.write(ByteBuffer.wrap(join(infer(), bytes(LIVE))));
@@ -207,7 +207,7 @@ class ConnectionIT {
         try (RawHttpConnection busy = frontend.connect();
                 RawHttpConnection idle = frontend.connect()) {
             busy.send(infer());
-            ReceivedRequest call = nextRequest();
+            ReceivedRequest received = nextRequest();
             assertThat(idle.send(bytes(LIVE)).receive().status()).isEqualTo(200);
 
             try (RawHttpConnection late = frontend.connect()) {
@@ -215,7 +215,7 @@ class ConnectionIT {
                 assertThat(idle.isClosedByServer()).isTrue();
                 assertThat(frontend.http.openConnections()).isEqualTo(2);
             }
-            call.respondWithInputs();
+            received.respondWithInputs();
             assertThat(busy.receive().status()).isEqualTo(200);
         }
     }
@@ -229,14 +229,14 @@ class ConnectionIT {
             RawHttpConnection idle = isIdleFirst ? first : second;
             RawHttpConnection busy = isIdleFirst ? second : first;
             busy.send(infer());
-            ReceivedRequest call = nextRequest();
+            ReceivedRequest received = nextRequest();
             assertThat(idle.send(bytes(LIVE)).receive().status()).isEqualTo(200);
 
             try (RawHttpConnection late = frontend.connect()) {
                 assertThat(late.send(bytes(LIVE)).receive().status()).isEqualTo(200);
                 assertThat(idle.isClosedByServer()).isTrue();
             }
-            call.respondWithInputs();
+            received.respondWithInputs();
             assertThat(busy.receive().status()).isEqualTo(200);
         }
     }
@@ -246,18 +246,18 @@ class ConnectionIT {
         start(PATIENT, new ConnectionLimiter(1, 0));
         try (RawHttpConnection busy = frontend.connect()) {
             busy.send(infer());
-            ReceivedRequest call = nextRequest();
+            ReceivedRequest received = nextRequest();
             try (RawHttpConnection refused = frontend.connect()) {
                 assertThat(refused.isClosedByServer()).isTrue();
             }
             assertThat(frontend.http.refusedConnections()).isEqualTo(1);
-            call.respondWithInputs();
+            received.respondWithInputs();
             assertThat(busy.receive().status()).isEqualTo(200);
         }
     }
 
     @Test
-    void oneAddressMayHaveItsNumberOfConnections() throws Exception {
+    void connectionsOfOneAddressAreLimited() throws Exception {
         start(PATIENT, new ConnectionLimiter(0, 1));
         try (RawHttpConnection first = frontend.connect()) {
             assertThat(first.send(bytes(LIVE)).receive().status()).isEqualTo(200);
@@ -339,17 +339,17 @@ class ConnectionIT {
         }
         RawHttpConnection busy = frontend.connect();
         busy.send(infer());
-        ReceivedRequest call = nextRequest();
+        ReceivedRequest received = nextRequest();
         CompletableFuture<Void> closed = CompletableFuture.runAsync(frontend.http::close);
         awaitDraining();
 
         for (RawHttpConnection connection : connections) {
-            RawHttpConnection.Response answer = connection.send(infer()).receiveAfter(this::respond);
-            assertThat(answer.status()).isEqualTo(200);
-            assertThat(answer.header("connection")).isEqualTo("close");
+            RawHttpConnection.Response response = connection.send(infer()).receiveAfter(this::respond);
+            assertThat(response.status()).isEqualTo(200);
+            assertThat(response.header("connection")).isEqualTo("close");
             assertThat(connection.isClosedByServer()).isTrue();
         }
-        call.respondWithInputs();
+        received.respondWithInputs();
         assertThat(busy.receive().header("connection")).isEqualTo("close");
         closed.get(15, TimeUnit.SECONDS); // sooner than the window ends, since no connection is left
     }
@@ -360,10 +360,10 @@ class ConnectionIT {
         try (RawHttpConnection busy = frontend.connect()) {
             busy.send(
                     join(infer(), bytes("GET /v2/health/live HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01234")));
-            ReceivedRequest call = nextRequest();
+            ReceivedRequest received = nextRequest();
             CompletableFuture<Void> closed = CompletableFuture.runAsync(frontend.http::close);
             awaitDrained();
-            call.respondWithInputs();
+            received.respondWithInputs();
             assertThat(busy.receive().status()).isEqualTo(200);
             assertThat(busy.receive().status()).isEqualTo(200);
 
@@ -375,11 +375,11 @@ class ConnectionIT {
     }
 
     @Test
-    void ofARequestThatIsSentAwayAtTheEndNoLongBodyIsRead() throws Exception {
+    void aLongBodyIsNotReadDuringTheDrain() throws Exception {
         start(PATIENT);
         try (RawHttpConnection busy = frontend.connect()) {
             busy.send(infer());
-            ReceivedRequest call = nextRequest();
+            ReceivedRequest received = nextRequest();
             CompletableFuture<Void> closed = CompletableFuture.runAsync(frontend.http::close);
             awaitDrained();
             try (RawHttpConnection late = frontend.connect()) {
@@ -392,7 +392,7 @@ class ConnectionIT {
 
                 assertThat(late.isQuietFor(3000)).as("left open").isFalse();
             }
-            call.respondWithInputs();
+            received.respondWithInputs();
             assertThat(busy.receive().status()).isEqualTo(200);
             closed.get(15, TimeUnit.SECONDS);
         }
@@ -404,7 +404,7 @@ class ConnectionIT {
         RawHttpConnection busy = frontend.connect();
         busy.send(infer());
         ReceivedRequest first = nextRequest();
-        frontend.connect().close(); // the turn of the other event loop
+        frontend.connect().close(); // for the other event loop
         RawHttpConnection idle = frontend.connect();
         while (frontend.http.openConnections() > 2) { // ends with the test at the latest
             assertThat(idle.send(bytes(LIVE)).receive().status()).isEqualTo(200);
@@ -468,10 +468,10 @@ class ConnectionIT {
     }
 
     private static void assertRefused(RawHttpConnection connection) throws IOException {
-        RawHttpConnection.Response answer = connection.receive();
-        assertThat(answer.status()).isEqualTo(400);
-        assertThat(answer.header("connection")).isEqualTo("close");
-        assertThat(answer.text()).startsWith("{\"error\":\"this is no request of HTTP/1.1: ");
+        RawHttpConnection.Response response = connection.receive();
+        assertThat(response.status()).isEqualTo(400);
+        assertThat(response.header("connection")).isEqualTo("close");
+        assertThat(response.text()).startsWith("{\"error\":\"this is no request of HTTP/1.1: ");
         assertThat(connection.isClosedByServer()).isTrue();
     }
 
@@ -481,10 +481,10 @@ class ConnectionIT {
     }
 
     private static void assertLate(RawHttpConnection connection, String error) throws IOException {
-        RawHttpConnection.Response answer = connection.receive();
-        assertThat(answer.status()).isEqualTo(408);
-        assertThat(answer.header("connection")).isEqualTo("close");
-        assertThat(answer.text()).isEqualTo("{\"error\":\"" + error + "\"}");
+        RawHttpConnection.Response response = connection.receive();
+        assertThat(response.status()).isEqualTo(408);
+        assertThat(response.header("connection")).isEqualTo("close");
+        assertThat(response.text()).isEqualTo("{\"error\":\"" + error + "\"}");
         assertThat(connection.isClosedByServer()).isTrue();
     }
 
@@ -495,9 +495,9 @@ class ConnectionIT {
     }
 
     private ReceivedRequest nextRequest() throws InterruptedException {
-        ReceivedRequest call = requests.poll(20, TimeUnit.SECONDS);
-        assertThat(call).isNotNull();
-        return call;
+        ReceivedRequest received = requests.poll(20, TimeUnit.SECONDS);
+        assertThat(received).isNotNull();
+        return received;
     }
 
     private void start(HttpTimeouts timeouts) throws IOException {

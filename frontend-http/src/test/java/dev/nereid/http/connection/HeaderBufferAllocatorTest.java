@@ -20,7 +20,7 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** In how many buffers an answer leaves. */
+/** The buffers in which a response is sent. */
 class HeaderBufferAllocatorTest {
     private final EmbeddedChannel channel = new EmbeddedChannel(new HttpResponseEncoder());
 
@@ -42,14 +42,14 @@ class HeaderBufferAllocatorTest {
     }
 
     @Test
-    void sendsALargeBodyFromWhereItLies() {
+    void sendsALargeBodyWithoutACopy() {
         List<String> sent = send(new byte[100_000]);
 
         assertThat(sent).extracting(String::length).hasSize(2).last().isEqualTo(100_000);
     }
 
     @Test
-    void takesMemoryFromThePool() {
+    void allocatesFromThePool() {
         HeaderBufferAllocator allocator = new HeaderBufferAllocator(PooledByteBufAllocator.DEFAULT);
 
         for (ByteBuf buffer : List.of(allocator.buffer(10), allocator.directBuffer(10), allocator.heapBuffer(10))) {
@@ -60,10 +60,10 @@ class HeaderBufferAllocatorTest {
     }
 
     @Test
-    void takesLittleForTheHeadsOfChunks() {
-        HttpResponse head = new DefaultHttpResponse(HttpVersion.HTTP_1_1, HttpResponseStatus.OK);
-        HttpUtil.setTransferEncodingChunked(head, true);
-        channel.writeOutbound(head);
+    void allocatesLittleForChunkHeaders() {
+        HttpResponse header = new DefaultHttpResponse(HttpVersion.HTTP_1_1, HttpResponseStatus.OK);
+        HttpUtil.setTransferEncodingChunked(header, true);
+        channel.writeOutbound(header);
         readOutbound();
 
         channel.writeOutbound(new DefaultHttpContent(Unpooled.wrappedBuffer(new byte[300])));

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** Which connections make room for others. */
+/** The order of evictions. */
 class IdleConnectionsTest {
     private final List<FakeConnection> connections = new ArrayList<>();
     private final List<String> closed = new ArrayList<>();
@@ -19,7 +19,7 @@ class IdleConnectionsTest {
     void theOneThatHasBeenIdleForTheLongestTimeIsClosedFirst() {
         add("young").idleAfter(10);
         add("old").idleAfter(1);
-        add("busy").isExpendable = false;
+        add("busy").isEvictable = false;
 
         close(3);
 
@@ -29,7 +29,7 @@ class IdleConnectionsTest {
     @Test
     void theOneThatNeverServedARequestIsClosedFirst() {
         add("old").idleAfter(1);
-        add("new").idleAfter(10).hasAnswered = false;
+        add("new").idleAfter(10).hasResponded = false;
 
         close(2);
 
@@ -49,7 +49,7 @@ class IdleConnectionsTest {
     }
 
     @Test
-    void oneThatWasUsedSinceItWasFoundIsLeftOut() {
+    void aCandidateUsedMeanwhileIsSkipped() {
         add("first").idleAfter(1);
         FakeConnection used = add("used").idleAfter(2);
         FakeConnection busy = add("busy").idleAfter(3);
@@ -57,7 +57,7 @@ class IdleConnectionsTest {
         add("last").idleAfter(5);
         close(1);
         used.idleAfter(6);
-        busy.isExpendable = false;
+        busy.isEvictable = false;
         lost.isOpen = false;
 
         close(1);
@@ -69,7 +69,7 @@ class IdleConnectionsTest {
 
     @Test
     void withoutOneOtherEventLoopsArePreferredForAWhile() {
-        add("busy").isExpendable = false;
+        add("busy").isEvictable = false;
         long before = idle.oldestSince();
         now += 1000;
         assertThat(idle.mayExist()).isTrue();
@@ -83,7 +83,7 @@ class IdleConnectionsTest {
     }
 
     @Test
-    void saysSinceWhenTheOldestIsIdle() {
+    void reportsTheOldestIdleTime() {
         long since = add("old").idleAfter(-7).since;
         add("young").idleAfter(3);
 
@@ -95,7 +95,7 @@ class IdleConnectionsTest {
     }
 
     @Test
-    void otherEventLoopsArePreferredToOneThatIsHeldUp() {
+    void otherEventLoopsArePreferredToABlockedOne() {
         idle.requestEviction();
         idle.requestEviction();
         now += IdleConnections.MAX_WAIT_NANOS;
@@ -127,8 +127,8 @@ class IdleConnectionsTest {
     private final class FakeConnection implements IdleConnections.Connection {
         private final String name;
         private boolean isOpen = true;
-        private boolean isExpendable = true;
-        private boolean hasAnswered = true;
+        private boolean isEvictable = true;
+        private boolean hasResponded = true;
         private long since = now;
 
         FakeConnection(String name) {
@@ -147,13 +147,13 @@ class IdleConnectionsTest {
 
         @Override
         public boolean isEvictable() {
-            return isExpendable;
+            return isEvictable;
         }
 
         @Override
         public boolean hasResponded() {
-            searches++; // asked once for each that a search finds
-            return hasAnswered;
+            searches++; // called once for each candidate of a search
+            return hasResponded;
         }
 
         @Override
@@ -165,7 +165,7 @@ class IdleConnectionsTest {
         public void abort() {
             closed.add(name);
             isOpen = false;
-            isExpendable = false;
+            isEvictable = false;
         }
     }
 }

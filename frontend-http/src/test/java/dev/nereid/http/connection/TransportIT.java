@@ -15,7 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What HTTP asks of a server whatever it serves: limits, and connections that end well. */
+/** Limits and connection handling of HTTP/1.1. */
 @Timeout(60)
 class TransportIT {
     private static final String INFER = "/v2/models/id/infer";
@@ -74,15 +74,15 @@ class TransportIT {
                 "Content-Length: 3\r\nContent-Length: 4",
                 "Content-Length : 3",
             })
-    void refusesWhatIsNotHttp(String header) throws IOException {
+    void refusesMalformedHttp(String header) throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer = connection
+            RawHttpConnection.Response response = connection
                     .send(bytes("POST " + INFER + " HTTP/1.1\r\nHost: x\r\n" + header + "\r\n\r\nabc"))
                     .receive();
 
-            assertThat(answer.status()).isEqualTo(400);
-            assertThat(answer.header("connection")).isEqualTo("close");
-            assertThat(answer.text()).startsWith("{\"error\":\"this is no request of HTTP/1.1: ");
+            assertThat(response.status()).isEqualTo(400);
+            assertThat(response.header("connection")).isEqualTo("close");
+            assertThat(response.text()).startsWith("{\"error\":\"this is no request of HTTP/1.1: ");
             assertThat(connection.isClosedByServer()).isTrue();
         }
     }
@@ -99,13 +99,13 @@ class TransportIT {
     @Test
     void doesNotSendContinueForRefusedBodies() throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer = connection
+            RawHttpConnection.Response response = connection
                     .send(bytes("POST " + INFER
                             + " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1048577\r\n\r\n"))
                     .receive();
 
-            assertThat(answer.status()).isEqualTo(400);
-            assertThat(answer.header("connection")).isEqualTo("close");
+            assertThat(response.status()).isEqualTo(400);
+            assertThat(response.header("connection")).isEqualTo("close");
             assertThat(connection.isClosedByServer()).isTrue();
         }
     }
@@ -122,24 +122,24 @@ class TransportIT {
     })
     void doesNotSendContinueForDiscardedBodies(String method, String path, long length, int status) throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer =
+            RawHttpConnection.Response response =
                     connection.send(expecting(method, path, length)).receive();
 
-            assertThat(answer.status()).isEqualTo(status);
-            assertThat(answer.header("connection")).isEqualTo("close");
+            assertThat(response.status()).isEqualTo(status);
+            assertThat(response.header("connection")).isEqualTo("close");
         }
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"/v2/nowhere", "/v2", "/v2/models/id/generate", "/v2/repository/models/m/load"})
-    void announcesThatTooMuchIsNotRead(String path) throws IOException {
+    void announcesCloseForBodiesThatAreTooLong(String path) throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer = connection
+            RawHttpConnection.Response response = connection
                     .send(bytes("POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 10737418240\r\n\r\n"))
                     .receive();
 
-            assertThat(answer.status()).isGreaterThanOrEqualTo(400);
-            assertThat(answer.header("connection")).isEqualTo("close");
+            assertThat(response.status()).isGreaterThanOrEqualTo(400);
+            assertThat(response.header("connection")).isEqualTo("close");
         }
     }
 
@@ -164,7 +164,7 @@ class TransportIT {
     }
 
     @Test
-    void letsClientsThatSendFarTooMuchReadTheirResponse() throws IOException {
+    void clientsThatSendFarTooMuchCanReadTheirResponse() throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.send(bytes("POST " + INFER + " HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n"));
             byte[] piece = new byte[1 << 20];
@@ -172,14 +172,17 @@ class TransportIT {
                 connection.send(piece);
             }
 
-            RawHttpConnection.Response answer = connection.receive();
-            assertThat(answer.text()).contains("request JSON size of 1000000000 bytes exceeds");
-            assertThat(answer.header("connection")).isEqualTo("close");
+            RawHttpConnection.Response response = connection.receive();
+            assertThat(response.text()).contains("request JSON size of 1000000000 bytes exceeds");
+            assertThat(response.header("connection")).isEqualTo("close");
             assertThat(connection.isClosedByServer()).isTrue();
         }
     }
 
-    /** What a client sends after its answer is read as long as it goes on: here longer than it may send nothing. */
+    /**
+     * Bytes that a client sends after its response are read while they keep coming, here for longer than the idle
+     * limit.
+     */
     @Test
     void closesOnlyWhenTheClientIsSilent() throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
@@ -198,16 +201,16 @@ class TransportIT {
     @Test
     void closesAfterTooManyChunks() throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer = connection
+            RawHttpConnection.Response response = connection
                     .send(join(
                             bytes("POST " + INFER + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"),
                             bytes("1\r\n \r\n".repeat(70_000) + "0\r\n\r\n")))
                     .receive();
 
-            assertThat(answer.text())
+            assertThat(response.text())
                     .isEqualTo("{\"error\":\"Chunked request body exceeds maximum of 65536 non-empty chunks. Send fewer"
                             + " or larger HTTP chunks.\"}");
-            assertThat(answer.header("connection")).isEqualTo("close");
+            assertThat(response.header("connection")).isEqualTo("close");
             assertThat(connection.isClosedByServer()).isTrue();
         }
     }
@@ -239,10 +242,11 @@ class TransportIT {
 
     private void assertClosed(String request, int status, String error) throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer = connection.send(bytes(request)).receive();
+            RawHttpConnection.Response response =
+                    connection.send(bytes(request)).receive();
 
-            assertThat(answer.text()).isEqualTo("{\"error\":\"" + error + "\"}");
-            assertThat(answer.status()).isEqualTo(status);
+            assertThat(response.text()).isEqualTo("{\"error\":\"" + error + "\"}");
+            assertThat(response.status()).isEqualTo(status);
             assertThat(connection.isClosedByServer()).isTrue();
         }
     }

@@ -31,7 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The forms in which text generators are asked, over real sockets. */
+/** The {@code generate} extension over real sockets. */
 @Timeout(60)
 class GenerateIT {
     private static final String GENERATE = "/v2/models/later/generate";
@@ -75,12 +75,12 @@ class GenerateIT {
                 "bools | {\"INPUT0\":true} | true",
             })
     void respondsWithTheOutputsAsMembers(String model, String body, String output) throws IOException {
-        RawHttpConnection.Response answer = post("/v2/models/" + model + "/generate", body);
+        RawHttpConnection.Response response = post("/v2/models/" + model + "/generate", body);
 
-        assertThat(answer.text())
+        assertThat(response.text())
                 .isEqualTo("{\"OUTPUT0\":" + output + ",\"model_name\":\"" + model + "\",\"model_version\":\"1\"}");
-        assertThat(answer.status()).isEqualTo(200);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
+        assertThat(response.status()).isEqualTo(200);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
     }
 
     @ParameterizedTest
@@ -94,7 +94,7 @@ class GenerateIT {
                 "fixed | [1,2,3,4,5,6] | 2,3",
                 "ints | [] | ",
             })
-    void makesUpAShape(String model, String data, String shape) throws IOException {
+    void derivesTheShape(String model, String data, String shape) throws IOException {
         post("/v2/models/" + model + "/generate", "{\"INPUT0\":" + data + "}");
 
         assertThat(frontend.server
@@ -113,21 +113,21 @@ class GenerateIT {
     }
 
     @Test
-    void takesWhatIsNoInputForAParameter() throws IOException {
+    void readsOtherMembersAsParameters() throws IOException {
         post(
                 "/v2/models/ints/generate",
                 "{\"id\":\"g1\",\"INPUT0\":1,\"priority\":3,\"x\":1.5,\"parameters\":{\"sequence_id\":\"s\",\"on\":true}}");
 
-        ReceivedRequest call = frontend.server.requests().getFirst();
-        assertThat(call.request().id()).isEqualTo("g1");
-        assertThat(call.request().parameters())
+        ReceivedRequest received = frontend.server.requests().getFirst();
+        assertThat(received.request().id()).isEqualTo("g1");
+        assertThat(received.request().parameters())
                 .containsExactly(
                         Map.entry("id", new ParameterValue.Text("g1")),
                         Map.entry("priority", new ParameterValue.Int(3)),
                         Map.entry("x", new ParameterValue.Real(1.5)),
                         Map.entry("sequence_id", new ParameterValue.Text("s")),
                         Map.entry("on", new ParameterValue.Bool(true)));
-        assertThat(call.request().options().priority()).isZero();
+        assertThat(received.request().options().priority()).isZero();
     }
 
     @Test
@@ -137,8 +137,8 @@ class GenerateIT {
             Map<String, ParameterValue> parameters = new LinkedHashMap<>();
             parameters.put("z", new ParameterValue.Bool(true));
             parameters.put("a", new ParameterValue.Text("t"));
-            ReceivedRequest call = take();
-            call.respond(List.of(call.input(0, "OUT")), parameters, true);
+            ReceivedRequest received = take();
+            received.respond(List.of(received.input(0, "OUT")), parameters, true);
 
             assertThat(connection.receive().text())
                     .isEqualTo("{\"OUT\":5,\"a\":\"t\",\"id\":\"g\",\"model_name\":\"later\",\"model_version\":\"1\","
@@ -182,11 +182,11 @@ class GenerateIT {
             })
     void reportsErrorsOfEitherEndpoint(String model, String body, int status, String error) throws IOException {
         for (String form : List.of("/generate", "/generate_stream")) {
-            RawHttpConnection.Response answer = post("/v2/models/" + model + form, body);
+            RawHttpConnection.Response response = post("/v2/models/" + model + form, body);
 
-            assertThat(answer.text()).startsWith("{\"error\":\"" + error);
-            assertThat(answer.status()).isEqualTo(status);
-            assertThat(answer.header("content-type")).isEqualTo("application/json");
+            assertThat(response.text()).startsWith("{\"error\":\"" + error);
+            assertThat(response.status()).isEqualTo(status);
+            assertThat(response.header("content-type")).isEqualTo("application/json");
         }
         assertThat(frontend.server.requests()).isEmpty();
     }
@@ -196,10 +196,10 @@ class GenerateIT {
         FakeModel ints = FakeModel.identity("odd", DataType.INT32, 0, -1);
         frontend.server.add(ints.withInput("parameters"));
 
-        RawHttpConnection.Response answer = post("/v2/models/odd/generate", "{}");
+        RawHttpConnection.Response response = post("/v2/models/odd/generate", "{}");
 
-        assertThat(answer.status()).isEqualTo(400);
-        assertThat(answer.text())
+        assertThat(response.status()).isEqualTo(400);
+        assertThat(response.text())
                 .isEqualTo("{\"error\":\"Keyword 'parameters' for nested schema also given as input tensor name\"}");
     }
 
@@ -207,12 +207,12 @@ class GenerateIT {
     @ValueSource(strings = {"gzip", "deflate", "br"})
     void refusesCompressedBodies(String encoding) throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer = connection
+            RawHttpConnection.Response response = connection
                     .post(GENERATE, "Content-Encoding: " + encoding + "\r\n", bytes("{}"))
                     .receive();
 
-            assertThat(answer.status()).isEqualTo(400);
-            assertThat(answer.text())
+            assertThat(response.status()).isEqualTo(400);
+            assertThat(response.text())
                     .isEqualTo("{\"error\":\"Unsupported content-encoding, only 'identity' is supported.\"}");
             assertThat(connection
                             .post(GENERATE, "Content-Encoding: identity\r\n", bytes("{}x"))
@@ -224,12 +224,13 @@ class GenerateIT {
 
     @ParameterizedTest
     @ValueSource(strings = {GENERATE, STREAM})
-    void wantsPost(String path) throws IOException {
+    void refusesOtherMethods(String path) throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer = connection.request("GET", path).receive();
+            RawHttpConnection.Response response =
+                    connection.request("GET", path).receive();
 
-            assertThat(answer.status()).isEqualTo(405);
-            assertThat(answer.header("content-type")).isEqualTo("application/json");
+            assertThat(response.status()).isEqualTo(405);
+            assertThat(response.header("content-type")).isEqualTo("application/json");
         }
     }
 
@@ -237,9 +238,9 @@ class GenerateIT {
     void respondsWhenTheModelEndsAfterItsOnlyResponse() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
-            call.end();
+            ReceivedRequest received = take();
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
+            received.end();
 
             assertThat(connection.receive().text()).startsWith("{\"OUT\":5,");
         }
@@ -247,18 +248,18 @@ class GenerateIT {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 2, 3})
-    void saysThatOneResponseWasExpected(int responses) throws Exception {
+    void reportsThatOneResponseWasExpected(int responses) throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
+            ReceivedRequest received = take();
             for (int i = 0; i < responses; i++) {
-                call.respond(List.of(call.input(0, "OUT")), Map.of(), i == 2);
+                received.respond(List.of(received.input(0, "OUT")), Map.of(), i == 2);
             }
-            call.end();
+            received.end();
 
-            RawHttpConnection.Response answer = connection.receive();
-            assertThat(answer.status()).isEqualTo(200);
-            assertThat(answer.text()).isEqualTo(NOT_ONE);
+            RawHttpConnection.Response response = connection.receive();
+            assertThat(response.status()).isEqualTo(200);
+            assertThat(response.text()).isEqualTo(NOT_ONE);
         }
     }
 
@@ -266,12 +267,12 @@ class GenerateIT {
     void cancelsTheRequestAtTheSecondResponse() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
+            ReceivedRequest received = take();
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
 
             assertThat(connection.receive().text()).isEqualTo(NOT_ONE);
-            assertThat(call.awaitCancel(Duration.ofSeconds(20))).isTrue();
+            assertThat(received.awaitCancel(Duration.ofSeconds(20))).isTrue();
         }
     }
 
@@ -280,50 +281,50 @@ class GenerateIT {
     void returnsTheErrorOfTheModel(int responses) throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
+            ReceivedRequest received = take();
             for (int i = 0; i < responses; i++) {
-                call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
+                received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
             }
-            call.fail(ErrorCode.UNAVAILABLE, "too busy");
+            received.fail(ErrorCode.UNAVAILABLE, "too busy");
 
-            RawHttpConnection.Response answer = connection.receive();
-            assertThat(answer.status()).isEqualTo(503);
-            assertThat(answer.text()).isEqualTo("{\"error\":\"too busy\"}");
+            RawHttpConnection.Response response = connection.receive();
+            assertThat(response.status()).isEqualTo(503);
+            assertThat(response.text()).isEqualTo("{\"error\":\"too busy\"}");
         }
     }
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void answersWithTheOnlyFailedResponse(boolean ends) throws Exception {
+    void respondsWithTheOnlyFailedResponse(boolean ends) throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
-            call.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
+            ReceivedRequest received = take();
+            received.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
             if (ends) {
-                call.end();
+                received.end();
             } else {
-                call.respond(List.of(call.input(0, "OUT")), Map.of(), true);
+                received.respond(List.of(received.input(0, "OUT")), Map.of(), true);
             }
 
-            RawHttpConnection.Response answer = connection.receive();
-            assertThat(answer.status()).isEqualTo(503);
-            assertThat(answer.header("content-type")).isEqualTo("application/json");
-            assertThat(answer.text()).isEqualTo(ends ? "{\"error\":\"not this one\"}" : NOT_ONE);
+            RawHttpConnection.Response response = connection.receive();
+            assertThat(response.status()).isEqualTo(503);
+            assertThat(response.header("content-type")).isEqualTo("application/json");
+            assertThat(response.text()).isEqualTo(ends ? "{\"error\":\"not this one\"}" : NOT_ONE);
         }
     }
 
     @Test
-    void answersThatThereIsMoreThanOneResponseIfTheSecondFailed() throws Exception {
+    void reportsMoreThanOneResponseIfTheSecondFailed() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
-            call.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
+            ReceivedRequest received = take();
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
+            received.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
 
-            RawHttpConnection.Response answer = connection.receive();
-            assertThat(answer.status()).isEqualTo(200);
-            assertThat(answer.text()).isEqualTo(NOT_ONE);
-            assertThat(call.awaitCancel(Duration.ofSeconds(20))).isTrue();
+            RawHttpConnection.Response response = connection.receive();
+            assertThat(response.status()).isEqualTo(200);
+            assertThat(response.text()).isEqualTo(NOT_ONE);
+            assertThat(received.awaitCancel(Duration.ofSeconds(20))).isTrue();
         }
     }
 
@@ -331,15 +332,15 @@ class GenerateIT {
     void streamsAFailedResponseAndGoesOn() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(STREAM, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
-            call.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
-            call.respondWithError(ErrorCode.INTERNAL, "nor this");
-            call.end();
+            ReceivedRequest received = take();
+            received.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
+            received.respondWithError(ErrorCode.INTERNAL, "nor this");
+            received.end();
 
-            RawHttpConnection.Response head = connection.receiveHeader();
-            assertThat(head.status()).isEqualTo(503); // that of the first response
-            assertThat(head.header("content-type")).isEqualTo("text/event-stream; charset=utf-8");
+            RawHttpConnection.Response header = connection.receiveHeader();
+            assertThat(header.status()).isEqualTo(503); // that of the first response
+            assertThat(header.header("content-type")).isEqualTo("text/event-stream; charset=utf-8");
             assertThat(connection.receiveChunk()).isEqualTo("data: {\"error\":\"not this one\"}\n\n");
             assertThat(connection.receiveChunk()).startsWith("data: {\"OUT\":5,");
             assertThat(connection.receiveChunk()).isEqualTo("data: {\"error\":\"nor this\"}\n\n");
@@ -351,19 +352,19 @@ class GenerateIT {
     void streamsEachResponseWhenItComes() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(STREAM, "", bytes("{\"id\":\"r\",\"INPUT0\":5}"));
-            ReceivedRequest call = take();
+            ReceivedRequest received = take();
 
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
-            RawHttpConnection.Response head = connection.receiveHeader();
-            assertThat(head.status()).isEqualTo(200);
-            assertThat(head.header("content-type")).isEqualTo("text/event-stream; charset=utf-8");
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
+            RawHttpConnection.Response header = connection.receiveHeader();
+            assertThat(header.status()).isEqualTo(200);
+            assertThat(header.header("content-type")).isEqualTo("text/event-stream; charset=utf-8");
             String event = "data: {\"OUT\":5,\"id\":\"r\",\"model_name\":\"later\",\"model_version\":\"1\"}\n\n";
             assertThat(connection.receiveChunk()).isEqualTo(event);
 
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
             assertThat(connection.receiveChunk()).isEqualTo(event);
 
-            call.end();
+            received.end();
             assertThat(connection.receiveChunk()).isEmpty();
 
             connection.post("/v2/models/ints/generate_stream", "", bytes("{\"INPUT0\":6}"));
@@ -379,9 +380,9 @@ class GenerateIT {
             connection.post(STREAM, "", bytes("{\"INPUT0\":5}"));
             take().end();
 
-            RawHttpConnection.Response head = connection.receiveHeader();
-            assertThat(head.status()).isEqualTo(200);
-            assertThat(head.header("content-type")).isEqualTo("text/event-stream; charset=utf-8");
+            RawHttpConnection.Response header = connection.receiveHeader();
+            assertThat(header.status()).isEqualTo(200);
+            assertThat(header.header("content-type")).isEqualTo("text/event-stream; charset=utf-8");
             assertThat(connection.receiveChunk()).isEmpty();
         }
     }
@@ -402,9 +403,9 @@ class GenerateIT {
     void streamsALaterErrorAsAnEvent() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(STREAM, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
-            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
-            call.fail(ErrorCode.INTERNAL, "broken");
+            ReceivedRequest received = take();
+            received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
+            received.fail(ErrorCode.INTERNAL, "broken");
 
             assertThat(connection.receiveHeader().status()).isEqualTo(200);
             assertThat(connection.receiveChunk()).startsWith("data: {\"OUT\":5");
@@ -416,27 +417,27 @@ class GenerateIT {
     @Test
     void respondsToARefusedRequestWithoutAStream() throws IOException {
         frontend.server.add(FakeModel.identity("refusing", DataType.INT32, 0, -1)
-                .responding(call -> call.refuse(ErrorCode.INVALID_ARGUMENT, "no")));
+                .responding(received -> received.refuse(ErrorCode.INVALID_ARGUMENT, "no")));
 
-        RawHttpConnection.Response answer = post("/v2/models/refusing/generate_stream", "{\"INPUT0\":5}");
+        RawHttpConnection.Response response = post("/v2/models/refusing/generate_stream", "{\"INPUT0\":5}");
 
-        assertThat(answer.status()).isEqualTo(400);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
-        assertThat(answer.text()).isEqualTo("{\"error\":\"no\"}");
+        assertThat(response.status()).isEqualTo(400);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
+        assertThat(response.text()).isEqualTo("{\"error\":\"no\"}");
     }
 
-    /** A model that runs on the event loop itself fails before the call is known to be taken. */
+    /** A model that runs on the event loop fails before the submission returns. */
     @Test
     void streamsTheErrorOfARequestThatFailsAtOnce() throws IOException {
         frontend.server.add(FakeModel.identity("failing", DataType.INT32, 0, -1)
-                .responding(call -> call.fail(ErrorCode.INTERNAL, "no")));
+                .responding(received -> received.fail(ErrorCode.INTERNAL, "no")));
 
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post("/v2/models/failing/generate_stream", "", bytes("{\"INPUT0\":5}"));
 
-            RawHttpConnection.Response head = connection.receiveHeader();
-            assertThat(head.status()).isEqualTo(500);
-            assertThat(head.header("content-type")).isEqualTo("text/event-stream; charset=utf-8");
+            RawHttpConnection.Response header = connection.receiveHeader();
+            assertThat(header.status()).isEqualTo(500);
+            assertThat(header.header("content-type")).isEqualTo("text/event-stream; charset=utf-8");
             assertThat(connection.receiveChunk()).isEqualTo("data: {\"error\":\"no\"}\n\n");
             assertThat(connection.receiveChunk()).isEmpty();
         }
@@ -444,40 +445,40 @@ class GenerateIT {
 
     @ParameterizedTest
     @ValueSource(strings = {GENERATE, STREAM})
-    void cancelsTheRequestOfAClientThatLeft(String path) throws Exception {
+    void cancelsTheRequestOfADisconnectedClient(String path) throws Exception {
         RawHttpConnection connection = frontend.connect();
         connection.post(path, "", bytes("{\"INPUT0\":5}"));
-        ReceivedRequest call = take();
-        call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
+        ReceivedRequest received = take();
+        received.respond(List.of(received.input(0, "OUT")), Map.of(), false);
 
         connection.close();
 
-        assertThat(call.awaitCancel(Duration.ofSeconds(20))).isTrue();
+        assertThat(received.awaitCancel(Duration.ofSeconds(20))).isTrue();
     }
 
-    /** Nobody reads, and the model does not stop. */
+    /** The client does not read, and the model does not stop. */
     @Test
-    void givesUpAClientThatDoesNotRead() throws Exception {
+    void closesTheConnectionOfAClientThatDoesNotRead() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.post(STREAM, "", bytes("{\"INPUT0\":5}"));
-            ReceivedRequest call = take();
+            ReceivedRequest received = take();
             MemorySegment data = MemorySegment.ofArray(new byte[1 << 20]);
             NamedTensor output =
                     new NamedTensor("OUT", Tensor.of(DataType.INT8, Shape.of(data.byteSize()), data, MemoryPlace.HOST));
 
             for (int i = 0; i < 500; i++) {
-                call.respond(List.of(output), Map.of(), false);
+                received.respond(List.of(output), Map.of(), false);
             }
 
-            assertThat(call.awaitCancel(Duration.ofSeconds(20))).isTrue();
+            assertThat(received.awaitCancel(Duration.ofSeconds(20))).isTrue();
             assertThat(connection.readToTheEnd()).isLessThan(32L << 20);
         }
     }
 
     private ReceivedRequest take() throws InterruptedException {
-        ReceivedRequest call = requests.poll(20, TimeUnit.SECONDS);
-        assertThat(call).isNotNull();
-        return call;
+        ReceivedRequest received = requests.poll(20, TimeUnit.SECONDS);
+        assertThat(received).isNotNull();
+        return received;
     }
 
     private RawHttpConnection.Response post(String path, String body) throws IOException {

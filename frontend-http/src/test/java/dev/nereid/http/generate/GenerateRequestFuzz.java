@@ -15,14 +15,14 @@ import dev.nereid.testkit.ReaderProbe;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
-/** A request to generate is read or refused, whatever it says. */
+/** A {@code generate} request is read or refused, whatever its body. */
 class GenerateRequestFuzz {
     private static final long MAX_TENSOR_BYTES = 1 << 20;
-    /** A tensor takes at most 4 bytes for each byte of text; one that turns out wrong may have been taken for the rest. */
+    /** A tensor takes at most 4 bytes for each byte of text; an invalid one may have been allocated for the rest. */
     private static final int MEMORY_PER_BYTE = 8;
 
     private static final SharedMemory SHARED = new FakeInferenceServer(new LeakCheckingMemory()).sharedMemory();
-    /** Most of it is what guides the fuzzing: it notes texts that are compared. */
+    /** Most of the heap is the fuzzer's own, which records compared texts. */
     private static final int HEAP_PER_BYTE = 1000;
 
     private static final int HEAP = 1 << 20;
@@ -58,12 +58,12 @@ class GenerateRequestFuzz {
         ReaderProbe probe =
                 new ReaderProbe((long) MEMORY_PER_BYTE * json.length + HEAP, (long) HEAP_PER_BYTE * json.length + HEAP);
         probe.run(memory -> {
-            RequestMemory call = new RequestMemory(memory, SHARED);
+            RequestMemory requestMemory = new RequestMemory(memory, SHARED);
             try {
-                new GenerateRequestReader(MODEL, MemorySegment.ofArray(json), call, MAX_TENSOR_BYTES)
+                new GenerateRequestReader(MODEL, MemorySegment.ofArray(json), requestMemory, MAX_TENSOR_BYTES)
                         .read(ModelRef.latest("m"));
             } finally {
-                call.run();
+                requestMemory.run();
             }
         });
     }

@@ -15,7 +15,7 @@ import java.util.concurrent.CancellationException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** How the writing of a long response ends. The text is handed over when all is written, which is where it may fail. */
+/** The end of writing a long response. The last chunk is added when all is written, where adding may fail. */
 final class GenerateWriteTaskTest {
     private final Response response = new Response();
     private final JsonMemoryLimiter memory = new JsonMemoryLimiter();
@@ -65,7 +65,7 @@ final class GenerateWriteTaskTest {
     }
 
     @Test
-    void givesTheMemoryBackOfATextThatIsNotWhole() {
+    void releasesTheMemoryOfATruncatedText() {
         JsonMemoryLimiter small = new JsonMemoryLimiter(3L * JsonChunks.CHUNK_SIZE);
         GenerateWriteTask text = new GenerateWriteTask(new LongResponse(response), () -> false, small, false);
 
@@ -92,7 +92,7 @@ final class GenerateWriteTaskTest {
     }
 
     @Test
-    void isNotWholeBeforeItIsWritten() {
+    void isIncompleteBeforeItIsWritten() {
         GenerateWriteTask text = new GenerateWriteTask(response, () -> false, memory, false);
 
         assertThat(text.error()).isPresent();

@@ -12,13 +12,13 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What becomes of the steps of an answer when one of them throws. */
+/** The tasks of a response after one of them throws. */
 @Timeout(60)
 final class ResponseTaskQueueIT {
     private final Vertx vertx = Vertx.vertx();
     private final EventLoopExecutor loop = new EventLoopExecutor(vertx.getOrCreateContext());
     private final List<String> done = new CopyOnWriteArrayList<>();
-    private final ResponseTaskQueue steps = new ResponseTaskQueue(loop, () -> done.add("broken off"));
+    private final ResponseTaskQueue tasks = new ResponseTaskQueue(loop, () -> done.add("aborted"));
     private final CountDownLatch end = new CountDownLatch(1);
 
     @AfterEach
@@ -27,46 +27,46 @@ final class ResponseTaskQueueIT {
     }
 
     @Test
-    void goesOnAfterWorkThatThrows() throws InterruptedException {
-        steps.add(() -> steps.runOnWorker(
+    void continuesAfterWorkThatThrows() throws InterruptedException {
+        tasks.add(() -> tasks.runOnWorker(
                 () -> {
                     throw new OutOfMemoryError("Java heap space");
                 },
                 () -> done.add("then")));
-        steps.add(() -> done.add("next"));
+        tasks.add(() -> done.add("next"));
 
         assertThat(awaitEnd()).containsExactly("then", "next");
     }
 
     @Test
-    void goesOnAfterAStepThatThrows() throws InterruptedException {
+    void continuesAfterATaskThatThrows() throws InterruptedException {
         CountDownLatch added = new CountDownLatch(1);
-        steps.add(() -> steps.runOnWorker(() -> await(added), () -> {
+        tasks.add(() -> tasks.runOnWorker(() -> await(added), () -> {
             throw new IllegalStateException("what follows the work");
         }));
-        steps.add(() -> {
+        tasks.add(() -> {
             throw new StackOverflowError("what waited");
         });
-        steps.add(() -> done.add("next"));
-        steps.add(end::countDown);
+        tasks.add(() -> done.add("next"));
+        tasks.add(end::countDown);
         added.countDown();
 
         assertThat(end.await(30, TimeUnit.SECONDS)).isTrue();
-        assertThat(done).containsExactly("broken off", "broken off", "next");
+        assertThat(done).containsExactly("aborted", "aborted", "next");
     }
 
     @Test
-    void breaksOffAfterAStepThatWaitedForNothing() throws InterruptedException {
-        steps.add(() -> {
+    void abortsAfterATaskThatRanAtOnce() throws InterruptedException {
+        tasks.add(() -> {
             throw new IllegalStateException("at once");
         });
-        steps.add(() -> done.add("next"));
+        tasks.add(() -> done.add("next"));
 
-        assertThat(awaitEnd()).containsExactly("broken off", "next");
+        assertThat(awaitEnd()).containsExactly("aborted", "next");
     }
 
     private List<String> awaitEnd() throws InterruptedException {
-        steps.add(end::countDown);
+        tasks.add(end::countDown);
         assertThat(end.await(30, TimeUnit.SECONDS)).isTrue();
         return done;
     }

@@ -21,7 +21,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.List;
 
-/** A body of JSON and bytes, or of bytes alone, is read or refused, in whatever pieces it comes, compressed or not. */
+/** A body of JSON and bytes, or of bytes alone, is read or refused, in any pieces, compressed or not. */
 class BinaryExtensionFuzz {
     private static final BodyLimits LIMITS = new BodyLimits(1 << 16, 1 << 18, BodyLimits.DEFAULT.maxInlineBytes());
     private static final List<ModelMetadata> MODELS = List.of(
@@ -31,20 +31,22 @@ class BinaryExtensionFuzz {
             model(0, TensorSpec.of("X", DataType.FP64, Shape.of(-1, 0))),
             model(0, TensorSpec.of("X", DataType.UINT8, Shape.of(-1, -1))),
             model(0, TensorSpec.of("X", DataType.BOOL, Shape.of(-1)), TensorSpec.of("Y", DataType.BF16, Shape.of(2))));
-    /** Model and coding, size of a piece, and what the header says. */
+    /** Model and coding, size of a piece, and the declared length of the JSON. */
     private static final int HEADER = 2 + Integer.BYTES;
-    /** The body doubles as it grows; besides it there are tensors of JSON, which takes at most 8 bytes for one of text. */
+    /**
+     * The body doubles as it grows; besides it there are tensors of JSON, which takes at most 8 bytes for one of text.
+     */
     private static final int MEMORY_PER_BYTE = 12;
 
     private static final SharedMemory SHARED = new FakeInferenceServer(new LeakCheckingMemory()).sharedMemory();
-    /** Most of it is what guides the fuzzing: it notes texts that are compared. */
+    /** Most of the heap is the fuzzer's own, which records compared texts. */
     private static final int HEAP_PER_BYTE = 1000;
 
     private static final int HEAP = 1 << 20;
 
     /**
-     * The first byte chooses a model and, from 128 on, says that the body is compressed; the second is the size of pieces,
-     * the next four are the length of the JSON.
+     * The first byte selects a model and, from 128 on, a compressed body; the second is the size of pieces, the next
+     * four are the length of the JSON.
      */
     @FuzzTest
     @DictionaryEntries({
@@ -82,9 +84,9 @@ class BinaryExtensionFuzz {
         int piece = Byte.toUnsignedInt(in.get());
         long length = piece % 2 == 0 ? RequestBodyHeaders.UNKNOWN : in.remaining() - Integer.BYTES;
         ContentCoding coding = isCompressed(bytes) ? ContentCoding.GZIP : ContentCoding.IDENTITY;
-        RequestBodyHeaders head = new RequestBodyHeaders(length, in.getInt(), coding);
-        RequestMemory call = new RequestMemory(memory, SHARED);
-        try (RequestBody body = new RequestBody(memory, head, LIMITS)) {
+        RequestBodyHeaders headers = new RequestBodyHeaders(length, in.getInt(), coding);
+        RequestMemory requestMemory = new RequestMemory(memory, SHARED);
+        try (RequestBody body = new RequestBody(memory, headers, LIMITS)) {
             while (in.hasRemaining()) {
                 byte[] next = new byte[Math.min(piece + 1, in.remaining())];
                 in.get(next);
@@ -93,14 +95,14 @@ class BinaryExtensionFuzz {
                 }
             }
             body.finish();
-            read(model, head, body, call);
+            read(model, headers, body, requestMemory);
         } finally {
-            call.run();
+            requestMemory.run();
         }
     }
 
-    private static void read(ModelMetadata model, RequestBodyHeaders head, RequestBody body, RequestMemory memory) {
-        long jsonLength = head.jsonLength(body.size());
+    private static void read(ModelMetadata model, RequestBodyHeaders headers, RequestBody body, RequestMemory memory) {
+        long jsonLength = headers.jsonLength(body.size());
         if (jsonLength == 0) {
             new RawRequestReader(model).read(body.bytes(), memory);
         } else {

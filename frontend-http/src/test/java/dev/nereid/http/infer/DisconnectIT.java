@@ -78,42 +78,42 @@ class DisconnectIT {
     void cancelsAnExecutingRequest() throws Exception {
         RawHttpConnection connection = frontend.connect();
         connection.post(PATH, "", body(1));
-        ReceivedRequest call = take();
+        ReceivedRequest received = take();
 
         connection.close();
 
-        assertThat(call.awaitCancel(TIMEOUT)).isTrue();
+        assertThat(received.awaitCancel(TIMEOUT)).isTrue();
     }
 
     @Test
     void cancelsAGenerateRequest() throws Exception {
         RawHttpConnection connection = frontend.connect();
         connection.post("/v2/models/busy/generate", "", bytes("{\"INPUT0\":[1]}"));
-        ReceivedRequest call = take();
+        ReceivedRequest received = take();
 
         connection.close();
 
-        assertThat(call.awaitCancel(TIMEOUT)).isTrue();
+        assertThat(received.awaitCancel(TIMEOUT)).isTrue();
     }
 
-    /** Executes what nobody has withdrawn; the first of them waits at the gate. */
-    private void execute(ReceivedRequest call) {
-        if (call.isCancelled()) {
+    /** Executes requests that are not cancelled; the first of them waits at the gate. */
+    private void execute(ReceivedRequest received) {
+        if (received.isCancelled()) {
             return;
         }
-        executing.add(call);
+        executing.add(received);
         try {
             assertThat(gate.await(TIMEOUT.toSeconds(), TimeUnit.SECONDS)).isTrue();
         } catch (InterruptedException e) {
             throw new AssertionError(e);
         }
-        call.respondWithInputs();
+        received.respondWithInputs();
     }
 
     private ReceivedRequest take() throws InterruptedException {
-        ReceivedRequest call = executing.poll(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
-        assertThat(call).isNotNull();
-        return call;
+        ReceivedRequest received = executing.poll(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
+        assertThat(received).isNotNull();
+        return received;
     }
 
     private static byte[] body(int value) {

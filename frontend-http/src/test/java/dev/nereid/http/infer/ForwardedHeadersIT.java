@@ -113,13 +113,13 @@ class ForwardedHeadersIT {
     @ValueSource(strings = {"sequence_id", "priority", "timeout", "headers", "binary_data_output", "triton_x"})
     void refusesNamesThatMeanSomething(String name) throws IOException {
         try (RunningFrontend frontend = new RunningFrontend(forwarding(".*"))) {
-            RawHttpConnection.Response answer = post(frontend, name + ": 1\r\n");
+            RawHttpConnection.Response response = post(frontend, name + ": 1\r\n");
 
-            assertThat(answer.text())
+            assertThat(response.text())
                     .isEqualTo("{\"error\":\"Header '" + name
                             + "' is reserved for Triton usage and cannot be forwarded.\"}");
-            assertThat(answer.status()).isEqualTo(400);
-            assertThat(answer.header("content-type")).isEqualTo("application/json");
+            assertThat(response.status()).isEqualTo(400);
+            assertThat(response.header("content-type")).isEqualTo("application/json");
         }
     }
 

@@ -32,7 +32,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Inferences over real sockets: bodies in, bodies out, and every error that the front end itself finds. */
+/** Inference requests over real sockets: request bodies, response bodies, and the errors of the front end. */
 class InferIT {
     private static final String INFER = "/v2/models/id/infer";
     private static final String ONE_TO_FOUR =
@@ -53,11 +53,11 @@ class InferIT {
 
     @Test
     void returnsJsonForJson() throws IOException {
-        RawHttpConnection.Response answer = infer("", bytes("{\"id\":\"é\"," + ONE_TO_FOUR.substring(1)));
+        RawHttpConnection.Response response = infer("", bytes("{\"id\":\"é\"," + ONE_TO_FOUR.substring(1)));
 
-        assertThat(answer.status()).isEqualTo(200);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
-        assertThat(answer.text())
+        assertThat(response.status()).isEqualTo(200);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
+        assertThat(response.text())
                 .isEqualTo("{\"id\":\"é\",\"model_name\":\"id\",\"model_version\":\"1\",\"outputs\":[{\"name\":"
                         + "\"OUTPUT0\",\"datatype\":\"FP32\",\"shape\":[1,4],\"data\":[1.0,2.0,3.0,4.0]}]}");
     }
@@ -69,14 +69,16 @@ class InferIT {
         String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1," + size / 4
                 + "],\"datatype\":\"FP32\",\"parameters\":{\"binary_data_size\":" + size + "}}]," + BINARY_OUT + "}";
 
-        RawHttpConnection.Response answer = infer(jsonLength(json), join(bytes(json), data));
+        RawHttpConnection.Response response = infer(jsonLength(json), join(bytes(json), data));
 
-        String head = "{\"model_name\":\"id\",\"model_version\":\"1\",\"outputs\":[{\"name\":\"OUTPUT0\",\"datatype\":"
-                + "\"FP32\",\"shape\":[1," + size / 4 + "],\"parameters\":{\"binary_data_size\":" + size + "}}]}";
-        assertThat(answer.status()).isEqualTo(200);
-        assertThat(answer.header("content-type")).isEqualTo("application/octet-stream");
-        assertThat(answer.header("inference-header-content-length")).isEqualTo(Integer.toString(head.length()));
-        assertThat(answer.body()).isEqualTo(join(bytes(head), data));
+        String header =
+                "{\"model_name\":\"id\",\"model_version\":\"1\",\"outputs\":[{\"name\":\"OUTPUT0\",\"datatype\":"
+                        + "\"FP32\",\"shape\":[1," + size / 4 + "],\"parameters\":{\"binary_data_size\":" + size
+                        + "}}]}";
+        assertThat(response.status()).isEqualTo(200);
+        assertThat(response.header("content-type")).isEqualTo("application/octet-stream");
+        assertThat(response.header("inference-header-content-length")).isEqualTo(Integer.toString(header.length()));
+        assertThat(response.body()).isEqualTo(join(bytes(header), data));
     }
 
     @Test
@@ -90,27 +92,27 @@ class InferIT {
                 connection.post(INFER, jsonLength(json), join(bytes(json), sent[i]));
             }
             for (byte[] data : sent) {
-                RawHttpConnection.Response answer = connection.receive();
+                RawHttpConnection.Response response = connection.receive();
                 if (data.length == 8) {
-                    assertThat(answer.text()).contains("\"binary_data_size\":8}}]}");
-                    assertThat(Arrays.copyOfRange(answer.body(), answer.body().length - 8, answer.body().length))
+                    assertThat(response.text()).contains("\"binary_data_size\":8}}]}");
+                    assertThat(Arrays.copyOfRange(response.body(), response.body().length - 8, response.body().length))
                             .isEqualTo(data);
                 } else {
-                    assertThat(answer.status()).isEqualTo(400);
-                    assertThat(answer.text()).contains("unexpected additional input data for model 'id'");
+                    assertThat(response.status()).isEqualTo(400);
+                    assertThat(response.text()).contains("unexpected additional input data for model 'id'");
                 }
             }
         }
     }
 
-    /** What an answer says of its connection is not said of the next one, though that is the same otherwise. */
+    /** A {@code Connection} header of a response does not appear in the next one, which is the same otherwise. */
     @Test
     void announcesCloseToOneClientOnly() throws IOException {
         String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1,2],\"datatype\":\"FP32\",\"parameters\":"
                 + "{\"binary_data_size\":8}}]," + BINARY_OUT + "}";
         byte[] body = join(bytes(json), randomBytes(8));
         RawHttpConnection.Response first = infer(jsonLength(json), body);
-        RawHttpConnection.Response second = infer(jsonLength(json), body); // what comes twice is kept
+        RawHttpConnection.Response second = infer(jsonLength(json), body); // a repeated response is cached
 
         RawHttpConnection.Response closing = infer(jsonLength(json) + "Connection: close\r\n", body);
         RawHttpConnection.Response old;
@@ -129,10 +131,10 @@ class InferIT {
         assertThat(old.header("connection")).isEqualTo("keep-alive");
         assertThat(second.headers()).isEqualTo(first.headers());
         assertThat(last.headers()).isEqualTo(first.headers());
-        for (RawHttpConnection.Response answer : List.of(first, second, closing, old, last)) {
-            assertThat(answer.status()).isEqualTo(200);
-            assertThat(answer.body()).isEqualTo(first.body());
-            assertThat(answer.header("content-length")).isEqualTo(Integer.toString(first.body().length));
+        for (RawHttpConnection.Response response : List.of(first, second, closing, old, last)) {
+            assertThat(response.status()).isEqualTo(200);
+            assertThat(response.body()).isEqualTo(first.body());
+            assertThat(response.header("content-length")).isEqualTo(Integer.toString(first.body().length));
         }
     }
 
@@ -140,10 +142,10 @@ class InferIT {
     void findsTheModelOfEachPath() throws IOException {
         for (int i = 0; i < 300; i++) {
             String model = i % 3 == 0 ? "id" : "m" + i;
-            RawHttpConnection.Response answer = post("/v2/models/" + model + "/infer", "", bytes(ONE_TO_FOUR));
+            RawHttpConnection.Response response = post("/v2/models/" + model + "/infer", "", bytes(ONE_TO_FOUR));
 
-            assertThat(answer.status()).as(model).isEqualTo(i % 3 == 0 ? 200 : 404);
-            assertThat(answer.text()).contains(i % 3 == 0 ? "\"model_name\":\"id\"" : "'" + model + "'");
+            assertThat(response.status()).as(model).isEqualTo(i % 3 == 0 ? 200 : 404);
+            assertThat(response.text()).contains(i % 3 == 0 ? "\"model_name\":\"id\"" : "'" + model + "'");
         }
     }
 
@@ -156,63 +158,64 @@ class InferIT {
                 + "{\"name\":\"OUTPUT0\"},{\"name\":\"OUTPUT1\",\"parameters\":{\"binary_data\":true}},"
                 + "{\"name\":\"OUTPUT2\",\"parameters\":{\"binary_data\":true}}]}";
 
-        RawHttpConnection.Response answer = post("/v2/models/plain/infer", jsonLength(json), join(bytes(json), large));
+        RawHttpConnection.Response response =
+                post("/v2/models/plain/infer", jsonLength(json), join(bytes(json), large));
 
-        int head = Integer.parseInt(answer.header("inference-header-content-length"));
-        assertThat(new String(answer.body(), 0, head, StandardCharsets.UTF_8))
+        int header = Integer.parseInt(response.header("inference-header-content-length"));
+        assertThat(new String(response.body(), 0, header, StandardCharsets.UTF_8))
                 .endsWith("\"outputs\":[{\"name\":\"OUTPUT0\",\"datatype\":\"UINT8\",\"shape\":[2],\"data\":[1,2]},"
                         + "{\"name\":\"OUTPUT1\",\"datatype\":\"UINT8\",\"shape\":[100000],\"parameters\":"
                         + "{\"binary_data_size\":100000}},{\"name\":\"OUTPUT2\",\"datatype\":\"UINT8\",\"shape\":[1],"
                         + "\"parameters\":{\"binary_data_size\":1}}]}");
-        assertThat(Arrays.copyOfRange(answer.body(), head, answer.body().length))
+        assertThat(Arrays.copyOfRange(response.body(), header, response.body().length))
                 .isEqualTo(join(large, new byte[] {3}));
     }
 
     @Test
-    void takesABodyOfNothingButData() throws IOException {
-        RawHttpConnection.Response answer =
+    void acceptsARawBody() throws IOException {
+        RawHttpConnection.Response response =
                 post("/v2/models/plain/infer", "Inference-Header-Content-Length: 0\r\n", new byte[] {1, 2, 3});
 
-        assertThat(answer.header("content-type")).isEqualTo("application/octet-stream");
-        assertThat(answer.text()).endsWith("{\"binary_data_size\":3}}]}\u0001\u0002\u0003");
+        assertThat(response.header("content-type")).isEqualTo("application/octet-stream");
+        assertThat(response.text()).endsWith("{\"binary_data_size\":3}}]}\u0001\u0002\u0003");
     }
 
     @Test
-    void readsNoBodyAsNoData() throws IOException {
-        for (RawHttpConnection.Response answer : List.of(infer("", new byte[0]), exchange("POST", INFER))) {
-            assertThat(answer.status()).isEqualTo(200);
-            assertThat(answer.header("content-type")).isEqualTo("application/json");
-            assertThat(answer.text()).endsWith("\"shape\":[1,0],\"parameters\":{\"binary_data_size\":0}}]}");
+    void readsAnEmptyBodyAsNoData() throws IOException {
+        for (RawHttpConnection.Response response : List.of(infer("", new byte[0]), exchange("POST", INFER))) {
+            assertThat(response.status()).isEqualTo(200);
+            assertThat(response.header("content-type")).isEqualTo("application/json");
+            assertThat(response.text()).endsWith("\"shape\":[1,0],\"parameters\":{\"binary_data_size\":0}}]}");
         }
     }
 
     @Test
-    void takesBodiesInChunks() throws IOException {
+    void acceptsChunkedBodies() throws IOException {
         StringBuilder body = new StringBuilder();
         for (int i = 0; i < ONE_TO_FOUR.length(); i++) {
             body.append("1\r\n").append(ONE_TO_FOUR.charAt(i)).append("\r\n");
         }
 
-        RawHttpConnection.Response answer = inferChunked("", bytes(body + "0\r\n\r\n"));
+        RawHttpConnection.Response response = inferChunked("", bytes(body + "0\r\n\r\n"));
 
-        assertThat(answer.text()).contains("[1.0,2.0,3.0,4.0]");
+        assertThat(response.text()).contains("[1.0,2.0,3.0,4.0]");
     }
 
     @Test
-    void takesLargeBodiesInChunks() throws IOException {
+    void acceptsLargeChunkedBodies() throws IOException {
         byte[] data = randomBytes(3_000_000);
         String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1,750000],\"datatype\":\"FP32\",\"parameters\":"
                 + "{\"binary_data_size\":3000000}}]," + BINARY_OUT + "}";
         byte[] body = join(bytes(json), data);
 
-        RawHttpConnection.Response answer = inferChunked(
+        RawHttpConnection.Response response = inferChunked(
                 jsonLength(json), join(bytes(Integer.toHexString(body.length) + "\r\n"), body, bytes("\r\n0\r\n\r\n")));
 
-        assertThat(answer.body()).endsWith(data);
+        assertThat(response.body()).endsWith(data);
     }
 
     @Test
-    void takesBodiesByteByByte() throws IOException {
+    void acceptsBodiesByteByByte() throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.send(bytes(
                     "POST " + INFER + " HTTP/1.1\r\nHost: x\r\nContent-Length: " + ONE_TO_FOUR.length() + "\r\n\r\n"));
@@ -240,31 +243,32 @@ class InferIT {
         String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1],\"datatype\":\"BYTES\",\"parameters\":"
                 + "{\"binary_data_size\":6}}]}";
 
-        RawHttpConnection.Response answer =
+        RawHttpConnection.Response response =
                 post("/v2/models/bytes/infer", jsonLength(json), join(bytes(json), new byte[] {
                     2, 0, 0, 0, (byte) 0xFF, (byte) 0xFE
                 }));
 
-        assertThat(answer.body())
+        assertThat(response.body())
                 .endsWith(join(bytes("\"data\":[\""), new byte[] {(byte) 0xFF, (byte) 0xFE}, bytes("\"]}]}")));
     }
 
     @Test
-    void doesNotReadBeyondABrokenString() throws IOException {
+    void doesNotReadBeyondATruncatedString() throws IOException {
         String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1],\"datatype\":\"BYTES\",\"parameters\":"
                 + "{\"binary_data_size\":6}}]}";
         byte[] body = join(bytes(json), new byte[] {100, 0, 0, 0, 'a', 'b'});
 
-        RawHttpConnection.Response answer = post("/v2/models/bytes/infer", jsonLength(json), body);
+        RawHttpConnection.Response response = post("/v2/models/bytes/infer", jsonLength(json), body);
 
-        assertThat(answer.status()).isEqualTo(500);
-        assertThat(answer.text()).startsWith("{\"error\":\"output 'OUTPUT0': the string at byte 0 is cut short");
+        assertThat(response.status()).isEqualTo(500);
+        assertThat(response.text()).startsWith("{\"error\":\"output 'OUTPUT0': the string at byte 0 is truncated");
     }
 
     @Test
     void writesParametersOfTheResponse() throws IOException {
         frontend.server.add(FakeModel.identity("id", DataType.FP32, 8, -1)
-                .responding(call -> call.respond(List.of(), Map.of("a", new ParameterValue.Text("x\n")), true)));
+                .responding(
+                        received -> received.respond(List.of(), Map.of("a", new ParameterValue.Text("x\n")), true)));
 
         assertThat(infer("", bytes(ONE_TO_FOUR)).text())
                 .isEqualTo(
@@ -279,7 +283,7 @@ class InferIT {
                 MemorySegment.ofArray(new byte[1]),
                 new MemoryPlace(MemoryPlace.Kind.GPU, 0));
         frontend.server.add(FakeModel.identity("id", DataType.INT8, 0, -1)
-                .responding(call -> call.respond(List.of(new NamedTensor("Y", tensor)), Map.of(), true)));
+                .responding(received -> received.respond(List.of(new NamedTensor("Y", tensor)), Map.of(), true)));
 
         assertThat(infer("", bytes(ONE_TO_FOUR)).status()).isEqualTo(500);
     }
@@ -287,18 +291,18 @@ class InferIT {
     @ParameterizedTest
     @EnumSource(ErrorCode.class)
     void returnsEveryKindOfError(ErrorCode code) throws IOException {
-        frontend.server.add(
-                FakeModel.identity("id", DataType.FP32, 8, -1).responding(call -> call.fail(code, "no \"luck\"")));
+        frontend.server.add(FakeModel.identity("id", DataType.FP32, 8, -1)
+                .responding(received -> received.fail(code, "no \"luck\"")));
 
-        RawHttpConnection.Response answer = infer("", bytes(ONE_TO_FOUR));
+        RawHttpConnection.Response response = infer("", bytes(ONE_TO_FOUR));
 
         Map<ErrorCode, Integer> statuses = Map.of(
                 ErrorCode.INTERNAL, 500,
                 ErrorCode.NOT_FOUND, 404,
                 ErrorCode.UNAVAILABLE, 503,
                 ErrorCode.UNSUPPORTED, 501);
-        assertThat(answer.status()).isEqualTo(statuses.getOrDefault(code, 400));
-        assertThat(answer.text()).isEqualTo("{\"error\":\"no \\\"luck\\\"\"}");
+        assertThat(response.status()).isEqualTo(statuses.getOrDefault(code, 400));
+        assertThat(response.text()).isEqualTo("{\"error\":\"no \\\"luck\\\"\"}");
     }
 
     @Test
@@ -325,12 +329,12 @@ class InferIT {
 
     @ParameterizedTest
     @CsvSource({"0", "1", "2"})
-    void wantsOneResponse(int responses) throws IOException {
-        frontend.server.add(FakeModel.identity("id", DataType.FP32, 8, -1).responding(call -> {
+    void requiresOneResponse(int responses) throws IOException {
+        frontend.server.add(FakeModel.identity("id", DataType.FP32, 8, -1).responding(received -> {
             for (int i = 0; i < responses; i++) {
-                call.respond(List.of(), Map.of(), false);
+                received.respond(List.of(), Map.of(), false);
             }
-            call.end();
+            received.end();
         }));
 
         assertError(infer("", bytes(ONE_TO_FOUR)), 500, "expected a single response, got " + responses);
@@ -339,10 +343,10 @@ class InferIT {
     @ParameterizedTest
     @ValueSource(strings = {"br", "GZIP", "gzip, gzip"})
     void refusesContentCodings(String coding) throws IOException {
-        RawHttpConnection.Response answer = infer("Content-Encoding: " + coding + "\r\n", bytes(ONE_TO_FOUR));
+        RawHttpConnection.Response response = infer("Content-Encoding: " + coding + "\r\n", bytes(ONE_TO_FOUR));
 
-        assertError(answer, 501, "Unsupported compression type");
-        assertThat(answer.header("accept-encoding")).isEqualTo("gzip, deflate");
+        assertError(response, 501, "Unsupported compression type");
+        assertThat(response.header("accept-encoding")).isEqualTo("gzip, deflate");
     }
 
     @ParameterizedTest
@@ -376,7 +380,7 @@ class InferIT {
     }
 
     @Test
-    void limitsJsonBeforeItComes() throws IOException {
+    void limitsJsonByItsDeclaredLength() throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
             connection.send(bytes("POST " + INFER + " HTTP/1.1\r\nHost: x\r\nContent-Length: 1048577\r\n\r\n"));
 
@@ -401,7 +405,7 @@ class InferIT {
     }
 
     @Test
-    void limitsBytesAndRawDataBeforeTheyCome() throws IOException {
+    void limitsBytesAndRawDataByTheirDeclaredLength() throws IOException {
         assertThat(announce("Inference-Header-Content-Length: 10\r\nContent-Length: 16777217\r\n")
                         .text())
                 .isEqualTo("{\"error\":\"request has a size (16777217 bytes) that exceeds the maximum allowed value of"
@@ -416,7 +420,7 @@ class InferIT {
     }
 
     @Test
-    void limitsTheWholeBodyAsJsonIfToldSo() throws IOException {
+    void limitsTheWholeBodyAsJsonByItsHeader() throws IOException {
         try (RunningFrontend strict = new RunningFrontend(RunningFrontend.OPTIONS.withBodyLimits(1 << 20, 1 << 20))) {
             String advice =
                     " bytes) that exceeds the maximum allowed value of 1048576 bytes. Use --http-max-input-size to"
@@ -446,10 +450,10 @@ class InferIT {
         }
     }
 
-    /** A socket that is closed while data arrives is reset, which its client takes for the end. */
+    /** A socket that is closed while data arrives is reset, which hides the response from its client. */
     @ParameterizedTest
     @CsvSource({"Content-Length: 17825792, keep-alive", "Transfer-Encoding: chunked, close"})
-    void readsOnToTheLimitAndSixteenMebibytes(String header, String connectionHeader) throws Exception {
+    void readsSixteenMebibytesBeyondTheLimit(String header, String connectionHeader) throws Exception {
         byte[] piece = new byte[1 << 20];
         boolean isChunked = header.contains("chunked");
         try (RunningFrontend strict = new RunningFrontend(RunningFrontend.OPTIONS.withBodyLimits(1 << 20, 1 << 20));
@@ -459,9 +463,9 @@ class InferIT {
                 connection.send(isChunked ? join(bytes("100000\r\n"), piece, bytes("\r\n")) : piece);
             }
 
-            RawHttpConnection.Response answer = connection.receive();
-            assertThat(answer.status()).isEqualTo(400);
-            assertThat(answer.headers().getOrDefault("connection", "keep-alive"))
+            RawHttpConnection.Response response = connection.receive();
+            assertThat(response.status()).isEqualTo(400);
+            assertThat(response.headers().getOrDefault("connection", "keep-alive"))
                     .isEqualTo(connectionHeader);
             if (isChunked) {
                 connection.send(bytes("0\r\n\r\n"));
@@ -482,10 +486,10 @@ class InferIT {
                 RawHttpConnection connection = strict.connect()) {
             connection.send(bytes("POST " + INFER + " HTTP/1.1\r\nHost: x\r\nContent-Length: 17825793\r\n\r\n"));
 
-            RawHttpConnection.Response answer = connection.receive();
+            RawHttpConnection.Response response = connection.receive();
 
-            assertThat(answer.status()).isEqualTo(400);
-            assertThat(answer.header("connection")).isEqualTo("close");
+            assertThat(response.status()).isEqualTo(400);
+            assertThat(response.header("connection")).isEqualTo("close");
         }
     }
 
@@ -509,29 +513,29 @@ class InferIT {
     }
 
     @Test
-    void takesAnyNumberOfLargeChunks() throws IOException {
+    void acceptsAnyNumberOfLargeChunks() throws IOException {
         int size = 65600 << 10;
         String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[" + size + "],\"datatype\":\"UINT8\","
                 + "\"parameters\":{\"binary_data_size\":" + size + "}}]," + BINARY_OUT + "}";
-        String head = "POST /v2/models/plain/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n";
+        String header = "POST /v2/models/plain/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n";
         byte[] chunks = bytes(("400\r\n" + "x".repeat(1024) + "\r\n").repeat(64));
-        try (RunningFrontend roomy = new RunningFrontend(RunningFrontend.OPTIONS.withBodyLimits(1 << 20, 1 << 30));
-                RawHttpConnection connection = roomy.connect()) {
-            connection.send(bytes(head + jsonLength(json) + "\r\n"));
+        try (RunningFrontend large = new RunningFrontend(RunningFrontend.OPTIONS.withBodyLimits(1 << 20, 1 << 30));
+                RawHttpConnection connection = large.connect()) {
+            connection.send(bytes(header + jsonLength(json) + "\r\n"));
             connection.send(bytes(Integer.toHexString(json.length()) + "\r\n" + json + "\r\n"));
             for (int sent = 0; sent < size; sent += 64 << 10) {
                 connection.send(chunks);
             }
 
-            RawHttpConnection.Response answer =
+            RawHttpConnection.Response response =
                     connection.send(bytes("0\r\n\r\n")).receive();
 
-            assertThat(answer.status()).isEqualTo(200);
+            assertThat(response.status()).isEqualTo(200);
         }
     }
 
     @Test
-    void saysThatThereIsNoMemory() throws IOException {
+    void reportsThatThereIsNoMemory() throws IOException {
         try (RunningFrontend poor = new RunningFrontend(RunningFrontend.OPTIONS, new LeakCheckingMemory(1000));
                 RawHttpConnection connection = poor.connect()) {
             connection.post(INFER, "", bytes(ONE_TO_FOUR + " ".repeat(1000)));
@@ -562,15 +566,15 @@ class InferIT {
             MemorySegment data = arena.allocate(1_000_000);
             data.fill((byte) 7);
             frontend.server.add(FakeModel.identity("id", DataType.FP32, 8, -1)
-                    .responding(call -> call.respond(
+                    .responding(received -> received.respond(
                             List.of(new NamedTensor("Y", Tensor.of(DataType.INT8, Shape.of(1_000_000), data))),
                             Map.of(),
                             true)));
             String json = "{" + BINARY_OUT + "," + ONE_TO_FOUR.substring(1);
 
-            RawHttpConnection.Response answer = infer("", bytes(json));
+            RawHttpConnection.Response response = infer("", bytes(json));
 
-            assertThat(answer.body()).endsWith(data.toArray(ValueLayout.JAVA_BYTE));
+            assertThat(response.body()).endsWith(data.toArray(ValueLayout.JAVA_BYTE));
         }
     }
 
@@ -592,8 +596,9 @@ class InferIT {
 
     private RawHttpConnection.Response inferChunked(String headers, byte[] chunks) throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
-            String head = "POST " + INFER + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" + headers + "\r\n";
-            return connection.send(join(bytes(head), chunks)).receive();
+            String header =
+                    "POST " + INFER + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" + headers + "\r\n";
+            return connection.send(join(bytes(header), chunks)).receive();
         }
     }
 
@@ -605,9 +610,9 @@ class InferIT {
         }
     }
 
-    private static void assertError(RawHttpConnection.Response answer, int status, String error) {
-        assertThat(answer.text()).startsWith("{\"error\":\"" + error);
-        assertThat(answer.status()).isEqualTo(status);
+    private static void assertError(RawHttpConnection.Response response, int status, String error) {
+        assertThat(response.text()).startsWith("{\"error\":\"" + error);
+        assertThat(response.status()).isEqualTo(status);
     }
 
     private static String jsonLength(String json) {

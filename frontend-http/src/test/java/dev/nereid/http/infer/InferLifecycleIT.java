@@ -29,7 +29,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Inferences in time: answers that come late, out of order or never, and clients that go away. */
+/** Requests over time: responses that come late, out of order or never, and clients that disconnect. */
 @Timeout(60)
 class InferLifecycleIT {
     private static final String LATER = "/v2/models/later/infer";
@@ -88,25 +88,25 @@ class InferLifecycleIT {
     }
 
     @Test
-    void cancelsTheRequestOfAClientThatLeft() throws Exception {
+    void cancelsTheRequestOfADisconnectedClient() throws Exception {
         RawHttpConnection connection = frontend.connect();
         connection.post(LATER, "", body(1));
-        ReceivedRequest call = take();
+        ReceivedRequest received = take();
 
         connection.close();
 
-        assertThat(call.awaitCancel(Duration.ofSeconds(20))).isTrue();
+        assertThat(received.awaitCancel(Duration.ofSeconds(20))).isTrue();
     }
 
     @Test
-    void closesTheResponseOfAClientThatLeft() throws Exception {
+    void closesTheResponseOfADisconnectedClient() throws Exception {
         byte[] large = new byte[8 << 20];
         RawHttpConnection connection = frontend.connect();
         connection.post("/v2/models/later/infer", "Inference-Header-Content-Length: 0\r\n", large);
-        ReceivedRequest call = take();
+        ReceivedRequest received = take();
 
-        // Nobody reads: the response cannot leave before the connection is gone.
-        call.respondWithInputs();
+        // The client does not read: the response cannot be sent before the connection is gone.
+        received.respondWithInputs();
         connection.close();
 
         frontend.http.close();
@@ -114,7 +114,7 @@ class InferLifecycleIT {
     }
 
     @Test
-    void givesBackTheBodyOfAClientThatLeftInItsMiddle() throws Exception {
+    void releasesTheBodyOfAClientThatDisconnectsInItsMiddle() throws Exception {
         try (RawHttpConnection watcher = frontend.connect()) {
             RawHttpConnection connection = frontend.connect();
             connection.send(
@@ -133,7 +133,7 @@ class InferLifecycleIT {
                 RawHttpConnection idle = frontend.connect()) {
             assertThat(idle.request("GET", "/v2").receive().status()).isEqualTo(200);
             busy.post(LATER, "", body(1));
-            ReceivedRequest call = take();
+            ReceivedRequest received = take();
 
             CompletableFuture<Void> closing = CompletableFuture.runAsync(frontend.http::close, instance);
 
@@ -146,7 +146,7 @@ class InferLifecycleIT {
                 assertThat(sentAway.text()).isEqualTo("{\"error\":\"Server exiting\"}");
                 assertThat(late.isClosedByServer()).isTrue();
             }
-            call.respondWithInputs();
+            received.respondWithInputs();
             assertThat(busy.receive().text()).contains("\"data\":[1]");
             closing.get(20, TimeUnit.SECONDS);
             assertThat(busy.isClosedByServer()).isTrue();
@@ -160,14 +160,14 @@ class InferLifecycleIT {
             int offset = client;
             clients.add(() -> runClient(offset, 250));
         }
-        int answered = 0;
+        int responses = 0;
         try (ExecutorService threads = Executors.newFixedThreadPool(8)) {
             for (Future<Integer> client : threads.invokeAll(clients)) {
-                answered += client.get();
+                responses += client.get();
             }
         }
 
-        assertThat(answered).isEqualTo(8 * 250);
+        assertThat(responses).isEqualTo(8 * 250);
     }
 
     @Test
@@ -178,34 +178,34 @@ class InferLifecycleIT {
                     .POST(HttpRequest.BodyPublishers.ofByteArray(body(5)))
                     .build();
 
-            HttpResponse<String> answer = client.send(request, HttpResponse.BodyHandlers.ofString());
+            HttpResponse<String> response = client.send(request, HttpResponse.BodyHandlers.ofString());
 
-            assertThat(answer.statusCode()).isEqualTo(200);
-            assertThat(answer.body()).contains("\"data\":[5]");
+            assertThat(response.statusCode()).isEqualTo(200);
+            assertThat(response.body()).contains("\"data\":[5]");
         }
     }
 
     private int runClient(int offset, int requests) throws IOException {
-        int answered = 0;
+        int responses = 0;
         try (RawHttpConnection connection = frontend.connect()) {
             for (int i = 0; i < requests; i++) {
                 int value = (offset + i) % 256;
                 String path = i % 2 == 0 ? "/v2/models/threaded/infer" : "/v2/models/plain/infer";
                 boolean valid = i % 3 != 0;
                 connection.post(path, "", valid ? body(value) : bytes("{\"inputs\":[" + value));
-                RawHttpConnection.Response answer = connection.receive();
-                assertThat(answer.status()).isEqualTo(valid ? 200 : 500);
-                assertThat(answer.text()).contains(valid ? "\"data\":[" + value + "]" : "Missing a comma");
-                answered++;
+                RawHttpConnection.Response response = connection.receive();
+                assertThat(response.status()).isEqualTo(valid ? 200 : 500);
+                assertThat(response.text()).contains(valid ? "\"data\":[" + value + "]" : "Missing a comma");
+                responses++;
             }
         }
-        return answered;
+        return responses;
     }
 
     private ReceivedRequest take() throws InterruptedException {
-        ReceivedRequest call = requests.poll(20, TimeUnit.SECONDS);
-        assertThat(call).isNotNull();
-        return call;
+        ReceivedRequest received = requests.poll(20, TimeUnit.SECONDS);
+        assertThat(received).isNotNull();
+        return received;
     }
 
     private static byte[] body(int value) {

@@ -9,14 +9,14 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import dev.nereid.testkit.ReaderProbe;
 import java.lang.foreign.MemorySegment;
 
-/** A body of JSON is read or refused, whatever it says. */
+/** A JSON body is read or refused, whatever its content. */
 class InferRequestFuzz {
     private static final long MAX_TENSOR_BYTES = 1 << 20;
-    /** A tensor takes at most 4 bytes for each byte of text; one that turns out wrong may have been taken for the rest. */
+    /** A tensor takes at most 4 bytes for each byte of text; an invalid one may have been allocated for the rest. */
     private static final int MEMORY_PER_BYTE = 8;
 
     private static final SharedMemory SHARED = new FakeInferenceServer(new LeakCheckingMemory()).sharedMemory();
-    /** Most of it is what guides the fuzzing: it notes texts that are compared. */
+    /** Most of the heap is the fuzzer's own, which records compared texts. */
     private static final int HEAP_PER_BYTE = 1000;
 
     private static final int HEAP = 1 << 20;
@@ -69,11 +69,12 @@ class InferRequestFuzz {
         ReaderProbe probe =
                 new ReaderProbe((long) MEMORY_PER_BYTE * json.length + HEAP, (long) HEAP_PER_BYTE * json.length + HEAP);
         probe.run(memory -> {
-            RequestMemory call = new RequestMemory(memory, SHARED);
+            RequestMemory requestMemory = new RequestMemory(memory, SHARED);
             try {
-                new InferRequestReader("m", MemorySegment.ofArray(json), json.length, call, MAX_TENSOR_BYTES).read();
+                new InferRequestReader("m", MemorySegment.ofArray(json), json.length, requestMemory, MAX_TENSOR_BYTES)
+                        .read();
             } finally {
-                call.run();
+                requestMemory.run();
             }
         });
     }

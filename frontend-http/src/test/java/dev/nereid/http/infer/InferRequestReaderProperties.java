@@ -13,7 +13,7 @@ import java.util.Random;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
-/** Whatever is wrong with the numbers of a request is found, as it is by a reader that checks the whole text first. */
+/** Finds all errors in the numbers of a request, as a reader does that checks the whole text first. */
 class InferRequestReaderProperties {
     private static final String[] TYPES = {"FP32", "INT32", "UINT8", "BOOL", "BYTES", "FP64", "X"};
     private static final String[] SHAPES = {"", "0", "1", "2", "4", "6", "6", "6", "2,3"};
@@ -51,7 +51,7 @@ class InferRequestReaderProperties {
     };
 
     @Property(tries = 20_000)
-    void findsErrorsOfSyntaxBeforeAllOthers(@ForAll Random random) {
+    void findsSyntaxErrorsBeforeAllOthers(@ForAll Random random) {
         String type = TYPES[random.nextInt(TYPES.length)];
         String shape = SHAPES[random.nextInt(SHAPES.length)];
         StringBuilder text = new StringBuilder("{\"inputs\":[{\"name\":\"X\",\"datatype\":\"" + type + "\",\"shape\":["
@@ -92,7 +92,7 @@ class InferRequestReaderProperties {
         };
     }
 
-    /** Returns what a reader says that checks a text and does nothing else. */
+    /** Returns the error of a reader that only checks the syntax. */
     private static String syntaxError(byte[] body) {
         try {
             JsonReader json = new JsonReader(MemorySegment.ofArray(body));

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The body of an inference: what it may say, and what is answered to what it may not. */
+/** Valid and invalid bodies of inference requests. */
 class InferRequestReaderTest {
     private static final String INPUT = "{'name':'X','shape':[1,4],'datatype':'FP32','data':[1,2,3,4]}";
     private static final String BINARY =
@@ -39,7 +39,7 @@ class InferRequestReaderTest {
     private final RequestMemory requestMemory = new RequestMemory(memory, server.sharedMemory());
 
     @AfterEach
-    void giveMemoryBack() {
+    void releaseMemory() {
         requestMemory.run();
     }
 
@@ -113,7 +113,7 @@ class InferRequestReaderTest {
     }
 
     @Test
-    void keepsStringsThatAreNotText() {
+    void keepsStringsOfAnyBytes() {
         byte[] body = json(input("BYTES", "[1]", "['\u00ff\u00fe']")).getBytes(StandardCharsets.ISO_8859_1);
 
         InferRequestBody request =
@@ -143,7 +143,7 @@ class InferRequestReaderTest {
     }
 
     @Test
-    void readsAScalarAndLeavesAForgottenShapeToTheServer() {
+    void readsAScalarAndLeavesAMissingShapeToTheServer() {
         assertThat(read(input("INT16", "[]", "[5]")).inputs().getFirst().data().byteSize())
                 .isEqualTo(2);
         assertThat(read(input("INT16", "[]", "[5,6]"))
@@ -174,7 +174,7 @@ class InferRequestReaderTest {
     }
 
     @Test
-    void takesTextsAsSequenceIds() {
+    void acceptsStringsAsSequenceIds() {
         assertThat(read("{'parameters':{'sequence_id':'s'},'inputs':[]}")
                         .options()
                         .sequence())
@@ -190,7 +190,7 @@ class InferRequestReaderTest {
     }
 
     @Test
-    void writesNamedOutputsAsTheyAsk() {
+    void readsTheFormatsOfNamedOutputs() {
         InferRequestBody request = read("{'parameters':{'binary_data_output':true},'inputs':[" + INPUT + "],'outputs':["
                 + "{'name':'A','parameters':{'binary_data':true}},{'name':'B'}]}");
 
@@ -202,7 +202,7 @@ class InferRequestReaderTest {
     }
 
     @Test
-    void takesTheFirstOfSeveralMembersOfOneName() {
+    void usesTheFirstOfSeveralMembersOfOneName() {
         assertThat(read("{'inputs':[],'inputs':[" + INPUT + "]}").inputs()).isEmpty();
     }
 
@@ -283,7 +283,7 @@ class InferRequestReaderTest {
     }
 
     @Test
-    void quotesNoMoreThanABeginningOfAWrongValue() {
+    void quotesOnlyTheBeginningOfAWrongValue() {
         String body = "{'inputs':[{'name':'X','datatype':'BOOL','shape':[1],'data':['" + "x".repeat(100_000) + "']}]}";
 
         assertThatThrownBy(() -> read(body))
@@ -378,7 +378,7 @@ class InferRequestReaderTest {
     }
 
     @Test
-    void givesBackWhatItLeasedBeforeAnError() {
+    void releasesLeasesAfterAnError() {
         server.sharedMemory().register("r", "/r", 0, 16);
 
         assertFails(
@@ -400,7 +400,7 @@ class InferRequestReaderTest {
                 "shared_memory_byte_size':'1' | Unable to parse 'shared_memory_byte_size': attempt to access JSON non-unsigned-integer as unsigned-integer",
                 "binary_data':1 | Unable to set 'binary_data': attempt to access JSON non-boolean as boolean",
             })
-    void findsWrongPlacesInSharedMemory(String parameter, String error) {
+    void refusesInvalidPlacesInSharedMemory(String parameter, String error) {
         assertFails(
                 "{'inputs':[],'outputs':[{'name':'Y','parameters':{'shared_memory_region':'r','" + parameter + "}}]}",
                 ErrorCode.INTERNAL,
@@ -436,7 +436,7 @@ class InferRequestReaderTest {
     }
 
     @Test
-    void limitsTextsThatNameSequences() {
+    void limitsStringSequenceIds() {
         assertThat(read("{'parameters':{'sequence_id':'" + "s".repeat(128) + "'},'inputs':[]}")
                         .options()
                         .sequence())
@@ -454,13 +454,13 @@ class InferRequestReaderTest {
         "9223372036854775807, 16, 9223372036854775791",
         "18446744073709551615, 16, 18446744073709551599"
     })
-    void missesBytes(String size, int payload, String missing) {
+    void reportsMissingBytes(String size, int payload, String missing) {
         assertThatThrownBy(() -> read("{'inputs':[" + BINARY.formatted(size) + "]}", new byte[payload]))
                 .hasMessage("unexpected size for input 'X', expecting %s additional bytes for model 'm'", missing);
     }
 
     @Test
-    void hasBytesLeft() {
+    void reportsExcessBytes() {
         assertThatThrownBy(() -> read("{'inputs':[" + BINARY.formatted("16") + "]}", new byte[17]))
                 .hasMessage("unexpected additional input data for model 'm'");
         assertThatThrownBy(() -> read("{'inputs':[" + INPUT + "]}", new byte[1]))
@@ -469,7 +469,7 @@ class InferRequestReaderTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"-1", "'16'", "16.0", "null", "true", "18446744073709551616"})
-    void refusesSizesThatAreNone(String size) {
+    void refusesInvalidSizes(String size) {
         assertFails(
                 "{'inputs':[" + BINARY.formatted(size) + "]}",
                 ErrorCode.INTERNAL,
@@ -524,11 +524,11 @@ class InferRequestReaderTest {
     }
 
     private InferRequestBody read(String json, byte[] payload) {
-        byte[] head = json(json).getBytes(StandardCharsets.UTF_8);
-        MemorySegment body = MemorySegment.ofArray(new byte[head.length + payload.length]);
-        body.copyFrom(MemorySegment.ofArray(head));
-        body.asSlice(head.length).copyFrom(MemorySegment.ofArray(payload));
-        return reader(body, head.length).read();
+        byte[] header = json(json).getBytes(StandardCharsets.UTF_8);
+        MemorySegment body = MemorySegment.ofArray(new byte[header.length + payload.length]);
+        body.copyFrom(MemorySegment.ofArray(header));
+        body.asSlice(header.length).copyFrom(MemorySegment.ofArray(payload));
+        return reader(body, header.length).read();
     }
 
     private InferRequestReader reader(MemorySegment body, long jsonLength) {

@@ -33,7 +33,7 @@ class InferResponseWriterIT {
     private final FakeInferenceServer server = new FakeInferenceServer(new LeakCheckingMemory());
 
     @Test
-    void sendsInPartsWhatDoesNotFitOneWrite() throws IOException, InterruptedException {
+    void sendsLargeBodiesInParts() throws IOException, InterruptedException {
         byte[] first = new byte[100_000];
         byte[] second = new byte[33_333];
         new Random(1).nextBytes(first);
@@ -52,11 +52,11 @@ class InferResponseWriterIT {
                     .await();
 
             try (RawHttpConnection connection = new RawHttpConnection(http.actualPort())) {
-                RawHttpConnection.Response answer =
+                RawHttpConnection.Response received =
                         connection.request("GET", "/").receive();
 
-                int json = Integer.parseInt(answer.header("inference-header-content-length"));
-                assertThat(Arrays.copyOfRange(answer.body(), json, answer.body().length))
+                int json = Integer.parseInt(received.header("inference-header-content-length"));
+                assertThat(Arrays.copyOfRange(received.body(), json, received.body().length))
                         .isEqualTo(RawHttpConnection.join(first, second));
                 assertThat(connection.request("GET", "/").receive().status()).isEqualTo(200);
             }

@@ -16,7 +16,7 @@ import java.util.AbstractList;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** Bodies that cannot be put together. */
+/** Bodies whose collection fails. */
 class InferResponseWriterTest {
     private final FakeInferenceServer server = new FakeInferenceServer(new LeakCheckingMemory());
     private final ResponseFormat form = new ResponseFormat(
@@ -25,7 +25,7 @@ class InferResponseWriterTest {
             new RequestMemory(server.memory(), server.sharedMemory()));
 
     @Test
-    void anErrorOfTheJvmReleasesWhatWasCollected() {
+    void anErrorOfTheJvmReleasesCollectedParts() {
         JsonMemoryLimiter memory = new JsonMemoryLimiter();
         JsonChunks text = new JsonChunks(() -> false, memory);
         text.add(text.allocate(10), 10);
@@ -38,7 +38,7 @@ class InferResponseWriterTest {
         assertThat(memory.reserved()).isZero();
     }
 
-    /** Stands for an output that no memory is left for. */
+    /** An output without memory for its copy. */
     private static final class NoMemory extends AbstractList<NamedTensor> {
         @Override
         public NamedTensor get(int index) {

@@ -38,13 +38,13 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** JSON texts too long for an event loop: others have their turns while they are written or read. */
+/** JSON texts too long for an event loop, which serves other requests while workers read or write them. */
 @Timeout(60)
 class LargeJsonIT {
     private static final Duration TIMEOUT = Duration.ofSeconds(20);
     private static final int INLINE = 64 << 10;
     private static final int COUNT = 300_000;
-    /** Answers on an event loop, or on a thread of its own. */
+    /** Responds on an event loop. */
     private static final String ECHO = "/v2/models/echo/infer";
 
     private static final String ON_WORKER = "/v2/models/elsewhere/infer";
@@ -53,10 +53,10 @@ class LargeJsonIT {
 
     private final ExecutorService instance = Executors.newSingleThreadExecutor();
     private final Gate gate = new Gate();
-    /** Holds up whoever reads a tensor of this size. */
+    /** Blocks the reader of a tensor of this size. */
     private volatile long heldSize = -1;
 
-    /** Fails whoever reads a tensor of this size, as a text may that is deeply nested. */
+    /** Fails the reader of a tensor of this size, as deeply nested text may. */
     private volatile long brokenSize = -1;
 
     private RunningFrontend frontend;
@@ -80,8 +80,9 @@ class LargeJsonIT {
         frontend.server.add(
                 FakeModel.identity("elsewhere", DataType.FP32, 0, -1).on(instance));
         frontend.server.add(FakeModel.identity("held", DataType.FP32, 0, -1).responding(this::hold));
-        frontend.server.add(FakeModel.identity("strings", DataType.BYTES, 0, -1).responding(LargeJsonIT::cutShort));
-        frontend.server.add(FakeModel.identity("broken", DataType.FP32, 0, -1).responding(LargeJsonIT::breakDown));
+        frontend.server.add(
+                FakeModel.identity("strings", DataType.BYTES, 0, -1).responding(LargeJsonIT::respondTruncated));
+        frontend.server.add(FakeModel.identity("broken", DataType.FP32, 0, -1).responding(LargeJsonIT::respondBroken));
     }
 
     @AfterEach
@@ -150,23 +151,26 @@ class LargeJsonIT {
                 + "\"datatype\":\"UINT8\",\"data\":[65,66]}],\"outputs\":[{\"name\":\"OUTPUT0\"},"
                 + "{\"name\":\"OUTPUT1\",\"parameters\":{\"binary_data\":true}}]}");
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer = connection.post(ECHO, "", body).receive();
+            RawHttpConnection.Response response =
+                    connection.post(ECHO, "", body).receive();
 
-            int length = Integer.parseInt(answer.header("inference-header-content-length"));
-            assertThat(answer.text().substring(length)).isEqualTo("AB");
-            assertThat(answer.text().substring(0, length)).contains(data(COUNT)).endsWith("}");
+            int length = Integer.parseInt(response.header("inference-header-content-length"));
+            assertThat(response.text().substring(length)).isEqualTo("AB");
+            assertThat(response.text().substring(0, length))
+                    .contains(data(COUNT))
+                    .endsWith("}");
         }
     }
 
     @Test
-    void codesALongText() throws Exception {
+    void compressesALongText() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer = connection
+            RawHttpConnection.Response response = connection
                     .post(ECHO, "Accept-Encoding: gzip\r\n", floats(COUNT))
                     .receive();
 
-            assertThat(answer.header("content-encoding")).isEqualTo("gzip");
-            try (GZIPInputStream plain = new GZIPInputStream(new ByteArrayInputStream(answer.body()))) {
+            assertThat(response.header("content-encoding")).isEqualTo("gzip");
+            try (GZIPInputStream plain = new GZIPInputStream(new ByteArrayInputStream(response.body()))) {
                 assertThat(new String(plain.readAllBytes(), StandardCharsets.UTF_8))
                         .contains(data(COUNT));
             }
@@ -176,17 +180,17 @@ class LargeJsonIT {
     @Test
     void returnsAnErrorForALargeResponseThatCannotBeWritten() throws Exception {
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer =
+            RawHttpConnection.Response response =
                     connection.post("/v2/models/strings/infer", "", small(1)).receive();
 
-            assertThat(answer.status()).isEqualTo(500);
-            assertThat(answer.text()).contains("output 'OUTPUT0': the string at byte 0 is cut short");
+            assertThat(response.status()).isEqualTo(500);
+            assertThat(response.text()).contains("output 'OUTPUT0': the string at byte 0 is truncated");
             assertThat(connection.post(OTHER, "", small(5)).receive().text()).contains("\"data\":[5]");
         }
     }
 
     @Test
-    void givesTheMemoryBackOfAClientThatLeavesWhileItsTextIsWritten() throws Exception {
+    void releasesTheMemoryOfAClientThatDisconnectsWhileItsTextIsWritten() throws Exception {
         RawHttpConnection connection = frontend.connect();
         connection.post(HELD, "", floats(COUNT));
         gate.awaitArrival();
@@ -213,7 +217,7 @@ class LargeJsonIT {
     }
 
     @Test
-    void givesTheMemoryBackOfAClientThatLeavesWhileItsTextIsRead() throws Exception {
+    void releasesTheMemoryOfAClientThatDisconnectsWhileItsTextIsRead() throws Exception {
         heldSize = (long) COUNT * Float.BYTES;
         try (RawHttpConnection watcher = frontend.connect()) {
             RawHttpConnection connection = frontend.connect();
@@ -279,9 +283,9 @@ class LargeJsonIT {
         }
     }
 
-    private static void assertInternal(RawHttpConnection.Response answer) {
-        assertThat(answer.status()).isEqualTo(500);
-        assertThat(answer.text()).isEqualTo("{\"error\":\"internal error\"}");
+    private static void assertInternal(RawHttpConnection.Response response) {
+        assertThat(response.status()).isEqualTo(500);
+        assertThat(response.text()).isEqualTo("{\"error\":\"internal error\"}");
     }
 
     @Test
@@ -294,9 +298,9 @@ class LargeJsonIT {
             assertThat(second.post(OTHER, "", small(8)).receive().text()).contains("\"data\":[8]");
 
             gate.open();
-            RawHttpConnection.Response answer = first.receive();
-            assertThat(answer.text()).contains(numbers(COUNT)).endsWith("}");
-            assertThat(answer.header("content-type")).isEqualTo("application/json");
+            RawHttpConnection.Response response = first.receive();
+            assertThat(response.text()).contains(numbers(COUNT)).endsWith("}");
+            assertThat(response.header("content-type")).isEqualTo("application/json");
         }
     }
 
@@ -328,11 +332,11 @@ class LargeJsonIT {
         try (RawHttpConnection connection = frontend.connect();
                 RawHttpConnection other = frontend.connect()) {
             connection.post("/v2/models/stream/generate_stream", "", generated(COUNT));
-            ReceivedRequest call = calls.poll(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
-            call.respond(List.of(call.input(0, "LONG")), new BlockedParameters(gate), false);
-            call.respond(List.of(), Map.of("n", new ParameterValue.Int(1)), false);
-            call.respond(List.of(call.input(0, "LONG")), Map.of("n", new ParameterValue.Int(2)), false);
-            call.end();
+            ReceivedRequest received = calls.poll(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
+            received.respond(List.of(received.input(0, "LONG")), new BlockedParameters(gate), false);
+            received.respond(List.of(), Map.of("n", new ParameterValue.Int(1)), false);
+            received.respond(List.of(received.input(0, "LONG")), Map.of("n", new ParameterValue.Int(2)), false);
+            received.end();
             gate.awaitArrival();
             assertThat(other.post(OTHER, "", small(9)).receive().text()).contains("\"data\":[9]");
             gate.open();
@@ -355,7 +359,7 @@ class LargeJsonIT {
     }
 
     @Test
-    void givesTheMemoryBackOfAClientThatLeavesItsStream() throws Exception {
+    void releasesTheMemoryOfAClientThatLeavesItsStream() throws Exception {
         RawHttpConnection connection = frontend.connect();
         connection.post("/v2/models/held/generate_stream", "", generated(COUNT));
         gate.awaitArrival();
@@ -385,22 +389,22 @@ class LargeJsonIT {
         return bytes("{\"INPUT0\":" + numbers(count) + "}");
     }
 
-    /** Answers in such a way that whoever writes the text is held up in its middle. */
-    private void hold(ReceivedRequest call) {
-        call.respond(List.of(call.input(0, "OUTPUT0")), new BlockedParameters(gate), true);
+    /** Sends a response whose writer blocks in the middle of the text. */
+    private void hold(ReceivedRequest received) {
+        received.respond(List.of(received.input(0, "OUTPUT0")), new BlockedParameters(gate), true);
     }
 
-    private static void cutShort(ReceivedRequest call) {
+    private static void respondTruncated(ReceivedRequest received) {
         byte[] data = new byte[2 * INLINE];
         data[3] = 1;
         MemorySegment segment = MemorySegment.ofArray(data);
         Tensor tensor = Tensor.of(DataType.BYTES, Shape.of(1), segment);
-        call.respond(List.of(new NamedTensor("OUTPUT0", tensor)), Map.of(), true);
+        received.respond(List.of(new NamedTensor("OUTPUT0", tensor)), Map.of(), true);
     }
 
-    /** Answers in such a way that whoever writes the text fails. */
-    private static void breakDown(ReceivedRequest call) {
-        call.respond(List.of(call.input(0, "OUTPUT0")), new BrokenParameters(), true);
+    /** Sends a response whose writer fails. */
+    private static void respondBroken(ReceivedRequest received) {
+        received.respond(List.of(received.input(0, "OUTPUT0")), new BrokenParameters(), true);
     }
 
     private static byte[] small(int value) {
@@ -421,7 +425,7 @@ class LargeJsonIT {
         return IntStream.range(0, count).mapToObj(i -> i % 1000 + ".5").collect(Collectors.joining(",", "[", "]"));
     }
 
-    /** Where a thread is held up until the test lets it go on. Safe for use by any thread. */
+    /** Blocks a thread until the test opens it. Safe for use by any thread. */
     private static final class Gate {
         private final CountDownLatch visited = new CountDownLatch(1);
         private final CountDownLatch opened = new CountDownLatch(1);
@@ -444,7 +448,7 @@ class LargeJsonIT {
         }
     }
 
-    /** No parameters, which whoever looks at them waits for. */
+    /** Empty parameters whose reader blocks. */
     private static final class BlockedParameters extends AbstractMap<String, ParameterValue> {
         private final Gate gate;
 
@@ -459,7 +463,7 @@ class LargeJsonIT {
         }
     }
 
-    /** Parameters that nobody can look at. */
+    /** Parameters whose reader fails. */
     private static final class BrokenParameters extends AbstractMap<String, ParameterValue> {
         @Override
         public Set<Entry<String, ParameterValue>> entrySet() {

@@ -11,7 +11,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongConsumer;
 
-/** Memory that tells a test who takes how much of it, and lets it wait for its return. Safe for use by any thread. */
+/** Memory that reports allocations to a test, and waits for their release. Safe for use by any thread. */
 final class ObservedMemory implements TensorMemory {
     private final LeakCheckingMemory memory;
     private final LongConsumer onAllocate;
@@ -48,9 +48,9 @@ final class ObservedMemory implements TensorMemory {
         return memory.bytesInUse();
     }
 
-    /** Waits until all that was taken was given back. */
-    boolean awaitAllReturned(Duration patience) throws InterruptedException {
-        long end = System.nanoTime() + patience.toNanos();
+    /** Waits until all memory was released. */
+    boolean awaitAllReturned(Duration timeout) throws InterruptedException {
+        long end = System.nanoTime() + timeout.toNanos();
         while (!open.isEmpty()) {
             if (!returned.tryAcquire(end - System.nanoTime(), TimeUnit.NANOSECONDS)) {
                 return false;

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
-/** Bodies that are nothing but data. */
+/** Raw requests. */
 class RawRequestReaderTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
@@ -27,7 +27,7 @@ class RawRequestReaderTest {
     private final RequestMemory requestMemory = new RequestMemory(memory, server.sharedMemory());
 
     @AfterEach
-    void giveMemoryBack() {
+    void releaseMemory() {
         requestMemory.run();
     }
 
@@ -43,7 +43,7 @@ class RawRequestReaderTest {
     }
 
     @Test
-    void takesNothingAsNoElements() {
+    void readsNoDataAsNoElements() {
         InferRequestBody request = read(0, new byte[0], TensorSpec.of("X", DataType.FP32, Shape.of(-1)));
 
         assertThat(request.inputs().getFirst().dims()).containsExactly(0);
@@ -74,7 +74,7 @@ class RawRequestReaderTest {
     }
 
     @Test
-    void refusesWhatItCannotDeduce() {
+    void refusesShapesThatItCannotDeduce() {
         assertThatThrownBy(() -> read(0, new byte[4], TensorSpec.of("X", DataType.FP32, Shape.of(-1, -1))))
                 .hasMessage("[request id: <id_unknown>] The shape of the raw input 'X' can not be deduced because there"
                         + " are more than one variable-sized dimension");

@@ -32,7 +32,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Inferences whose tensors lie in memory that the client shares. */
+/** Requests with tensors in shared memory. */
 class SharedTensorsIT {
     private static final String IN_REGION =
             "\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_offset\":%d,\"shared_memory_byte_size\":%d}";
@@ -47,22 +47,22 @@ class SharedTensorsIT {
 
     @AfterEach
     void stop() {
-        frontend.close(); // an answer may be sent before its call has ended
+        frontend.close(); // a response may be sent before its request has ended
         assertThat(frontend.server.sharedMemory().leases()).isZero();
     }
 
     @Test
-    void takesAnInputFromWhereItLies() throws IOException {
+    void readsAnInputWithoutACopy() throws IOException {
         region().asSlice(8, 3).copyFrom(MemorySegment.ofArray(new byte[] {7, 8, 9}));
 
-        RawHttpConnection.Response answer = infer("", "{\"inputs\":[" + input("INPUT0", 3, 8) + "]}");
+        RawHttpConnection.Response response = infer("", "{\"inputs\":[" + input("INPUT0", 3, 8) + "]}");
 
-        assertThat(answer.text())
+        assertThat(response.text())
                 .endsWith("[{\"name\":\"OUTPUT0\",\"datatype\":\"UINT8\",\"shape\":[3],\"data\":[7,8,9]}]}");
     }
 
     @Test
-    void findsTheRegionOfAnOutputAnewForEachRequest() throws IOException {
+    void looksUpTheRegionOfAnOutputForEachRequest() throws IOException {
         String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[2],\"datatype\":\"UINT8\",\"parameters\":"
                 + "{\"binary_data_size\":2}}],\"outputs\":[{\"name\":\"OUTPUT0\"," + String.format(IN_REGION, 4, 2)
                 + "}]}";
@@ -70,10 +70,10 @@ class SharedTensorsIT {
         assertThat(infer(headers, json + "ab").status()).isEqualTo(200);
 
         frontend.server.sharedMemory().unregister("r");
-        RawHttpConnection.Response answer = infer(headers, json + "cd");
+        RawHttpConnection.Response response = infer(headers, json + "cd");
 
-        assertThat(answer.status()).isEqualTo(404);
-        assertThat(answer.text()).contains("'r'");
+        assertThat(response.status()).isEqualTo(404);
+        assertThat(response.text()).contains("'r'");
         frontend.server.sharedMemory().register("r", "/r", 0, 64);
         assertThat(infer(headers, json + "ef").status()).isEqualTo(200);
     }
@@ -85,24 +85,24 @@ class SharedTensorsIT {
                 + input("INPUT1", 2, 0)
                 + ",{\"name\":\"INPUT2\",\"shape\":[1],\"datatype\":\"UINT8\",\"parameters\":{\"binary_data_size\":1}}]}";
 
-        RawHttpConnection.Response answer =
+        RawHttpConnection.Response response =
                 infer("Inference-Header-Content-Length: " + json.length() + "\r\n", json + "\u0009");
 
-        assertThat(answer.text()).contains("\"data\":[1]", "\"data\":[5,5]", "\"data\":[9]");
+        assertThat(response.text()).contains("\"data\":[1]", "\"data\":[5,5]", "\"data\":[9]");
     }
 
     @Test
     void writesOnlyNameTypeAndShapeOfAnOutputInSharedMemory() throws IOException {
         frontend.server.add(FakeModel.identity("id", DataType.UINT8, 0, -1).responding(SharedTensorsIT::putIntoTarget));
 
-        RawHttpConnection.Response answer = post(
+        RawHttpConnection.Response response = post(
                 "/v2/models/id/infer",
                 "",
                 "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[2],\"datatype\":\"UINT8\",\"data\":[3,4]}],"
                         + "\"outputs\":[{\"name\":\"OUTPUT0\"," + String.format(IN_REGION, 16, 4) + "}],"
                         + "\"parameters\":{\"binary_data_output\":true}}");
 
-        assertThat(answer.text())
+        assertThat(response.text())
                 .isEqualTo("{\"model_name\":\"id\",\"model_version\":\"1\",\"outputs\":[{\"name\":\"OUTPUT0\","
                         + "\"datatype\":\"UINT8\",\"shape\":[2]}]}");
         assertThat(region().asSlice(16, 3).toArray(ValueLayout.JAVA_BYTE)).containsExactly(3, 4, 0);
@@ -118,7 +118,7 @@ class SharedTensorsIT {
                 "r | 18446744073709551615 | 3 | 400 | Invalid offset for shared memory region: 'r'",
                 "r | 1 | 18446744073709551615 | 400 | Invalid offset + byte size for shared memory region: 'r'",
             })
-    void refusesPlacesThatAreNotShared(String region, String offset, String size, int status, String error)
+    void refusesUnregisteredPlaces(String region, String offset, String size, int status, String error)
             throws IOException {
         String place = "\"parameters\":{\"shared_memory_region\":\"" + region + "\",\"shared_memory_offset\":" + offset
                 + ",\"shared_memory_byte_size\":" + size + "}";
@@ -127,11 +127,11 @@ class SharedTensorsIT {
             "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[3],\"datatype\":\"UINT8\"," + place + "}]}",
             "{\"inputs\":[" + input("INPUT0", 3, 0) + "],\"outputs\":[{\"name\":\"OUTPUT0\"," + place + "}]}"
         }) {
-            RawHttpConnection.Response answer = infer("", body);
+            RawHttpConnection.Response response = infer("", body);
 
-            assertThat(answer.text()).isEqualTo("{\"error\":\"" + error + "\"}");
-            assertThat(answer.status()).isEqualTo(status);
-            assertThat(answer.header("content-type")).isEqualTo("application/json");
+            assertThat(response.text()).isEqualTo("{\"error\":\"" + error + "\"}");
+            assertThat(response.status()).isEqualTo(status);
+            assertThat(response.header("content-type")).isEqualTo("application/json");
         }
     }
 
@@ -145,37 +145,37 @@ class SharedTensorsIT {
                 .isEqualTo(400);
     }
 
-    /** Models that answer a call on the event loop, in all ways. */
-    static Stream<Arguments> answers() {
-        Map<String, Consumer<ReceivedRequest>> ways = Map.of(
+    /** Returns the completions in which a model responds on the event loop. */
+    static Stream<Arguments> completions() {
+        Map<String, Consumer<ReceivedRequest>> completions = Map.of(
                 "response", ReceivedRequest::respondWithInputs,
-                "failure", call -> call.fail(ErrorCode.UNAVAILABLE, "no"),
-                "refusal", call -> call.refuse(ErrorCode.UNAVAILABLE, "no"),
+                "failure", received -> received.fail(ErrorCode.UNAVAILABLE, "no"),
+                "refusal", received -> received.refuse(ErrorCode.UNAVAILABLE, "no"),
                 "end", ReceivedRequest::end,
                 "failed response",
-                        call -> {
-                            call.respondWithError(ErrorCode.UNAVAILABLE, "no");
-                            call.end();
+                        received -> {
+                            received.respondWithError(ErrorCode.UNAVAILABLE, "no");
+                            received.end();
                         },
                 "two responses",
-                        call -> {
-                            call.respond(List.of(), Map.of(), false);
-                            call.respondWithInputs();
+                        received -> {
+                            received.respond(List.of(), Map.of(), false);
+                            received.respondWithInputs();
                         });
-        return ways.entrySet().stream()
-                .flatMap(way -> Stream.of(0, 1 << 20)
-                        .map(inline -> Arguments.of(Named.of(way.getKey(), way.getValue()), inline)));
+        return completions.entrySet().stream()
+                .flatMap(completion -> Stream.of(0, 1 << 20)
+                        .map(inline -> Arguments.of(Named.of(completion.getKey(), completion.getValue()), inline)));
     }
 
     @ParameterizedTest
-    @MethodSource("answers")
-    void regionsAreAnsweredBeforeTheClientHasItsResponse(Consumer<ReceivedRequest> way, int maxInlineBytes)
+    @MethodSource("completions")
+    void regionsAreReleasedBeforeTheClientHasItsResponse(Consumer<ReceivedRequest> completion, int maxInlineBytes)
             throws IOException {
         frontend.close();
         frontend = new RunningFrontend(RunningFrontend.OPTIONS.withMaxInlineBytes(maxInlineBytes));
         FakeSharedMemory shared = frontend.server.sharedMemory();
         shared.register("r", "/r", 0, 64);
-        frontend.server.add(FakeModel.identity("id", DataType.UINT8, 0, -1).responding(way));
+        frontend.server.add(FakeModel.identity("id", DataType.UINT8, 0, -1).responding(completion));
 
         try (RawHttpConnection connection = frontend.connect()) {
             connection
@@ -187,41 +187,42 @@ class SharedTensorsIT {
         assertThat(shared.events()).startsWith("leased r", "answered r").containsSubsequence("answered r", "response");
     }
 
-    /** The output of an identity is its input: memory that the client has cut off meanwhile. */
+    /** The output of an identity model is its input: memory that the client has truncated meanwhile. */
     @ParameterizedTest
     @CsvSource({"false, identity, 4096", "true, identity, 64", "true, identity, 1000000", "true, gzip, 1000000"})
-    void respondsThatSharedMemoryIsGone(boolean binary, String coding, int size, @TempDir Path folder)
+    void respondsThatSharedMemoryIsGone(boolean binary, String coding, int size, @TempDir Path directory)
             throws IOException {
         try (Arena arena = Arena.ofShared();
                 RandomAccessFile file =
-                        new RandomAccessFile(folder.resolve("shared").toFile(), "rw")) {
+                        new RandomAccessFile(directory.resolve("shared").toFile(), "rw")) {
             file.setLength(1 << 20);
             MemorySegment mapped = file.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, 1 << 20, arena);
-            frontend.server.sharedMemory().register("cut", mapped);
-            frontend.server.add(FakeModel.identity("id", DataType.UINT8, 0, -1).responding(call -> {
-                cut(file);
-                call.respondWithInputs();
+            frontend.server.sharedMemory().register("truncate", mapped);
+            frontend.server.add(FakeModel.identity("id", DataType.UINT8, 0, -1).responding(received -> {
+                truncate(file);
+                received.respondWithInputs();
             }));
 
-            RawHttpConnection.Response answer = post(
+            RawHttpConnection.Response response = post(
                     "/v2/models/id/infer",
                     "Accept-Encoding: " + coding + "\r\n",
                     "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[" + size + "],\"datatype\":\"UINT8\","
-                            + "\"parameters\":{\"shared_memory_region\":\"cut\",\"shared_memory_byte_size\":" + size
+                            + "\"parameters\":{\"shared_memory_region\":\"truncate\",\"shared_memory_byte_size\":"
+                            + size
                             + "}}],\"parameters\":{\"binary_data_output\":" + binary + "}}");
 
-            assertThat(answer.text())
+            assertThat(response.text())
                     .isEqualTo("{\"error\":\"shared memory of an input was truncated before the response was"
                             + " written\"}");
-            assertThat(answer.status()).isEqualTo(500);
+            assertThat(response.status()).isEqualTo(500);
             assertThat(frontend.server.sharedMemory().events())
-                    .containsSubsequence("leased cut", "answered cut", "closed cut");
+                    .containsSubsequence("leased truncate", "answered truncate", "closed truncate");
             assertThat(infer("", "{\"inputs\":[" + input("INPUT0", 3, 0) + "]}").status())
                     .isEqualTo(200);
         }
     }
 
-    private static void cut(RandomAccessFile file) {
+    private static void truncate(RandomAccessFile file) {
         try {
             file.setLength(0);
         } catch (IOException e) {
@@ -229,11 +230,11 @@ class SharedTensorsIT {
         }
     }
 
-    private static void putIntoTarget(ReceivedRequest call) {
-        var input = call.input(0, "OUTPUT0");
-        MemorySegment target = call.request().outputs().getFirst().target().orElseThrow();
+    private static void putIntoTarget(ReceivedRequest received) {
+        var input = received.input(0, "OUTPUT0");
+        MemorySegment target = received.request().outputs().getFirst().target().orElseThrow();
         target.asSlice(0, input.tensor().byteSize()).copyFrom(input.tensor().data());
-        call.respondWithInputs();
+        received.respondWithInputs();
     }
 
     private MemorySegment region() {

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The bound on the heap that long texts take while they wait to be sent. */
+/** The limit on the heap memory of unsent long texts. */
 @Timeout(60)
 class JsonMemoryLimiterIT {
     private static final int MIB = 1 << 20;
@@ -116,19 +116,19 @@ class JsonMemoryLimiterIT {
         size = 60_000;
         LeakCheckingMemory memory = new LeakCheckingMemory();
         JsonMemoryLimiter small = new JsonMemoryLimiter(MIB);
-        CountDownLatch answered = new CountDownLatch(1);
+        CountDownLatch responded = new CountDownLatch(1);
         try (RunningFrontend other = new RunningFrontend(RunningFrontend.OPTIONS, memory, memory, small)) {
             other.server.add(FakeModel.identity("stream", DataType.UINT8, 0, -1)
                     .decoupled()
-                    .responding(call -> {
-                        execute(call);
-                        answered.countDown();
+                    .responding(received -> {
+                        execute(received);
+                        responded.countDown();
                     }));
             try (RawHttpConnection slow = slow(other)) {
                 slow.post("/v2/models/stream/generate_stream", "", GENERATE);
-                assertThat(answered.await(20, TimeUnit.SECONDS)).isTrue();
+                assertThat(responded.await(20, TimeUnit.SECONDS)).isTrue();
 
-                while (other.http.openConnections() > 0) { // ends with the test at the latest
+                while (other.http.openConnections() > 0) { // bounded by the timeout of the test
                     Thread.onSpinWait();
                 }
             }
@@ -136,10 +136,10 @@ class JsonMemoryLimiterIT {
         assertThat(small.reserved()).isZero();
     }
 
-    /** Asks until a text has room that takes more than half of all. */
+    /** Sends requests until there is memory for a text of more than half of the limit. */
     private void awaitFreeMemory() throws IOException {
         int status = 503;
-        while (status == 503) { // ends when there is room, or with the test
+        while (status == 503) { // bounded by the timeout of the test
             try (RawHttpConnection other = frontend.connect()) {
                 status = other.post(LONG + "infer", "", INFER).receive().status();
             }
@@ -147,12 +147,12 @@ class JsonMemoryLimiterIT {
         assertThat(status).isEqualTo(200);
     }
 
-    private static void assertRefused(RawHttpConnection.Response answer) {
-        assertThat(answer.status()).isEqualTo(503);
-        assertThat(answer.header("retry-after")).isEqualTo("1");
+    private static void assertRefused(RawHttpConnection.Response response) {
+        assertThat(response.status()).isEqualTo(503);
+        assertThat(response.header("retry-after")).isEqualTo("1");
     }
 
-    /** Connects with so small a buffer that little is on its way. */
+    /** Connects with a small receive buffer. */
     private static RawHttpConnection slow(RunningFrontend server) throws IOException {
         Socket socket = new Socket();
         socket.setReceiveBufferSize(4096);
@@ -160,10 +160,10 @@ class JsonMemoryLimiterIT {
         return new RawHttpConnection(socket);
     }
 
-    private void execute(ReceivedRequest call) {
+    private void execute(ReceivedRequest received) {
         Map<String, ParameterValue> parameters = Map.of("text", new ParameterValue.Text("x".repeat(size)));
         for (int i = 1; i <= count; i++) {
-            call.respond(List.of(call.input(0, "OUTPUT0")), parameters, i == count);
+            received.respond(List.of(received.input(0, "OUTPUT0")), parameters, i == count);
         }
     }
 }

@@ -15,7 +15,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.BigRange;
 import net.jqwik.api.constraints.IntRange;
 
-/** Numbers are read exactly, and written so that they read back as they were. */
+/** Numbers are read exactly, and read back as written. */
 class JsonNumberProperties {
     private static final BigInteger TWO_63 = BigInteger.ONE.shiftLeft(63);
     private static final BigInteger TWO_64 = BigInteger.ONE.shiftLeft(64);
@@ -63,7 +63,7 @@ class JsonNumberProperties {
     }
 
     @Property(tries = 20_000)
-    void readsFloatsAndWhatIsAboutTheMiddleOfTwo(@ForAll int bits, @ForAll @IntRange(min = 1, max = 60) int digits) {
+    void readsFloatsAndNumbersNearMidpoints(@ForAll int bits, @ForAll @IntRange(min = 1, max = 60) int digits) {
         float value = Float.intBitsToFloat(bits & Integer.MAX_VALUE);
         float next = Math.nextUp(value);
         Assume.that(Float.isFinite(next));
@@ -77,7 +77,7 @@ class JsonNumberProperties {
     }
 
     @Property(tries = 20_000)
-    void readsDoublesAndWhatIsAboutTheMiddleOfTwo(@ForAll long bits, @ForAll @IntRange(min = 1, max = 60) int digits) {
+    void readsDoublesAndNumbersNearMidpoints(@ForAll long bits, @ForAll @IntRange(min = 1, max = 60) int digits) {
         double value = Double.longBitsToDouble(bits & Long.MAX_VALUE);
         double next = Math.nextUp(value);
         Assume.that(Double.isFinite(next));
@@ -137,7 +137,7 @@ class JsonNumberProperties {
     }
 
     private static JsonNumber read(String text) {
-        // Plain numbers are read another way if something follows them.
+        // Plain numbers have a fast path if something follows them.
         JsonNumber last = readFrom(text, text);
         JsonNumber number = readFrom(text, text + ",");
         assertThat(Double.valueOf(number.value())).isEqualTo(Double.valueOf(last.value()));

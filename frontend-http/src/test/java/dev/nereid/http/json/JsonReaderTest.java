@@ -11,7 +11,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** JSON as clients send it: what is accepted beyond the standard, and how errors read. */
+/** Accepted extensions of JSON, and error texts. */
 class JsonReaderTest {
     @ParameterizedTest
     @CsvSource(
@@ -146,7 +146,7 @@ class JsonReaderTest {
     }
 
     @Test
-    void everyTruncationIsAnErrorAndNothingElse() {
+    void everyTruncationIsASyntaxError() {
         String text = "{\"a\":[1.5e3,\"x\\u00e9\\ud83d\\ude00\",{\"b\":null}],\"c\":-Infinity}";
         for (int length = 0; length < text.length(); length++) {
             byte[] cut = bytes(text.substring(0, length));

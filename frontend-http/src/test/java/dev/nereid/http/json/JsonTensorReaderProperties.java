@@ -18,7 +18,7 @@ import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
-/** Arrays of numbers are read alike, however they are written and wherever a stretch of the text ends. */
+/** Arrays of numbers are read correctly in any notation and across any window boundary. */
 class JsonTensorReaderProperties {
     private static final String[] BLANKS = {"", "", "", "", " ", "  ", "\n", "\r\n\t", " ".repeat(70), " ".repeat(9000)
     };
@@ -56,7 +56,7 @@ class JsonTensorReaderProperties {
     }
 
     @Property(tries = 100)
-    void namesTheNumberThatDoesNotFit(@ForAll Random random) {
+    void reportsTheNumberThatDoesNotFit(@ForAll Random random) {
         List<String> numbers = new ArrayList<>();
         int count = 1 + random.nextInt(3000);
         for (int i = 0; i < count; i++) {
@@ -72,7 +72,7 @@ class JsonTensorReaderProperties {
     }
 
     @Property(tries = 100)
-    void findsAMistakeWhereverItIs(@ForAll Random random) {
+    void findsAnErrorAtAnyIndex(@ForAll Random random) {
         StringBuilder text = new StringBuilder("[");
         for (int i = random.nextInt(3000); i > 0; i--) {
             text.append(number(random)).append(',').append(BLANKS[random.nextInt(BLANKS.length)]);
@@ -126,16 +126,16 @@ class JsonTensorReaderProperties {
 
     private static void read(String text, String type, long expected, Consumer<MemorySegment> check) {
         try (LeakCheckingMemory memory = new LeakCheckingMemory()) {
-            RequestMemory taken = new RequestMemory(memory, new FakeInferenceServer(memory).sharedMemory());
+            RequestMemory allocated = new RequestMemory(memory, new FakeInferenceServer(memory).sharedMemory());
             try {
                 JsonReader json = reader(text);
                 json.begin();
                 json.skipValue();
                 json.finish();
-                InputMetadata claim = new InputMetadata("X", type, new long[] {expected});
-                check.accept(new JsonTensorReader(1 << 20).read(json, 0, claim, taken));
+                InputMetadata input = new InputMetadata("X", type, new long[] {expected});
+                check.accept(new JsonTensorReader(1 << 20).read(json, 0, input, allocated));
             } finally {
-                taken.run();
+                allocated.run();
             }
         }
     }

@@ -12,14 +12,14 @@ final class JsonWindowTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"plain", "with \\\"escape\\u0041", "gr\u00fc\u00df", ""})
-    void readsKeysAndStringsWhereverTheStretchEnds(String value) {
+    void readsKeysAndStringsAcrossWindowBoundaries(String value) {
         String expected = value.replace("\\\"", "\"").replace("\\u0041", "A");
         for (int blanks = STRETCH - 40; blanks < STRETCH + 2; blanks++) {
             JsonReader json = reader(" ".repeat(blanks) + "{\"na" + value + "\":\"" + value + "\",\"second\":1}");
 
             json.begin();
             assertThat(json.firstMember()).isTrue();
-            // Asked for names of one-byte characters only.
+            // Keys are compared with ASCII names only.
             assertThat(json.keyIs("na" + expected)).isEqualTo(expected.chars().allMatch(c -> c < 0x80));
             assertThat(json.keyIs("na" + expected + "x")).isFalse();
             assertThat(json.key()).isEqualTo("na" + expected);

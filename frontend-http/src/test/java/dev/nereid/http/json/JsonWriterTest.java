@@ -19,12 +19,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** JSON as clients are used to get it. */
+/** JSON in the reference server's notation. */
 class JsonWriterTest {
     private final JsonWriter json = new JsonWriter();
 
     @Test
-    void refusesToBecomeLargerThanItMayAndGoesOnWithTheNextText() {
+    void refusesTextsBeyondItsMaxSizeAndWritesTheNextOne() {
         JsonWriter small = new JsonWriter(3000);
         for (int i = 0; i < 300; i++) {
             small.raw("0123456789");
@@ -32,7 +32,7 @@ class JsonWriterTest {
 
         assertThatThrownBy(() -> small.integer(1))
                 .isInstanceOf(InferenceException.class)
-                .hasMessage("the response is larger than 3000 bytes as JSON; ask for its outputs as binary data");
+                .hasMessage("the response is larger than 3000 bytes as JSON; request its outputs as binary data");
 
         small.clear();
         assertThat(written(small.integer(1))).isEqualTo("1");
@@ -73,7 +73,7 @@ class JsonWriterTest {
         "1e-45, 1.4e-45",
         "3.5e38, Infinity"
     })
-    void writesFloatsAsShortAsTheyCanBe(float value, String text) {
+    void writesTheShortestFloats(float value, String text) {
         assertThat(written(json.real(value))).isEqualTo(text);
     }
 
@@ -83,7 +83,7 @@ class JsonWriterTest {
         float[] values = new float[count];
         StringJoiner expected = new StringJoiner(",");
         for (int i = 0; i < count; i++) {
-            // Long ones after short ones, so that more room is needed than there was reason to expect.
+            // Long ones after short ones, so that more space is needed than estimated.
             values[i] = i < count / 2 ? i : -1e-30f / (i + 1);
             json.clear();
             expected.add(written(json.real(values[i])));
@@ -94,7 +94,7 @@ class JsonWriterTest {
     }
 
     @Test
-    void refusesFloatsThatAreTooManyForIt() {
+    void refusesTooManyFloats() {
         JsonWriter small = new JsonWriter(50_000);
         MemorySegment values = MemorySegment.ofArray(new float[20_000]);
 
@@ -106,7 +106,7 @@ class JsonWriterTest {
     }
 
     @Test
-    void writesTheSameTextPieceByPiece() {
+    void writesTheSameTextInChunks() {
         JsonChunks pieces = new JsonChunks(() -> false, new JsonMemoryLimiter());
         JsonWriter piecewise = new JsonWriter(pieces);
 
@@ -145,7 +145,7 @@ class JsonWriterTest {
     }
 
     @Test
-    void escapesWhatJsonDemandsAndNothingElse() {
+    void escapesOnlyWhatJsonRequires() {
         json.string("a\"\\/\b\f\n\r\t\0\u001f\u007fé😀");
 
         assertThat(written(json)).isEqualTo("\"a\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001F\u007fé😀\"");
@@ -169,7 +169,7 @@ class JsonWriterTest {
     }
 
     @Test
-    void givesLargeTextsAwayWithoutACopy() {
+    void transfersLargeTextsWithoutACopy() {
         String text = "0123456789".repeat(200_000);
         json.raw(text);
         byte[] memory = json.array();

@@ -6,7 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Floats get the digits that Java gives them, in the notation of the protocol. */
+/** Floats have the same digits as in Java, in the reference server's notation. */
 class ShortestDecimalTest {
     private static final int RANDOM_FLOATS = 10_000_000;
     private static final int EXPONENTS = 256;
@@ -25,7 +25,7 @@ class ShortestDecimalTest {
     }
 
     @Test
-    void agreesWithJavaAboutTheEdgesOfEveryPowerOfTwo() {
+    void agreesWithJavaNearEveryPowerOfTwo() {
         for (int exponent = 0; exponent < EXPONENTS; exponent++) {
             for (int fraction = -EDGES; fraction < EDGES; fraction++) {
                 assertSame(((exponent << FRACTION_BITS) + fraction) & Integer.MAX_VALUE);
@@ -48,7 +48,7 @@ class ShortestDecimalTest {
         JsonDecimals.restyle(expected.append(value));
         json.clear();
         json.real(value);
-        // Compared without a text for each: there are many.
+        // Compared without creating a text for each of many.
         boolean same = json.size() == expected.length();
         for (int i = 0; same && i < expected.length(); i++) {
             same = json.array()[i] == expected.charAt(i);
