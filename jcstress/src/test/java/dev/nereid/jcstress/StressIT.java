@@ -15,8 +15,8 @@ import org.junit.jupiter.api.Test;
 final class StressIT {
     private static final Path TARGET = Path.of("target");
     /**
-     * One set of flags of the virtual machine, and all actors compiled alike: what is left out of a quick run is for those
-     * who change the virtual machine.
+     * One set of flags of the virtual machine, and all actors compiled alike: what is left out of a quick run is for
+     * those who change the virtual machine.
      */
     private static final List<String> HOW =
             List.of("-m", "quick", "-jvmArgs", "-XX:+UseParallelGC", "-sc", "false", "-iters", "4", "-r", "jcstress");

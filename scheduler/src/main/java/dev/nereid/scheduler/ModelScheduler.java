@@ -140,8 +140,8 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Lets instances take what waits, though fewer requests do than {@link SchedulerEnvironment#schedulerDelay} asks for:
-     * to be called when a stop begins. Never blocks; may be called by any thread.
+     * Lets instances take what waits, though fewer requests do than {@link SchedulerEnvironment#schedulerDelay} asks
+     * for: to be called when a stop begins. Never blocks; may be called by any thread.
      */
     public void endDelay() {
         queue.endHold();
@@ -386,8 +386,8 @@ public final class ModelScheduler implements AutoCloseable {
 
     /**
      * Gives up the execution that a thread is in, if it is in one: the thread will not return, since it ends the
-     * process. Its calls are answered {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, nobody waits for it any more, and its
-     * instance is never closed.
+     * process. Its calls are answered {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, nobody waits for it any more, and
+     * its instance is never closed.
      *
      * @param thread any thread, also one that submits calls
      */

@@ -25,8 +25,8 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Admits requests to one model: load check, response cache, then queue or direct execution. Immutable; safe for use
- * by any thread, and never blocks.
+ * Admits requests to one model: load check, response cache, then queue or direct execution. Immutable; safe for use by
+ * any thread, and never blocks.
  *
  * <p>Whatever happens, the observer is told, and the call's memory is given back. Errors of the virtual machine are
  * told like others and not thrown: the thread that submits has other calls to serve, and is no part of this one.

@@ -17,8 +17,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Calls of one item that wait for one instance, which goes when the test says so; gives everything back and checks it at
- * the end. Confined.
+ * Calls of one item that wait for one instance, which goes when the test says so; gives everything back and checks it
+ * at the end. Confined.
  */
 public final class QueuedRequests implements AutoCloseable {
     public static final int MAX_BATCH = 8;

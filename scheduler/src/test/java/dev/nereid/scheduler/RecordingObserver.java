@@ -15,7 +15,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** Keeps what it is told, and that it is told properly: one call at a time, nothing after the end. Safe for any thread. */
+/**
+ * Keeps what it is told, and that it is told properly: one call at a time, nothing after the end. Safe for any thread.
+ */
 public final class RecordingObserver implements ResponseObserver, AutoCloseable {
     private final List<InferResponse> responses = new CopyOnWriteArrayList<>();
     private final List<InferenceException> errors = new CopyOnWriteArrayList<>();

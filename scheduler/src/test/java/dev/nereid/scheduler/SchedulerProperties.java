@@ -150,7 +150,8 @@ public final class SchedulerProperties {
     }
 
     /**
-     * A rule of the model for its batches, and what happens while it is asked: each for every so many questions, 0 for never.
+     * A rule of the model for its batches, and what happens while it is asked: each for every so many questions, 0 for
+     * never.
      */
     record Meddling(int refuse, int crash, int withdraw, int submit, int pass) {
         static boolean isTime(int every, int question) {

@@ -13,7 +13,9 @@ import org.openjdk.jcstress.infra.results.II_Result;
 public final class CancellationStateStress {
     private CancellationStateStress() {}
 
-    /** An action runs before the answer, or is known to the answer, which waits for it; it never comes behind its back. */
+    /**
+     * An action runs before the answer, or is known to the answer, which waits for it; it never comes behind its back.
+     */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "answered first, the action is dropped")
     @Outcome(id = "1, 0", expect = ACCEPTABLE, desc = "answered first, the action is known and dropped")

@@ -19,7 +19,9 @@ import org.openjdk.jcstress.infra.results.III_Result;
 public final class StoredEntryStress {
     private StoredEntryStress() {}
 
-    /** One reader. The results: whether it got the entry, how often the memory was freed while it read, and at the end. */
+    /**
+     * One reader. The results: whether it got the entry, how often the memory was freed while it read, and at the end.
+     */
     @JCStressTest
     @Outcome(id = "1, 0, 1", expect = ACCEPTABLE, desc = "read, then freed")
     @Outcome(id = "0, 0, 1", expect = ACCEPTABLE, desc = "dropped before")

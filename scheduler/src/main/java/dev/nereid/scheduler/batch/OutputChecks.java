@@ -90,8 +90,8 @@ final class OutputChecks {
     }
 
     /**
-     * Takes memory that backends may leave unfilled, so that it shows nothing of other requests; failures are told to the
-     * backend that asked for it.
+     * Takes memory that backends may leave unfilled, so that it shows nothing of other requests; failures are told to
+     * the backend that asked for it.
      */
     static TensorBuffer allocateZeroed(ModelScope model, long byteSize) throws BackendException {
         try {

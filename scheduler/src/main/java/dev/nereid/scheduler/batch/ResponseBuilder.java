@@ -24,8 +24,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Builds one response from the outputs of a backend. Confined to one thread at a time, and the only user of the
- * memory put in.
+ * Builds one response from the outputs of a backend. Confined to one thread at a time, and the only user of the memory
+ * put in.
  *
  * <p>It ends once: it becomes a {@link FinishedResponse}, or it is discarded. Outputs that the client does not want are
  * kept until then, since the backend may still write to them, and go no further.

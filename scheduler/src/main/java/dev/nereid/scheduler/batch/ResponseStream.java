@@ -20,8 +20,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends the responses of one request to a decoupled model, in order. Guarded by its own lock, under which the clock
- * and the meter are called; the observer is called outside of it.
+ * Sends the responses of one request to a decoupled model, in order. Guarded by its own lock, under which the clock and
+ * the meter are called; the observer is called outside of it.
  *
  * <p>Any number of threads may send, but the observer hears one call at a time: whoever adds an answer while nobody
  * tells any becomes the teller, and tells until none is left; the others only add. The request itself decides which end

@@ -12,8 +12,8 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A batch during its evaluation by the batching strategy. Confined to the thread that forms the batch, which calls
- * the rule without any lock. A user of the memory of its candidates until its end.
+ * A batch during its evaluation by the batching strategy. Confined to the thread that forms the batch, which calls the
+ * rule without any lock. A user of the memory of its candidates until its end.
  *
  * <p>Whatever the rule throws counts as a no, and is reported; if it cannot even begin, it refuses all but the first.
  */

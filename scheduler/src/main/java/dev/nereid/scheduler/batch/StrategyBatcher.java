@@ -11,9 +11,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Forms batches with the batching strategy of a model. Guarded by the lock of the queue, but for {@link #evaluate}
- * and {@link #end}, which call the rule: the thread that forms a batch calls these without the lock, and no other
- * thread forms one meanwhile.
+ * Forms batches with the batching strategy of a model. Guarded by the lock of the queue, but for {@link #evaluate} and
+ * {@link #end}, which call the rule: the thread that forms a batch calls these without the lock, and no other thread
+ * forms one meanwhile.
  *
  * <p><b>In steps.</b> Under the lock the requests that could make the next batch are written down, and their memory is
  * kept alive. Without the lock the rule is asked about one after the other. Under the lock again, what waits by then is

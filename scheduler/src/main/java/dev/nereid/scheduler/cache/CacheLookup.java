@@ -17,8 +17,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One cache lookup for a request. Lock-free: whoever takes {@code told} first says how it ended, so that a cache
- * which tells twice does no harm.
+ * One cache lookup for a request. Lock-free: whoever takes {@code told} first says how it ended, so that a cache which
+ * tells twice does no harm.
  *
  * <p>A user of the request until then: the call may be withdrawn meanwhile, which answers it at once, but its inputs
  * stay as long as they are hashed.

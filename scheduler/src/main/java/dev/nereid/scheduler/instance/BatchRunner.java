@@ -14,8 +14,7 @@ import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
 
 /**
- * Executes a batch on an instance and completes its requests. Immutable; each instance is run by one thread at a
- * time.
+ * Executes a batch on an instance and completes its requests. Immutable; each instance is run by one thread at a time.
  *
  * <p>Whatever a backend throws fails this execution alone. Fatal errors are also told to the model's handler of such.
  */

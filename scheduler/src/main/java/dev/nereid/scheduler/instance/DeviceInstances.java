@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Instances that share one thread: usually one, or all of a blocked device. Confined to that thread, but for {@link
- * #areReady} and {@link #load}, which any thread may ask.
+ * Instances that share one thread: usually one, or all of a blocked device. Confined to that thread, but for
+ * {@link #areReady} and {@link #load}, which any thread may ask.
  */
 public final class DeviceInstances {
     private final List<ManagedInstance> instances;

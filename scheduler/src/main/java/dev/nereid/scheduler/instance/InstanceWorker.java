@@ -20,8 +20,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Takes batches from a queue and executes them on its instances. Run by one thread at a time: its own, one to which
- * the seat of the instance was lent, or that of a test which goes step by step.
+ * Takes batches from a queue and executes them on its instances. Run by one thread at a time: its own, one to which the
+ * seat of the instance was lent, or that of a test which goes step by step.
  *
  * <p>Whatever is thrown, by a backend or here, the requests that were taken are answered and the worker goes on. A
  * worker gives up its place at the queue only if it is retired, or if its thread could not be started or its warm-up

@@ -11,13 +11,13 @@ import org.slf4j.event.Level;
 /**
  * Decides whether submitting threads may execute batches of a model directly. Safe for use by any thread.
  *
- * <p>The word of the backend counts until it is refuted by three executions longer than {@link #MAX_NANOS}. Short
- * ones make good for long ones, {@value #FORGIVEN_BY} for each millisecond: the first execution loads classes, and any
+ * <p>The word of the backend counts until it is refuted by three executions longer than {@link #MAX_NANOS}. Short ones
+ * make good for long ones, {@value #FORGIVEN_BY} for each millisecond: the first execution loads classes, and any
  * thread may have to wait for a processor. Decoupled models are never trusted: they may send responses faster than the
  * thread of their client's connection can write them, which would be the very same thread.
  *
- * <p>A model that was refuted earns its trust again by short executions on the threads of its instances, since a
- * busy machine makes any execution look long at times: {@value #PROBATION} at first, and twice as many each time it is
+ * <p>A model that was refuted earns its trust again by short executions on the threads of its instances, since a busy
+ * machine makes any execution look long at times: {@value #PROBATION} at first, and twice as many each time it is
  * refuted again. A long one among them has to be made good for as ever. So who lies holds up the threads that submit
  * seldom, and ever more seldom.
  */

@@ -4,8 +4,8 @@ import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.request.SchedulerErrors;
 
 /**
- * The deadline or time-out of a waiting request. Confined to the lock of its queue until it is taken off the heap;
- * then to whoever answers the request.
+ * The deadline or time-out of a waiting request. Confined to the lock of its queue until it is taken off the heap; then
+ * to whoever answers the request.
  */
 final class Deadline {
     /** Later than anybody waits: 73 years. Moments beyond count as none, so that comparing them never overflows. */

@@ -7,9 +7,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Sets the timeout of a queue to its earliest deadline.
  *
- * <p>Whoever brings an earlier moment finds that out by {@link #reserve} under the lock of the queue, and sets the alarm
- * by {@link #schedule} after it gave the lock back: an alarm rings at the earliest moment that it was told, so it does not
- * matter who comes first.
+ * <p>Whoever brings an earlier moment finds that out by {@link #reserve} under the lock of the queue, and sets the
+ * alarm by {@link #schedule} after it gave the lock back: an alarm rings at the earliest moment that it was told, so it
+ * does not matter who comes first.
  */
 final class DeadlineTimer {
     private final Timeout timeout;

@@ -6,9 +6,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The lock of a queue, which wakes threads after its release. Safe for use by any thread. A thread that is called
- * under it is woken after it was given back, so that the thread does not wake up only to sleep again until the lock
- * is free.
+ * The lock of a queue, which wakes threads after its release. Safe for use by any thread. A thread that is called under
+ * it is woken after it was given back, so that the thread does not wake up only to sleep again until the lock is free.
  *
  * <p>In place of a condition for each instance: the lists and nodes of those would have to come from one processor to
  * the other each time, and most of what an offer to an idle instance costs is such ways. It extends the lock that it is

@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
  * all instances are busy: see {@link IdleInstances}.
  *
  * <p><b>Time.</b> One alarm is set to the earliest moment at which the time of a request is over, or earlier: see
- * {@link DeadlineTimer}. Whoever takes a batch handles what is due before, rung or not. A request is taken out by any of
- * them under the lock, and answered outside.
+ * {@link DeadlineTimer}. Whoever takes a batch handles what is due before, rung or not. A request is taken out by any
+ * of them under the lock, and answered outside.
  */
 public final class RequestQueue {
     private final LongSupplier nanoTime;

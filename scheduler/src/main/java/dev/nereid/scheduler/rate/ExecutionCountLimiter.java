@@ -10,8 +10,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Grants permits to the instances with the fewest executions, within the resource limits. Guarded by its lock;
- * whoever is granted a turn is told outside of it.
+ * Grants permits to the instances with the fewest executions, within the resource limits. Guarded by its lock; whoever
+ * is granted a turn is told outside of it.
  *
  * <p>The instances that have work wait in one order: first who has had least, each execution counted as often as the
  * priority says; among equals, the one of the higher priority, which is the lower number; then the one that has waited
@@ -124,9 +124,7 @@ public final class ExecutionCountLimiter implements RateLimiter {
         CLOSED
     }
 
-    /**
-     * A registered instance. Guarded by the lock of the limiter, but for {@code load}, which any thread may read.
-     */
+    /** A registered instance. Guarded by the lock of the limiter, but for {@code load}, which any thread may read. */
     private final class Instance implements RateLimitRegistration {
         private final ResourceNeed need;
         private final int priority;

@@ -4,8 +4,8 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * Requests and awaits the rate limiter permits of one instance. Confined to the thread that runs the instance, but
- * for {@link #cancel} and {@link #load}, which any thread may call; the grants come from any thread.
+ * Requests and awaits the rate limiter permits of one instance. Confined to the thread that runs the instance, but for
+ * {@link #cancel} and {@link #load}, which any thread may call; the grants come from any thread.
  *
  * <p>An instance asks for a turn when there is work and takes its batch only when it has the turn: so what waits stays
  * in the queue, where it may be withdrawn, overtaken or come to its time-out, until it can really be executed. An

@@ -7,8 +7,7 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The cancellation state of one request, and the cancel actions of its backend. Lock-free; safe for use by any
- * thread.
+ * The cancellation state of one request, and the cancel actions of its backend. Lock-free; safe for use by any thread.
  *
  * <p><b>Against the answer.</b> {@code actions} is null for most calls. An answer steps the {@link CompletionLatch} and
  * then reads {@code actions}; a withdrawal writes {@code actions} and then reads the latch. Both are volatile, so at

@@ -11,8 +11,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request that passed the checks against its model configuration. Immutable as a view of its memory, which belongs
- * to whoever holds the call.
+ * A request that passed the checks against its model configuration. Immutable as a view of its memory, which belongs to
+ * whoever holds the call.
  *
  * @param model the model's name
  * @param version the version that serves the call; never a stand-in for the latest

@@ -4,8 +4,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The requests of a model that neither wait nor run on an instance. Kept so that they can be given up at the end of
- * the server. Lock-free; safe for use by any thread.
+ * The requests of a model that neither wait nor run on an instance. Kept so that they can be given up at the end of the
+ * server. Lock-free; safe for use by any thread.
  *
  * <p>Nobody is forgotten: the end sets {@code abandoned} and then looks who is here, who comes is added and then looks
  * at {@code abandoned}, so at least one of the two sees the other.

@@ -43,8 +43,8 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     }
 
     /**
-     * Gives the request its place in the order of responses, if the model keeps one. To be called once, when the request
-     * begins or is completed without having been queued.
+     * Gives the request its place in the order of responses, if the model keeps one. To be called once, when the
+     * request begins or is completed without having been queued.
      */
     public void takePlace() {
         if (order != null) {

@@ -12,8 +12,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Delivers responses of a model in the order in which its requests began. Guarded by its own lock; observers are
- * called outside of it.
+ * Delivers responses of a model in the order in which its requests began. Guarded by its own lock; observers are called
+ * outside of it.
  *
  * <p>Each request gets a place when it begins, one after the other. Only the answers of the place at the head are told;
  * those of later places are held until the head gets there. The last answer of a place moves the head on. Since every

@@ -19,11 +19,11 @@ import org.jspecify.annotations.Nullable;
  * sees of it is an {@code ExecutedRequest}; what its observer hears goes through its {@link ResponseDelivery}.
  *
  * <p><b>One answer.</b> Response, error, withdrawal, time-out and shutdown race for the last step of a
- * {@link CompletionLatch}, and whoever takes it counts the request and then tells the observer. A waiting request
- * that is withdrawn is taken out of its queue and answered at once, and can no longer begin, so it never reaches a
- * backend. One that is withdrawn while it is executed is answered when its backend is done with it, and always as
- * withdrawn: also when the backend gives outputs, or an error of its own that tells of the interruption. One whose
- * server cannot wait any more is answered at once in any case, by whoever gives it up, who is a user meanwhile.
+ * {@link CompletionLatch}, and whoever takes it counts the request and then tells the observer. A waiting request that
+ * is withdrawn is taken out of its queue and answered at once, and can no longer begin, so it never reaches a backend.
+ * One that is withdrawn while it is executed is answered when its backend is done with it, and always as withdrawn:
+ * also when the backend gives outputs, or an error of its own that tells of the interruption. One whose server cannot
+ * wait any more is answered at once in any case, by whoever gives it up, who is a user meanwhile.
  *
  * <p><b>Memory.</b> The inputs have users: the queue or execution, each response, and the stream of a decoupled model.
  * The last one to go gives them back and takes the call out of the count of calls in flight. Outputs may therefore lie
@@ -50,8 +50,8 @@ public final class ScheduledRequest implements Cancellation {
 
     /**
      * The last position in a queue. A queue writes it and then checks that the request still waits; a thread that
-     * completes a waiting request takes the step of the latch and then reads it. Both are volatile, so that at least one
-     * sees the other.
+     * completes a waiting request takes the step of the latch and then reads it. Both are volatile, so that at least
+     * one sees the other.
      */
     private volatile @Nullable QueuePosition position;
 

@@ -6,8 +6,8 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Collects the statistics of one execution. Confined to the thread that ends the execution. All times are on the
- * scale of {@link System#nanoTime()}.
+ * Collects the statistics of one execution. Confined to the thread that ends the execution. All times are on the scale
+ * of {@link System#nanoTime()}.
  *
  * <p>An execution has three parts: inputs are prepared until {@code inputsNanos}, outputs are there at
  * {@code outputsNanos}. Marks that are out of order count as if they lay at the nearest moment that is in order.

@@ -17,8 +17,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Collects the statistics of one model version. Safe for use by any thread: guarded by one lock, which is held for
- * sums only, and under which nothing else is called or locked.
+ * Collects the statistics of one model version. Safe for use by any thread: guarded by one lock, which is held for sums
+ * only, and under which nothing else is called or locked.
  *
  * <p>Whoever answers a request counts it first and tells its client then: who has an answer and reads the meter finds
  * it counted. A reading is consistent, for instance as many requests computed as were answered well without the cache.

@@ -11,8 +11,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A timer without a thread, which runs its timeouts when called. Has no thread: somebody has to call {@link
- * #runExpired}. Guarded by its lock; actions run outside of it.
+ * A timer without a thread, which runs its timeouts when called. Has no thread: somebody has to call
+ * {@link #runExpired}. Guarded by its lock; actions run outside of it.
  */
 public final class TimeoutQueue implements Timer {
     private static final Logger LOG = LoggerFactory.getLogger(TimeoutQueue.class);

@@ -28,7 +28,9 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import org.junit.jupiter.api.Test;
 
-/** Calls of one key are the same call. Names and contents are drawn from few, so that parts run into each other often. */
+/**
+ * Calls of one key are the same call. Names and contents are drawn from few, so that parts run into each other often.
+ */
 final class RequestDigestProperties {
     @Property(tries = 2000)
     void onlyEqualRequestsHaveEqualKeys(@ForAll("calls") Request one, @ForAll("calls") Request other) {

@@ -244,7 +244,9 @@ final class ReplacedInstancesTest {
         assertThat(old.mistakes()).isEmpty();
     }
 
-    /** Traffic that keeps the count of calls in flight above 0 all the time, while a random plan exchanges instances. */
+    /**
+     * Traffic that keeps the count of calls in flight above 0 all the time, while a random plan exchanges instances.
+     */
     @ParameterizedTest
     @CsvSource({"false, 0", "true, 0", "false, 100000", "true, 100000"})
     void neverLeaveAGap(boolean shortExecutions, long delayNanos) throws InterruptedException {

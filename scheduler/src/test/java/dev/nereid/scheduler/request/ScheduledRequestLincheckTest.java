@@ -16,9 +16,9 @@ import org.jetbrains.lincheck.datastructures.Validate;
 import org.junit.jupiter.api.Test;
 
 /**
- * The orders in which the steps of an answer, a withdrawal and a backend that asks to hear of it may meet: one answer, the
- * inputs given back once, no action that runs twice or begins after the answer. The other races for a request are for one
- * compare-and-set.
+ * The orders in which the steps of an answer, a withdrawal and a backend that asks to hear of it may meet: one answer,
+ * the inputs given back once, no action that runs twice or begins after the answer. The other races for a request are
+ * for one compare-and-set.
  */
 final class ScheduledRequestLincheckTest {
     @Test
