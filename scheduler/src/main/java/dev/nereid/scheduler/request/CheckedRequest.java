@@ -11,20 +11,20 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request that passed the checks against its model configuration. Immutable as a view of its memory, which belongs to
- * whoever holds the call.
+ * A request that passed the checks against its model configuration. Immutable as a view of its memory, which the holder
+ * of the request owns.
  *
  * @param model the model's name
- * @param version the version that serves the call; never a stand-in for the latest
+ * @param version the version that serves the request; never a placeholder for the latest
  * @param batchSize the first dimension that all inputs share if the model batches, else 1; at least 1
- * @param id the caller's name for the call; empty for none
+ * @param id the client's id of the request; empty for none
  * @param inputs the inputs in the order of the configuration, in the shapes that the backend sees, batch dimension
- *     included; without those optional inputs that the caller left out
- * @param outputs the names of the outputs wanted, in the order of the configuration; never empty unless the model has
- *     no outputs
- * @param targets where outputs are to be written; empty for almost all calls
+ *     included; without the optional inputs that the client left out
+ * @param outputs the names of the requested outputs, in the order of the configuration; never empty unless the model
+ *     has no outputs
+ * @param targets client memory for outputs; empty for almost all requests
  * @param parameters the parameters for the backend, without those that {@code options} holds; immutable
- * @param options how the call is to be scheduled
+ * @param options the scheduling options
  * @param release frees the memory of the inputs: run exactly once, on any thread; short, and must not block or throw
  */
 public record CheckedRequest(
@@ -38,7 +38,7 @@ public record CheckedRequest(
         Map<String, ParameterValue> parameters,
         RequestOptions options,
         Runnable release) {
-    /** Checks the components; lists are taken over as they are, since this is the hot path: do not change them. */
+    /** Checks the components; lists are not copied, since this is the hot path: callers must not change them. */
     public CheckedRequest {
         requireNonNull(model, "model");
         requireNonNull(id, "id");
@@ -53,7 +53,7 @@ public record CheckedRequest(
         }
     }
 
-    /** Returns how many bytes all inputs have. */
+    /** Returns the size of all inputs in bytes. */
     public long inputBytes() {
         long size = 0;
         for (int i = 0; i < inputs.size(); i++) {
@@ -62,7 +62,7 @@ public record CheckedRequest(
         return size;
     }
 
-    /** Returns where the client wants an output; {@code null} if it does not say. */
+    /** Returns the client memory for an output; {@code null} if the client passed none. */
     @Nullable
     public MemorySegment target(String output) {
         for (int i = 0; i < targets.size(); i++) {
@@ -73,7 +73,7 @@ public record CheckedRequest(
         return null;
     }
 
-    /** Says whether the client wants an output. */
+    /** Returns whether the client requested an output. */
     public boolean requestsOutput(String output) {
         for (int i = 0; i < outputs.size(); i++) {
             if (outputs.get(i).equals(output)) {

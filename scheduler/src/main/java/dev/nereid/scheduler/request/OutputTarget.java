@@ -8,7 +8,8 @@ import java.lang.foreign.MemorySegment;
  * Client memory for one output. Immutable as a view of the memory.
  *
  * @param output the name of the output
- * @param memory memory of the caller, to be written from its start; stays valid until the call's memory is released
+ * @param memory memory of the client, to be written from its start; stays valid until the memory of the request is
+ *     released
  */
 public record OutputTarget(String output, MemorySegment memory) {
     /** Checks the components. */
