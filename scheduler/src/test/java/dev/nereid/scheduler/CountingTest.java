@@ -348,13 +348,13 @@ final class CountingTest {
                 of(DECOUPLED, batch -> senders.add(batch.requests().getFirst().sender()))) {
             Execution.submit(execution, 1);
             execution.run();
-            for (int i = 0; i < ModelMeter.MAX_PLACES + 10; i++) {
+            for (int i = 0; i < ModelMeter.MAX_INDICES + 10; i++) {
                 senders.getFirst().sendError(new BackendException(ErrorCode.INTERNAL, "no"));
             }
             senders.getFirst().complete();
 
             List<ResponseStatistics> responses = read(execution).responses();
-            assertThat(responses).hasSize(ModelMeter.MAX_PLACES);
+            assertThat(responses).hasSize(ModelMeter.MAX_INDICES);
             assertThat(responses.getLast().fail().count()).isEqualTo(11);
         }
     }

@@ -14,13 +14,13 @@ import java.util.Map;
  * A snapshot of the statistics of a model. Immutable.
  *
  * @param lastInferenceMillis when the last execution ended, in milliseconds since the epoch; 0 if there was none
- * @param inferenceCount the items of all requests that were executed well
- * @param executionCount how many batches were executed
- * @param inferences where requests spent their time
+ * @param inferenceCount the items of all requests that were executed successfully
+ * @param executionCount the number of executed batches
+ * @param inferences the durations of requests and of their parts
  * @param batches the executions by their batch sizes, in rising order
- * @param responses the responses that backends reported, by their places in their requests
- * @param failures how many requests failed for which reason, without the reasons for which none did
- * @param micros the durations of requests as metrics tell them
+ * @param responses the responses that backends reported, by their indices in their requests
+ * @param failures the number of failed requests by reason, without reasons of no failure
+ * @param micros the durations of requests for metrics
  */
 public record MeterReading(
         long lastInferenceMillis,

@@ -114,7 +114,7 @@ final class DerivedInputsTest {
 
         assertThatExceptionOfType(ArithmeticException.class)
                 .isThrownBy(() -> DerivedInputs.write(kind, type, sources, true, data))
-                .withMessage(number + " cannot be told in " + type);
+                .withMessage(number + " does not fit " + type);
     }
 
     @Test
@@ -234,7 +234,7 @@ final class DerivedInputsTest {
             execution.run();
 
             execution.observers.forEach(observer -> observer.assertError(
-                    ErrorCode.INVALID_ARGUMENT, "input 'SHAPE' of model 'm': 1099511627776 cannot be told in INT32"));
+                    ErrorCode.INVALID_ARGUMENT, "input 'SHAPE' of model 'm': 1099511627776 does not fit INT32"));
         }
     }
 
