@@ -46,7 +46,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a cache changes in the life of calls, step by step. */
 final class CachedRequestsTest {
-    private static final int LARGE = (int) CacheGate.LARGE_INPUTS / Float.BYTES + 1;
+    private static final int LARGE = (int) CacheGate.MAX_DIRECT_BYTES / Float.BYTES + 1;
 
     private final ModelSettings settings = ModelSettings.builder("m", 7)
             .maxBatchSize(8)

@@ -70,7 +70,8 @@ final class ExecutionCountLimiterTest {
         stage(other, "other");
         stage(ticket, "ticket");
         assertThatThrownBy(ticket::release).hasMessage("release: STAGED (expected: ALLOCATED)");
-        assertThatThrownBy(() -> stage(ticket, "again")).hasMessage("stage: called again before the turn came");
+        assertThatThrownBy(() -> stage(ticket, "again"))
+                .hasMessage("stage: called again before the permit was granted");
         other.release();
         assertThat(turns).containsExactly("other", "ticket");
         ticket.release();
@@ -78,7 +79,7 @@ final class ExecutionCountLimiterTest {
         stage(ticket, "ticket");
         ticket.release();
         ticket.close();
-        assertThatThrownBy(() -> stage(ticket, "late")).hasMessage("stage: the ticket is closed");
+        assertThatThrownBy(() -> stage(ticket, "late")).hasMessage("stage: the registration is closed");
     }
 
     @Test
