@@ -50,7 +50,7 @@ public final class FakeInstance implements ModelInstance {
         batches.add(ids);
         try {
             execution.execute(batch);
-        } catch (AssertionError e) { // would be told to the client only
+        } catch (AssertionError e) { // would be reported to the client only
             mistakes.add(e.toString());
             throw e;
         } finally {

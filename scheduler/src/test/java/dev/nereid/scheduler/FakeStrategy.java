@@ -40,14 +40,14 @@ public final class FakeStrategy implements BatchingStrategy {
         return new Forming();
     }
 
-    /** Returns the calls so far, and forgets them. */
+    /** Returns the calls so far, and clears them. */
     public List<String> calls() {
         List<String> made = List.copyOf(calls);
         calls.clear();
         return made;
     }
 
-    /** Writes something down between the calls. */
+    /** Records an event between the calls. */
     public void note(String what) {
         calls.add(what);
     }
@@ -85,7 +85,7 @@ public final class FakeStrategy implements BatchingStrategy {
         public boolean include(QueuedRequest request) throws BackendException {
             calls.add("include " + request.id());
             if (over) {
-                mistakes.add("asked after its end");
+                mistakes.add("called after its end");
             }
             try {
                 boolean in = rule.include(request);

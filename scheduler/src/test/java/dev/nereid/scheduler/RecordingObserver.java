@@ -15,9 +15,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/**
- * Keeps what it is told, and that it is told properly: one call at a time, nothing after the end. Safe for any thread.
- */
+/** Records events, and checks their protocol: one at a time, nothing after the end. Safe for use by any thread. */
 public final class RecordingObserver implements ResponseObserver, AutoCloseable {
     private final List<InferResponse> responses = new CopyOnWriteArrayList<>();
     private final List<InferenceException> errors = new CopyOnWriteArrayList<>();
@@ -55,10 +53,10 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
 
     private void enter() {
         if (!inside.compareAndSet(false, true)) {
-            mistakes.add("told two things at a time");
+            mistakes.add("called by two threads at a time");
         }
         if (hasEnded()) {
-            mistakes.add("told something after the end");
+            mistakes.add("called after the end");
         }
     }
 
@@ -77,10 +75,12 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
         return !hasEnded() && responses.isEmpty();
     }
 
-    /** Waits until the call has ended; fails if that takes too long. */
+    /** Waits until the request has ended; fails if that takes too long. */
     public RecordingObserver await() {
         try {
-            assertThat(ended.await(30, TimeUnit.SECONDS)).as("answered in time").isTrue();
+            assertThat(ended.await(30, TimeUnit.SECONDS))
+                    .as("completed in time")
+                    .isTrue();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new AssertionError(e);

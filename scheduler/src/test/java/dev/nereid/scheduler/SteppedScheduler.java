@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
 /** The parts of a {@link ModelScheduler} without its threads: instances and time go when the test says so. Confined. */
 public final class SteppedScheduler {
     public final FakeClock clock = new FakeClock();
-    final TimeoutQueue alarms = new TimeoutQueue(() -> {});
+    final TimeoutQueue timeouts = new TimeoutQueue(() -> {});
     public final ModelScope model;
     public final ExecutionScope scope;
     public final RequestQueue queue;
@@ -72,7 +72,7 @@ public final class SteppedScheduler {
         this(settings, planner, policy, memory, terms, strategy, RateLimiter.OFF, RateProfile.NONE, instances);
     }
 
-    /** Makes a scheduler whose instances ask a limiter for their turns. */
+    /** Creates a scheduler whose instances request permits from a limiter. */
     public SteppedScheduler(
             ModelSettings settings,
             BatchPlanner planner,
@@ -101,7 +101,7 @@ public final class SteppedScheduler {
         order = policy.preserveOrdering() ? new ResponseOrder() : null;
         StrategyBatcher batcher = strategy == null ? null : new StrategyBatcher(model, strategy, planner);
         queue = new RequestQueue(
-                planner, policy.priorities(), new EqualInputs(model.settings()), clock, alarms, batcher);
+                planner, policy.priorities(), new EqualInputs(model.settings()), clock, timeouts, batcher);
         for (FakeInstance instance : instances) {
             add(limiter, List.of(slot("i" + workers.size(), instance, rate)));
         }
@@ -135,14 +135,14 @@ public final class SteppedScheduler {
                 null);
     }
 
-    public Cancellation submit(CheckedRequest call, RecordingObserver observer) {
+    public Cancellation submit(CheckedRequest checked, RecordingObserver observer) {
         long now = clock.getAsLong();
-        ScheduledRequest request = new ScheduledRequest(model, order, call, observer, now, now);
+        ScheduledRequest request = new ScheduledRequest(model, order, checked, observer, now, now);
         enqueue(request);
         return request;
     }
 
-    /** Queues a request, or answers it. */
+    /** Queues a request, or completes it. */
     void enqueue(ScheduledRequest request) {
         OfferResult admission = queue.offer(request, false);
         if (admission == OfferResult.Outcome.FULL) {
@@ -152,10 +152,10 @@ public final class SteppedScheduler {
         }
     }
 
-    /** Lets time pass, and all alarms ring that are due then. */
+    /** Advances the clock, and fires all expired timeouts. */
     public void advance(long nanos) {
         clock.advanceNanos(nanos);
-        alarms.runExpired(clock.getAsLong());
+        timeouts.runExpired(clock.getAsLong());
     }
 
     /** Lets the first instance take a batch, if there is one for it. */

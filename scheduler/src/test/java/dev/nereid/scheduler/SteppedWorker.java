@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A worker that goes step by step, and at its end as in a server: on a thread of its own, which closes the instances
- * when nobody uses them any more. That thread either sleeps or is over whenever the test goes on, so that what happens
- * is the same each time. Confined but for that thread.
+ * when no request uses them any more. That thread either sleeps or is over whenever the test goes on, so that what
+ * happens is the same each time. Confined but for that thread.
  */
 public final class SteppedWorker {
     private final InstanceWorker worker;
@@ -33,7 +33,7 @@ public final class SteppedWorker {
         void execute(SteppedWorker worker, Need need, Batch batch) throws BackendException;
     }
 
-    /** Takes a seat at the queue of a scheduler, with one instance for each need. */
+    /** Registers with the queue of a scheduler, with one instance for each need. */
     SteppedWorker(SteppedScheduler scheduler, RateLimiter limiter, List<Need> needs, Execution execution) {
         List<InstanceSlot> slots = new ArrayList<>();
         for (Need need : needs) {
@@ -107,7 +107,7 @@ public final class SteppedWorker {
                 () -> own.getState() == Thread.State.WAITING || own.getState() == Thread.State.TERMINATED);
     }
 
-    /** The instances are closed when nobody uses them any more, and not before. */
+    /** The instances are closed when no request uses them any more, and not before. */
     void check() {
         Thread own = thread;
         boolean over = own != null && isUnused.getAsBoolean();

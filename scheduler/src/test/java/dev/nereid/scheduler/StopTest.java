@@ -11,14 +11,14 @@ final class StopTest {
 
     @Test
     void refusesWithTheIdInTheText() {
-        try (QueuedRequests calls = new QueuedRequests(PriorityPolicy.NONE)) {
-            calls.scheduler.queue.stop();
+        try (QueuedRequests queued = new QueuedRequests(PriorityPolicy.NONE)) {
+            queued.scheduler.queue.stop();
 
-            calls.submit("x");
-            calls.submit("");
+            queued.submit("x");
+            queued.submit("");
 
-            calls.observer("x").assertError(ErrorCode.UNAVAILABLE, "[request id: x] " + TEXT);
-            calls.observer("").assertError(ErrorCode.UNAVAILABLE, "[request id: <id_unknown>] " + TEXT);
+            queued.observer("x").assertError(ErrorCode.UNAVAILABLE, "[request id: x] " + TEXT);
+            queued.observer("").assertError(ErrorCode.UNAVAILABLE, "[request id: <id_unknown>] " + TEXT);
         }
     }
 }

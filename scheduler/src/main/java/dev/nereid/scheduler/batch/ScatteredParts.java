@@ -64,7 +64,7 @@ final class ScatteredParts {
                         model,
                         output,
                         "shape " + given + " (expected: " + expected + " elements, as input '" + source
-                                + "' asks for)");
+                                + "' requires)");
             }
         } catch (ArithmeticException e) {
             throw error(model, output, "shape " + given + " (expected: a size that fits 64 bits)");

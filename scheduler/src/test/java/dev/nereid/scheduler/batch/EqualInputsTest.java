@@ -22,19 +22,19 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
 final class EqualInputsTest {
-    /** A call with its content. */
+    /** A request with its content. */
     private static final class Candidate implements EqualInputs.Candidate {
-        private final CheckedRequest call;
+        private final CheckedRequest request;
         private final byte @Nullable [] content;
 
-        Candidate(EqualInputs equalInputs, CheckedRequest call) {
-            this.call = call;
-            this.content = equalInputs.content(call);
+        Candidate(EqualInputs equalInputs, CheckedRequest request) {
+            this.request = request;
+            this.content = equalInputs.content(request);
         }
 
         @Override
         public CheckedRequest checked() {
-            return call;
+            return request;
         }
 
         @Override
@@ -161,11 +161,11 @@ final class EqualInputsTest {
     }
 
     private CheckedRequest with(ModelSettings model, String... names) {
-        Requests calls = Requests.to(model, memory);
+        Requests requests = Requests.to(model, memory);
         for (String name : names) {
-            calls.floats(name, Shape.of(1, 2), 0);
+            requests.floats(name, Shape.of(1, 2), 0);
         }
-        return calls.of(1);
+        return requests.of(1);
     }
 
     /** A shape tensor of two numbers in memory of a device. */

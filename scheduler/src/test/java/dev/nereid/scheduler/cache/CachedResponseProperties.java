@@ -40,7 +40,7 @@ final class CachedResponseProperties {
         }
     }
 
-    /** Two servers that answer the same write the same. */
+    /** Servers encode equal responses to equal bytes. */
     @Property(tries = 100)
     void writesEveryByte(@ForAll("responses") List<NamedTensor> outputs) {
         MemorySegment one = encode(outputs);

@@ -100,7 +100,7 @@ final class ReplacedInstancesTest {
 
         try (ModelScheduler scheduler = start(ExecutionTraits.DEFAULT, old)) {
             RecordingObserver first = new RecordingObserver();
-            scheduler.submit(call(), first);
+            scheduler.submit(request(), first);
             await(busy);
             replace(scheduler, slots(fresh), List.of(old)); // does not wait for those that end
             RecordingObserver other = run(scheduler); // by the new one: the old one is busy
@@ -113,7 +113,7 @@ final class ReplacedInstancesTest {
             replace(scheduler, slots(new FakeInstance(FakeInstance::copy)), List.of()); // nor does a later one
             assertThat(old.isClosed()).isFalse();
             first.close();
-            awaitClosed(old); // although other calls are in flight all the time
+            awaitClosed(old); // although other requests are in flight all the time
             assertThat(scheduler.inFlight()).isEqualTo(2);
             other.close();
             third.close();
@@ -148,7 +148,7 @@ final class ReplacedInstancesTest {
                 List.of(new InstanceSlot("old", Device.CPU, old)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer))) {
             RecordingObserver first = new RecordingObserver();
-            scheduler.submit(call(), first);
+            scheduler.submit(request(), first);
             DeferredExecution rest = deferred.take();
             Thread own = Threads.named("instance/m/1/old");
             replace(scheduler, slots(fresh), List.of(old));
@@ -171,7 +171,7 @@ final class ReplacedInstancesTest {
         FakeInstance bad = new FakeInstance(batch -> {
             throw new BackendException(ErrorCode.INTERNAL, "broken");
         });
-        WarmupSample sample = new WarmupSample("s", 1, () -> List.of(call()));
+        WarmupSample sample = new WarmupSample("s", 1, () -> List.of(request()));
 
         try (ModelScheduler scheduler = start(ExecutionTraits.DEFAULT, old)) {
             assertThatThrownBy(() -> scheduler.replace(slots(good, bad), List.of(old), List.of(sample)))
@@ -245,7 +245,7 @@ final class ReplacedInstancesTest {
     }
 
     /**
-     * Traffic that keeps the count of calls in flight above 0 all the time, while a random plan exchanges instances.
+     * Traffic that keeps the count of requests in flight above 0 all the time, while a random plan exchanges instances.
      */
     @ParameterizedTest
     @CsvSource({"false, 0", "true, 0", "false, 100000", "true, 100000"})
@@ -262,7 +262,7 @@ final class ReplacedInstancesTest {
                 slots(serving.toArray(FakeInstance[]::new)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer));
         AtomicBoolean ended = new AtomicBoolean();
-        LongAdder answered = new LongAdder();
+        LongAdder responses = new LongAdder();
         LongAdder wrong = new LongAdder();
         Semaphore window = new Semaphore(16);
         List<Thread> clients = new ArrayList<>();
@@ -272,7 +272,7 @@ final class ReplacedInstancesTest {
                 while (!ended.get()) {
                     window.acquireUninterruptibly();
                     sent.increment();
-                    scheduler.submit(call(), new Counting(answered, wrong, window));
+                    scheduler.submit(request(), new Counting(responses, wrong, window));
                 }
             }));
         }
@@ -288,7 +288,7 @@ final class ReplacedInstancesTest {
                 removed.add(serving.remove(random.nextInt(serving.size())));
             }
             scheduler.replace(slots(added.toArray(FakeInstance[]::new)), removed, List.of());
-            removed.forEach(instance -> awaitClosed((FakeInstance) instance)); // although other calls are in flight
+            removed.forEach(instance -> awaitClosed((FakeInstance) instance)); // although other requests are in flight
             assertThat(added).noneMatch(FakeInstance::isClosed);
             serving.addAll(added);
             all.addAll(added);
@@ -300,18 +300,18 @@ final class ReplacedInstancesTest {
         scheduler.close();
 
         assertThat(wrong.sum()).isZero();
-        assertThat(answered.sum()).isEqualTo(sent.sum()).isGreaterThan(100);
+        assertThat(responses.sum()).isEqualTo(sent.sum()).isGreaterThan(100);
         assertThat(all).allMatch(FakeInstance::isClosed);
         assertThat(all).flatExtracting(FakeInstance::mistakes).isEmpty();
         assertThat(scheduler.inFlight()).isZero();
     }
 
-    /** Counts answers, and what is no response. */
-    private record Counting(LongAdder answered, LongAdder wrong, Semaphore window) implements ResponseObserver {
+    /** Counts completions, and those without a response. */
+    private record Counting(LongAdder responses, LongAdder wrong, Semaphore window) implements ResponseObserver {
         @Override
         public void onResponse(InferResponse response) {
             response.close();
-            answered.increment();
+            responses.increment();
             window.release();
         }
 
@@ -345,11 +345,11 @@ final class ReplacedInstancesTest {
 
     private RecordingObserver run(ModelScheduler scheduler) {
         RecordingObserver observer = new RecordingObserver();
-        scheduler.submit(call(), observer);
+        scheduler.submit(request(), observer);
         return observer.await();
     }
 
-    private CheckedRequest call() {
+    private CheckedRequest request() {
         return Requests.to(model, memory).floats("IN", Shape.of(1, 2), 1).of(1);
     }
 

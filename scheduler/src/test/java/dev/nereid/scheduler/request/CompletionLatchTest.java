@@ -46,7 +46,7 @@ final class CompletionLatchTest {
         assertThat(List.of(latch.isWaiting(), latch.isExecuting(), latch.isCompleted()))
                 .as("one place at a time")
                 .containsOnlyOnce(true);
-        return latch.isWaiting() ? "waiting" : latch.isExecuting() ? "executing" : "answered";
+        return latch.isWaiting() ? "waiting" : latch.isExecuting() ? "executing" : "completed";
     }
 
     @Test
