@@ -62,7 +62,7 @@ final class AbandonTest {
     @AfterEach
     void noMistakes() {
         observers.forEach(RecordingObserver::check);
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
     }
 
     @Test

@@ -35,7 +35,7 @@ final class DynamicBatchingTest {
     void everyResponseIsProperAndGivenBack() {
         observers.forEach(RecordingObserver::check);
         observers.forEach(RecordingObserver::close);
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
     }
 
     @Test

@@ -68,7 +68,7 @@ public final class Execution implements AutoCloseable {
         observers.forEach(
                 observer -> assertThat(observer.hasEnded()).as("completed").isTrue());
         observers.forEach(RecordingObserver::close);
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
         assertThat(scheduler.inFlight()).as("in flight").isZero();
         memory.close();
     }

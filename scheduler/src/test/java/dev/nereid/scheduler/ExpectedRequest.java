@@ -21,7 +21,7 @@ public record ExpectedRequest(
     /** Scheduling options of a request. */
     public record Options(boolean hasDeadline, int priority, int timeoutMicros) {}
 
-    /** Says whether its time in the queue is over. */
+    /** Returns whether its queue timeout has expired. */
     boolean isTimedOut(long now) {
         long timeout = policy.timeoutNanos(options.timeoutMicros());
         return timeout > 0 && now - arrival > timeout;
@@ -31,12 +31,12 @@ public record ExpectedRequest(
         return isTimedOut(now) && policy.action() == QueuePolicy.TimeoutAction.DELAY;
     }
 
-    /** Says whether it must not be executed any more. */
+    /** Returns whether it must not be executed any more. */
     boolean isDead(long now) {
         return (options.hasDeadline() && now - arrival >= DEADLINE_NANOS) || (isTimedOut(now) && !isDelayed(now));
     }
 
-    /** Says whether it has to go before another that waits as well. */
+    /** Returns whether it has to go before another waiting request. */
     boolean goesBefore(ExpectedRequest other, long now) {
         if (level != other.level) {
             return level < other.level;

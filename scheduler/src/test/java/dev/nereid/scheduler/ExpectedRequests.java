@@ -60,7 +60,7 @@ final class ExpectedRequests {
                 .count();
     }
 
-    /** Takes note of a batch that begins: only those are in it that may be executed, and that go before all others. */
+    /** Records a batch that begins: all its requests may be executed, and go before all others. */
     void begin(Batch batch, long now) {
         int first = Integer.parseInt(batch.requests().getFirst().id());
         for (var request : batch.requests()) {

@@ -108,8 +108,8 @@ final class ModelSchedulerStressTest {
         assertThat(all.errors.get(ErrorCode.CANCELLED).sum()).isPositive();
         assertThat(all.errors.get(ErrorCode.NOT_FOUND).sum()).isPositive();
         assertThat(scheduler.inFlight()).isZero();
-        assertThat(one.mistakes()).isEmpty();
-        assertThat(two.mistakes()).isEmpty();
+        assertThat(one.violations()).isEmpty();
+        assertThat(two.violations()).isEmpty();
         assertThat(one.isClosed() && two.isClosed()).isTrue();
         assertThat(one.batches().size() + two.batches().size()).isPositive();
     }
@@ -141,7 +141,7 @@ final class ModelSchedulerStressTest {
         }
     }
 
-    /** A backend of which one in some executions goes wrong. Confined to the thread of its instance. */
+    /** A backend of which a share of executions fails. Confined to the thread of its instance. */
     private static final class Moody {
         private final Random random;
 

@@ -109,7 +109,7 @@ final class ModelSchedulerTest {
         observers.forEach(RecordingObserver::close);
         closers.forEach(ModelSchedulerTest::join);
         assertThat(instance.isClosed()).isTrue();
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
         scheduler.close();
         assertThat(scheduler.inFlight()).isZero();
     }
@@ -208,7 +208,7 @@ final class ModelSchedulerTest {
         }
     }
 
-    /** Each execution goes on only when four are under way, and fails if there ever are five. */
+    /** Each execution continues only when four are in progress, and fails if there ever are five. */
     @Test
     void executesAsManyAtATimeAsThereAreInstances() {
         CyclicBarrier four = new CyclicBarrier(4);
@@ -245,7 +245,7 @@ final class ModelSchedulerTest {
         assertThat(observers)
                 .allSatisfy(observer -> assertThat(observer.responses()).hasSize(1));
         assertThat(instances)
-                .allSatisfy(instance -> assertThat(instance.mistakes()).isEmpty());
+                .allSatisfy(instance -> assertThat(instance.violations()).isEmpty());
     }
 
     @Test
@@ -287,7 +287,7 @@ final class ModelSchedulerTest {
             assertThat(good.response().outputs()).hasSize(1);
             good.close();
         }
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
     }
 
     @Test
@@ -360,7 +360,7 @@ final class ModelSchedulerTest {
 
         assertThat(one.isClosed()).isTrue();
         assertThat(other.isClosed()).isTrue();
-        assertThat(one.mistakes()).isEmpty();
+        assertThat(one.violations()).isEmpty();
     }
 
     private ModelScheduler start(FakeInstance instance) {

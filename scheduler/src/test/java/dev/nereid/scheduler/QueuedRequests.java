@@ -17,8 +17,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Requests of one item that wait for one instance, which runs when the test lets it; releases all memory and checks it
- * at the end. Confined.
+ * Requests of one item that wait for one instance, which runs when the test lets it; releases all memory, and checks
+ * that at the end. Confined.
  */
 public final class QueuedRequests implements AutoCloseable {
     public static final int MAX_BATCH = 8;
@@ -44,7 +44,7 @@ public final class QueuedRequests implements AutoCloseable {
         scheduler = new SteppedScheduler(model, planner, policy, memory, ExecutionTraits.DEFAULT, instance);
     }
 
-    /** Has no levels. */
+    /** Creates a model without levels. */
     public static QueuedRequests under(QueuePolicy policy) {
         return new QueuedRequests(new PriorityPolicy(0, 0, policy, Map.of()));
     }
@@ -94,7 +94,7 @@ public final class QueuedRequests implements AutoCloseable {
             assertThat(observer.hasEnded()).as("%s is completed", id).isTrue();
             observer.close();
         });
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
         assertThat(scheduler.inFlight()).as("in flight").isZero();
         assertThat(scheduler.queue.waiting()).as("waiting").isZero();
         memory.close();

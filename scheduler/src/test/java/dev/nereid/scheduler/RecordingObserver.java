@@ -20,7 +20,7 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
     private final List<InferResponse> responses = new CopyOnWriteArrayList<>();
     private final List<InferenceException> errors = new CopyOnWriteArrayList<>();
     private final List<InferenceException> failedResponses = new CopyOnWriteArrayList<>();
-    private final List<String> mistakes = new CopyOnWriteArrayList<>();
+    private final List<String> violations = new CopyOnWriteArrayList<>();
     private final AtomicBoolean inside = new AtomicBoolean();
     private final CountDownLatch ended = new CountDownLatch(1);
 
@@ -53,10 +53,10 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
 
     private void enter() {
         if (!inside.compareAndSet(false, true)) {
-            mistakes.add("called by two threads at a time");
+            violations.add("called by two threads at a time");
         }
         if (hasEnded()) {
-            mistakes.add("called after the end");
+            violations.add("called after the end");
         }
     }
 
@@ -131,10 +131,10 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
     }
 
     public void check() {
-        assertThat(mistakes).isEmpty();
+        assertThat(violations).isEmpty();
     }
 
-    /** Gives the responses back. */
+    /** Closes the responses. */
     @Override
     public void close() {
         responses.forEach(InferResponse::close);

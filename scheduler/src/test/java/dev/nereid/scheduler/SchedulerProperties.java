@@ -391,9 +391,9 @@ public final class SchedulerProperties {
                 observer.close();
             }
             checkFigures();
-            instances.forEach(instance -> assertThat(instance.mistakes()).isEmpty());
+            instances.forEach(instance -> assertThat(instance.violations()).isEmpty());
             if (strategy != null) {
-                assertThat(strategy.mistakes()).isEmpty();
+                assertThat(strategy.violations()).isEmpty();
             }
             assertThat(expected.executed()).doesNotHaveDuplicates();
             assertThat(scheduler.inFlight()).isZero();

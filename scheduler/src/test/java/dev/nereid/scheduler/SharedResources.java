@@ -58,7 +58,7 @@ public final class SharedResources {
         return new SharedResources(new ExecutionCountLimiter(List.of(limit)), capacity, 1);
     }
 
-    /** Begins with more of everything than anybody takes. */
+    /** Creates more of all resources than are taken. */
     public static SharedResources endless() {
         return new SharedResources(RateLimiter.OFF, Integer.MAX_VALUE, Integer.MAX_VALUE);
     }
@@ -67,7 +67,7 @@ public final class SharedResources {
         return limiter;
     }
 
-    /** Takes note of an execution that begins, which must not be one too many. */
+    /** Records an execution that begins; fails if it exceeds a capacity. */
     public void take(Need need) {
         limitedTaken += need.limited();
         singleTaken += need.single();
@@ -75,7 +75,7 @@ public final class SharedResources {
         assertThat(singleTaken).as("taken of what there is one of").isLessThanOrEqualTo(mostSingle);
     }
 
-    /** Takes note of an execution that has ended. */
+    /** Records an execution that has ended. */
     public void giveBack(Need need) {
         limitedTaken -= need.limited();
         singleTaken -= need.single();

@@ -144,7 +144,7 @@ public final class SteppedModel {
         observer.close();
     }
 
-    /** Lets a worker find out that it was retired, or that nothing more will come. */
+    /** Steps a worker that was retired, or whose queue is stopped and empty. */
     public void leave(SteppedWorker worker) {
         worker.leave(
                 worker.isRetired()

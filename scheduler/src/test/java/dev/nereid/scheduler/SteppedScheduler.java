@@ -33,7 +33,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The parts of a {@link ModelScheduler} without its threads: instances and time go when the test says so. Confined. */
+/** The parts of a {@link ModelScheduler} without its threads: the test steps instances and time. Confined. */
 public final class SteppedScheduler {
     public final FakeClock clock = new FakeClock();
     final TimeoutQueue timeouts = new TimeoutQueue(() -> {});
@@ -49,27 +49,27 @@ public final class SteppedScheduler {
         this(settings, planner, BatchingPolicy.NONE, memory, ExecutionTraits.DEFAULT, instances);
     }
 
-    /** Makes a scheduler under a policy, of which levels, time-outs, bounds and order are taken. */
+    /** Creates a scheduler with the levels, timeouts, queue sizes and order of a policy. */
     public SteppedScheduler(
             ModelSettings settings,
             BatchPlanner planner,
             BatchingPolicy policy,
             TensorMemory memory,
-            ExecutionTraits terms,
+            ExecutionTraits traits,
             FakeInstance... instances) {
-        this(settings, planner, policy, memory, terms, null, RateLimiter.OFF, RateProfile.NONE, instances);
+        this(settings, planner, policy, memory, traits, null, RateLimiter.OFF, RateProfile.NONE, instances);
     }
 
-    /** Makes a scheduler for a model that may have a rule of its own. */
+    /** Creates a scheduler for a model that may have a batching strategy. */
     public SteppedScheduler(
             ModelSettings settings,
             BatchPlanner planner,
             BatchingPolicy policy,
             TensorMemory memory,
-            ExecutionTraits terms,
+            ExecutionTraits traits,
             @Nullable BatchingStrategy strategy,
             FakeInstance... instances) {
-        this(settings, planner, policy, memory, terms, strategy, RateLimiter.OFF, RateProfile.NONE, instances);
+        this(settings, planner, policy, memory, traits, strategy, RateLimiter.OFF, RateProfile.NONE, instances);
     }
 
     /** Creates a scheduler whose instances request permits from a limiter. */
@@ -78,11 +78,11 @@ public final class SteppedScheduler {
             BatchPlanner planner,
             BatchingPolicy policy,
             TensorMemory memory,
-            ExecutionTraits terms,
+            ExecutionTraits traits,
             RateLimiter limiter,
             RateProfile rate,
             FakeInstance... instances) {
-        this(settings, planner, policy, memory, terms, null, limiter, rate, instances);
+        this(settings, planner, policy, memory, traits, null, limiter, rate, instances);
     }
 
     private SteppedScheduler(
@@ -90,14 +90,14 @@ public final class SteppedScheduler {
             BatchPlanner planner,
             BatchingPolicy policy,
             TensorMemory memory,
-            ExecutionTraits terms,
+            ExecutionTraits traits,
             @Nullable BatchingStrategy strategy,
             RateLimiter limiter,
             RateProfile rate,
             FakeInstance... instances) {
         model = Scopes.of(settings, memory, clock);
-        scope = ExecutionScope.of(model, terms.clientMemory());
-        executions = new ShortExecutions(settings, terms);
+        scope = ExecutionScope.of(model, traits.clientMemory());
+        executions = new ShortExecutions(settings, traits);
         order = policy.preserveOrdering() ? new ResponseOrder() : null;
         StrategyBatcher batcher = strategy == null ? null : new StrategyBatcher(model, strategy, planner);
         queue = new RequestQueue(
@@ -107,7 +107,7 @@ public final class SteppedScheduler {
         }
     }
 
-    /** Makes a slot for an instance that runs anywhere. */
+    /** Creates a slot for an instance that runs anywhere. */
     public static InstanceSlot slot(String name, FakeInstance instance, RateProfile rate) {
         return new InstanceSlot(name, Device.CPU, instance, rate, ThreadPlacement.ANYWHERE);
     }
@@ -124,7 +124,7 @@ public final class SteppedScheduler {
         return worker;
     }
 
-    /** Makes an empty queue without instances, for requests that never come to it. */
+    /** Creates an empty queue without instances, for requests that never reach it. */
     public static RequestQueue queue(ModelScope model) {
         return new RequestQueue(
                 BatchPlanner.oneByOne(),
@@ -158,12 +158,12 @@ public final class SteppedScheduler {
         timeouts.runExpired(clock.getAsLong());
     }
 
-    /** Lets the first instance take a batch, if there is one for it. */
+    /** Executes one batch on the first instance, if there is one for it. */
     public boolean step() {
         return workers.getFirst().step();
     }
 
-    /** Lets the first instance go on until there is nothing to do at this time. */
+    /** Executes batches on the first instance until there is none at this time. */
     public void drain() {
         boolean found = true;
         while (found) {

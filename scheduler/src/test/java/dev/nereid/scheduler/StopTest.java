@@ -4,7 +4,7 @@ import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.spi.ErrorCode;
 import org.junit.jupiter.api.Test;
 
-/** What comes after the end. */
+/** Requests after the stop. */
 final class StopTest {
     private static final String TEXT =
             "Server is stopping, scheduler for model has stopped accepting new inference requests";

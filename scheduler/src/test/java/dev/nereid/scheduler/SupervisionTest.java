@@ -88,7 +88,7 @@ final class SupervisionTest {
         assertThat(fatal).isEmpty();
     }
 
-    /** Has executions fail, on threads of instances and directly; says whether the instance executes the next one. */
+    /** Fails executions, on instance threads and directly; returns whether the instance executes the next one. */
     private boolean failWith(Throwable thrown) {
         List<FakeInstance.Execution> executions = new ArrayList<>(List.of(
                 batch -> {

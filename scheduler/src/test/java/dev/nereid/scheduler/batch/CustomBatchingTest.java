@@ -77,8 +77,8 @@ final class CustomBatchingTest {
         observers.forEach(
                 observer -> assertThat(observer.hasEnded()).as("completed").isTrue());
         observers.forEach(RecordingObserver::close);
-        assertThat(instance.mistakes()).isEmpty();
-        assertThat(strategy.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
+        assertThat(strategy.violations()).isEmpty();
         assertThat(strategy.isForming()).isFalse();
         memory.close();
     }
@@ -300,7 +300,7 @@ final class CustomBatchingTest {
                 .containsExactly(List.of("0"), List.of("1"), List.of("2"), List.of("3"), List.of("4"));
     }
 
-    /** Throws whatever it is, as code may that was not compiled from Java. */
+    /** Throws any exception, as code may that was not compiled from Java. */
     @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
     private static <T extends Throwable> RuntimeException sneaky(Throwable thrown) throws T {
         throw (T) thrown;
@@ -599,7 +599,7 @@ final class CustomBatchingTest {
         await(responded);
     }
 
-    /** Says whether one instance waits for a time, and the other one until it is called. */
+    /** Returns whether one instance waits for a time, and the other one until it is woken. */
     private static boolean isSettled() {
         return Thread.getAllStackTraces().keySet().stream()
                 .filter(thread -> thread.getName().contains("/patient_"))
@@ -649,7 +649,7 @@ final class CustomBatchingTest {
         started.close();
 
         assertThat(ended).hasValue(1_500);
-        instances.forEach(one -> assertThat(one.mistakes()).isEmpty());
+        instances.forEach(one -> assertThat(one.violations()).isEmpty());
         assertThat(strategy.closed()).isEqualTo(1);
     }
 

@@ -74,7 +74,7 @@ final class CachedRequestsTest {
         observers.forEach(RecordingObserver::check);
         observers.forEach(observer -> assertThat(observer.hasEnded()).isTrue());
         observers.forEach(RecordingObserver::close);
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
         assertThat(scheduler.inFlight()).isZero();
         assertThat(cache.open).as("entries that are read").isZero();
         memory.close();
@@ -509,7 +509,7 @@ final class CachedRequestsTest {
         }
     }
 
-    /** Looks around before it passes a response on. */
+    /** Runs a check before it passes a response on. */
     private record Forwarding(RecordingObserver observer, Runnable look) implements ResponseObserver {
         @Override
         public void onResponse(InferResponse response) {

@@ -67,7 +67,7 @@ final class DirectExecutionFailureTest {
     @AfterEach
     void everythingWasGivenBack() {
         for (FakeInstance instance : instances) {
-            assertThat(instance.mistakes()).isEmpty();
+            assertThat(instance.violations()).isEmpty();
             assertThat(instance.isClosed()).isTrue();
         }
         observers.forEach(RecordingObserver::check);
@@ -132,7 +132,7 @@ final class DirectExecutionFailureTest {
         assertThat(instances.getFirst().batches()).containsExactly(List.of("second"));
     }
 
-    /** Limits nothing; the first instance that goes waits at it, before it gives up its place at the queue. */
+    /** Limits nothing; the first instance that ends waits in it, before it leaves the queue. */
     private static final class Door implements RateLimiter {
         private final CountDownLatch entered = new CountDownLatch(1);
         private final CountDownLatch open = new CountDownLatch(1);

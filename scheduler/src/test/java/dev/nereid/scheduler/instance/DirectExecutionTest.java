@@ -63,7 +63,7 @@ final class DirectExecutionTest {
     @AfterEach
     void everythingWasGivenBack() {
         observers.forEach(RecordingObserver::check);
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
         assertThat(instance.isClosed()).isTrue();
     }
 

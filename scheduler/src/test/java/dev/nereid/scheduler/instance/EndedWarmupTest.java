@@ -83,7 +83,7 @@ final class EndedWarmupTest {
 
         assertThat(outcome.join()).hasMessage(ENDED);
         assertThat(old.isClosed() && fresh.isClosed()).isTrue();
-        assertThat(List.of(old.mistakes(), fresh.mistakes())).containsOnly(List.of());
+        assertThat(List.of(old.violations(), fresh.violations())).containsOnly(List.of());
     }
 
     @Test

@@ -84,7 +84,8 @@ final class ReplacedInstancesTest {
             assertThat(fresh.batches()).hasSize(1);
         }
         assertThat(fresh.isClosed()).isTrue();
-        assertThat(List.of(kept.mistakes(), old.mistakes(), fresh.mistakes())).containsOnly(List.of());
+        assertThat(List.of(kept.violations(), old.violations(), fresh.violations()))
+                .containsOnly(List.of());
     }
 
     @Test
@@ -119,7 +120,7 @@ final class ReplacedInstancesTest {
             third.close();
         }
         assertThat(old.batches()).hasSize(1);
-        assertThat(old.mistakes()).isEmpty();
+        assertThat(old.violations()).isEmpty();
     }
 
     @Test
@@ -186,7 +187,7 @@ final class ReplacedInstancesTest {
             observer.close();
             assertThat(old.batches()).hasSize(1);
         }
-        assertThat(good.mistakes()).isEmpty();
+        assertThat(good.violations()).isEmpty();
         assertThat(bad.batches()).hasSize(1);
     }
 
@@ -201,8 +202,8 @@ final class ReplacedInstancesTest {
                 .hasMessage("warm-up of model 'm' ended: its instances are closed");
 
         assertThat(late.isClosed()).isTrue();
-        assertThat(late.mistakes()).isEmpty();
-        assertThat(old.mistakes()).isEmpty();
+        assertThat(late.violations()).isEmpty();
+        assertThat(old.violations()).isEmpty();
     }
 
     @Test
@@ -221,7 +222,7 @@ final class ReplacedInstancesTest {
             assertThat(old.batches()).hasSize(1);
             assertThat(scheduler.isReady()).isTrue();
         }
-        assertThat(fresh.mistakes()).isEmpty();
+        assertThat(fresh.violations()).isEmpty();
     }
 
     @Test
@@ -241,7 +242,7 @@ final class ReplacedInstancesTest {
         join(end);
 
         assertThat(old.isClosed() && fresh.isClosed()).isTrue();
-        assertThat(old.mistakes()).isEmpty();
+        assertThat(old.violations()).isEmpty();
     }
 
     /**
@@ -302,7 +303,7 @@ final class ReplacedInstancesTest {
         assertThat(wrong.sum()).isZero();
         assertThat(responses.sum()).isEqualTo(sent.sum()).isGreaterThan(100);
         assertThat(all).allMatch(FakeInstance::isClosed);
-        assertThat(all).flatExtracting(FakeInstance::mistakes).isEmpty();
+        assertThat(all).flatExtracting(FakeInstance::violations).isEmpty();
         assertThat(scheduler.inFlight()).isZero();
     }
 
@@ -328,9 +329,9 @@ final class ReplacedInstancesTest {
         }
     }
 
-    private ModelScheduler start(ExecutionTraits terms, FakeInstance... instances) {
+    private ModelScheduler start(ExecutionTraits traits, FakeInstance... instances) {
         return ModelScheduler.start(
-                new ModelPlan(model, BatchingPolicy.NONE).with(terms),
+                new ModelPlan(model, BatchingPolicy.NONE).with(traits),
                 slots(instances),
                 new SchedulerEnvironment(memory, System::nanoTime, timer));
     }

@@ -78,7 +78,7 @@ final class WarmupTest {
 
         assertThat(instance.batches()).containsExactly(List.of("s0", "s1", "s2"));
         assertThat(sizes).containsExactly(3, 1, 1, 1);
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
         assertAllReleased(3);
     }
 
@@ -264,7 +264,7 @@ final class WarmupTest {
         scheduler.close();
         assertThat(instance.batches()).hasSize(1);
         assertThat(instance.isClosed()).isTrue();
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
         assertAllReleased(3);
     }
 
@@ -391,7 +391,7 @@ final class WarmupTest {
         }
 
         assertThat(seen).containsExactly(List.of("IN", "START"), Shape.of(2, 1));
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
     }
 
     private WarmupSample sample(String name, int executions, int count) {

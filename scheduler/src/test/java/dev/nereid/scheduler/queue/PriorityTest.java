@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** Who goes first. */
+/** The order of requests of several priorities. */
 final class PriorityTest {
     private static final PriorityPolicy LEVELS = new PriorityPolicy(-1, 5, QueuePolicy.NONE, Map.of());
     private static final PriorityPolicy DELAYING = new PriorityPolicy(

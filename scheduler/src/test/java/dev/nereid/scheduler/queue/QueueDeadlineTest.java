@@ -7,7 +7,7 @@ import dev.nereid.scheduler.QueuedRequests;
 import dev.nereid.spi.ErrorCode;
 import org.junit.jupiter.api.Test;
 
-/** What becomes of requests whose clients lose interest while they wait. */
+/** Deadlines of waiting requests. */
 final class QueueDeadlineTest {
     private static final QueuePolicy REJECT = new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 5_000, false, 0);
     private static final QueuePolicy DELAY = new QueuePolicy(QueuePolicy.TimeoutAction.DELAY, 5_000, false, 0);

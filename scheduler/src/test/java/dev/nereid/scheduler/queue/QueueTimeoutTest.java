@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** What becomes of requests that wait for longer than their level lets them. */
+/** Timeouts of waiting requests. */
 final class QueueTimeoutTest {
     private static final long TIMEOUT = 5_000;
     private static final QueuePolicy REJECT = new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, TIMEOUT, true, 0);

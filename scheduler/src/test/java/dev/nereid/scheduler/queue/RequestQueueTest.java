@@ -60,7 +60,7 @@ final class RequestQueueTest {
         memory.close();
     }
 
-    /** An instance whose thread takes one batch, or goes because the queue stops. */
+    /** An instance whose thread takes one batch, or ends because the queue stops. */
     private final class Waiter {
         private final InstanceHandle handle = queue.batches().register(() -> {}, () -> 0);
         private final Thread thread;
@@ -436,7 +436,7 @@ final class RequestQueueTest {
         }
     }
 
-    /** Says whether another thread gets the lock of a queue. */
+    /** Returns whether another thread can take the lock of a queue. */
     private static boolean isFree(RequestQueue queue) {
         try {
             return Thread.ofPlatform().daemon(true).start(queue::waiting).join(Duration.ofSeconds(30));

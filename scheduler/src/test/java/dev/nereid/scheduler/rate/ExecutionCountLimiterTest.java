@@ -480,7 +480,7 @@ final class ExecutionCountLimiterTest {
         return scheduler(new BatchingPolicy(true, List.of(), 0), made);
     }
 
-    /** Makes a scheduler whose executions take all of the resource. */
+    /** Creates a scheduler whose executions take all of the resource. */
     private SteppedScheduler scheduler(BatchingPolicy policy, FakeInstance... made) {
         instances.addAll(List.of(made));
         BatchPlanner planner = policy.dynamic() ? new BatchPlanner(8, List.of(), 0) : BatchPlanner.oneByOne();
@@ -506,7 +506,7 @@ final class ExecutionCountLimiterTest {
                 observer);
     }
 
-    /** Lets everything go on to its end, and checks it. */
+    /** Runs all executions to their end, and checks them. */
     private void end(SteppedScheduler scheduler) {
         scheduler.drain();
         observers.forEach((id, observer) -> {
@@ -515,6 +515,6 @@ final class ExecutionCountLimiterTest {
             observer.close();
         });
         assertThat(scheduler.inFlight()).isZero();
-        instances.forEach(instance -> assertThat(instance.mistakes()).isEmpty());
+        instances.forEach(instance -> assertThat(instance.violations()).isEmpty());
     }
 }

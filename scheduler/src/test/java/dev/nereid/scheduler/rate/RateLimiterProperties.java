@@ -13,7 +13,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.jspecify.annotations.Nullable;
 
-/** What holds for any instances, whatever they do and in whichever order. */
+/** Properties of the rate limiter under any order of events. */
 final class RateLimiterProperties {
     private static final int STEPS = 200;
     private static final int GLOBAL = 3;
@@ -104,7 +104,7 @@ final class RateLimiterProperties {
             }
         }
 
-        /** Lets everything end. */
+        /** Ends all executions. */
         void finish() {
             for (boolean found = true; found; ) {
                 found = false;

@@ -177,7 +177,7 @@ final class SharedResourceProperties {
         private final List<Unfinished> unfinished = new ArrayList<>();
         private Event.Step now = new Event.Step(0, Backend.RESPOND, List.of());
 
-        /** An execution that goes on. */
+        /** A deferred execution. */
         private record Unfinished(SteppedWorker worker, Need need, DeferredExecution execution) {}
 
         Run(List<SteppedModel.Scheduling> schedulings, SharedResources resources) {

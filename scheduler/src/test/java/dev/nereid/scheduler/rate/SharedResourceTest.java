@@ -57,7 +57,7 @@ final class SharedResourceTest {
     @AfterEach
     void noMistakes() {
         instances.forEach(instance -> {
-            assertThat(instance.mistakes()).isEmpty();
+            assertThat(instance.violations()).isEmpty();
             assertThat(instance.isClosed()).isTrue();
         });
         observers.forEach(RecordingObserver::check);

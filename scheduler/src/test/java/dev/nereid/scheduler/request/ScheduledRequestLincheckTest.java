@@ -73,7 +73,7 @@ final class ScheduledRequestLincheckTest {
         private final AtomicInteger completions = new AtomicInteger();
         private final AtomicInteger releases = new AtomicInteger();
         private final AtomicInteger actions = new AtomicInteger();
-        private final AtomicInteger mistakes = new AtomicInteger();
+        private final AtomicInteger violations = new AtomicInteger();
         private final ScheduledRequest request;
 
         Subject() {
@@ -94,20 +94,20 @@ final class ScheduledRequestLincheckTest {
 
         void act() {
             if (completions.get() > 0 || actions.incrementAndGet() > 1) {
-                mistakes.incrementAndGet();
+                violations.incrementAndGet();
             }
         }
 
         void holds() {
-            if (completions.get() != 1 || releases.get() != 1 || mistakes.get() > 0) {
-                throw new AssertionError("completions: " + completions + ", releases: " + releases + ", mistakes: "
-                        + mistakes + " (expected: 1, 1, 0)");
+            if (completions.get() != 1 || releases.get() != 1 || violations.get() > 0) {
+                throw new AssertionError("completions: " + completions + ", releases: " + releases + ", violations: "
+                        + violations + " (expected: 1, 1, 0)");
             }
         }
 
         @Override
         public void onResponse(InferResponse response) {
-            mistakes.incrementAndGet();
+            violations.incrementAndGet();
         }
 
         @Override
