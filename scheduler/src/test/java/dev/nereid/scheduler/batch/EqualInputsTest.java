@@ -93,6 +93,25 @@ final class EqualInputsTest {
     }
 
     @Test
+    void needsTheSameInputsIfAllAreOptional() {
+        ModelSettings model = model(
+                TensorSpec.of("A", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.OPTIONAL),
+                TensorSpec.of("B", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.OPTIONAL));
+
+        assertThat(join(model, with(model, "A"), with(model, "A"))).isTrue();
+        assertThat(join(model, with(model, "A"), with(model, "B"))).isFalse();
+    }
+
+    @Test
+    void comparesShapesOfEachRank() {
+        ModelSettings model = model(TensorSpec.of("A", DataType.FP32, VARIABLE));
+        CheckedRequest deeper =
+                Requests.to(model, memory).floats("A", Shape.of(1, 2, 1), 0).of(1);
+
+        assertThat(join(model, a(model, 1, 2), deeper)).isFalse();
+    }
+
+    @Test
     void comparesContentOfShapeTensors() {
         ModelSettings model =
                 model(TensorSpec.of("S", DataType.INT64, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR));
@@ -111,7 +130,10 @@ final class EqualInputsTest {
 
         assertThat(join(model, onDevice(model), onDevice(model))).isFalse();
         assertThat(join(model, shapeTensor(model, 4, 5), onDevice(model))).isFalse();
-        long[] large = new long[10_000];
+        long[] largest = new long[65_536 / Long.BYTES];
+        assertThat(join(model, shapeTensor(model, largest), shapeTensor(model, largest)))
+                .isTrue();
+        long[] large = new long[largest.length + 1];
         assertThat(join(model, shapeTensor(model, large), shapeTensor(model, large)))
                 .isFalse();
     }
