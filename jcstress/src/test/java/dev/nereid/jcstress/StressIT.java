@@ -11,14 +11,14 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** Runs all stress of this module, each for a few seconds, in processes of its own. */
+/** Runs all stress tests of this module, each for a few seconds, in separate processes. */
 final class StressIT {
     private static final Path TARGET = Path.of("target");
     /**
-     * One set of flags of the virtual machine, and all actors compiled alike: what is left out of a quick run is for those
-     * who change the virtual machine.
+     * One set of flags of the virtual machine, and all actors compiled alike: the variants that are left out test the
+     * virtual machine itself.
      */
-    private static final List<String> HOW =
+    private static final List<String> ARGUMENTS =
             List.of("-m", "quick", "-jvmArgs", "-XX:+UseParallelGC", "-sc", "false", "-iters", "4", "-r", "jcstress");
 
     @Test
@@ -29,7 +29,7 @@ final class StressIT {
                 "-cp",
                 System.getProperty("java.class.path"),
                 "org.openjdk.jcstress.Main"));
-        command.addAll(HOW);
+        command.addAll(ARGUMENTS);
         ProcessBuilder builder = new ProcessBuilder(command)
                 .directory(TARGET.toFile())
                 .redirectErrorStream(true)
@@ -40,14 +40,14 @@ final class StressIT {
         process.descendants().forEach(ProcessHandle::destroyForcibly);
         process.destroyForcibly();
 
-        String told = Files.readString(log);
-        assertThat(ended).as(told).isTrue();
-        assertThat(process.exitValue()).as(told).isZero();
-        assertThat(told)
+        String output = Files.readString(log);
+        assertThat(ended).as(output).isTrue();
+        assertThat(process.exitValue()).as(output).isZero();
+        assertThat(output)
                 .contains("Failed tests: No matches", "Error tests: No matches", "All remaining tests: " + tests());
     }
 
-    /** Returns what the report says of all tests that the compiler found, none left out. */
+    /** Returns the line of the report that counts all tests which the compiler found. */
     private static String tests() throws IOException {
         try (Stream<String> lines = Files.lines(TARGET.resolve("test-classes/META-INF/TestList"))) {
             long count = lines.filter(line -> !line.isBlank()).count();

@@ -1,4 +1,4 @@
-/** Runs the stress of all packages. */
+/** Runs the stress tests of all packages. */
 @NullMarked
 package dev.nereid.jcstress;
 

@@ -9,11 +9,11 @@ import java.util.List;
  * Configures how requests of a model wait and are batched. Immutable.
  *
  * @param dynamic whether requests of several clients are batched; otherwise each is executed alone
- * @param preferredSizes the sizes that are dispatched without waiting for the delay, in items; empty for the model's
- *     largest batch alone. They matter only with a delay
- * @param maxQueueDelayNanos how long the oldest request may wait for others, in nanoseconds; 0 for not at all
- * @param preserveOrdering whether clients are answered in the order in which their requests began
- * @param priorities who goes first, how long requests may wait, and how many
+ * @param preferredSizes the sizes that are taken before the delay ends, in items; empty for the model's maximum batch
+ *     size alone. Of no effect without a delay
+ * @param maxQueueDelayNanos the maximum time that the oldest request waits for others, in nanoseconds; 0 for none
+ * @param preserveOrdering whether responses are delivered in the order in which their requests began
+ * @param priorities the priority levels, their timeouts and their maximum queue sizes
  */
 public record BatchingPolicy(
         boolean dynamic,
@@ -39,12 +39,11 @@ public record BatchingPolicy(
     }
 
     /**
-     * Makes a policy under which all requests are alike, any number of them wait for any time, and each is answered as
-     * soon as it can be.
+     * Creates a policy without priorities, timeouts, queue limits and order of responses.
      *
      * @param dynamic whether requests of several clients are batched
-     * @param preferredSizes the sizes that are dispatched without waiting for the delay, in items
-     * @param maxQueueDelayNanos how long the oldest request may wait for others, in nanoseconds
+     * @param preferredSizes the sizes that are taken before the delay ends, in items
+     * @param maxQueueDelayNanos the maximum time that the oldest request waits for others, in nanoseconds
      */
     public BatchingPolicy(boolean dynamic, List<Integer> preferredSizes, long maxQueueDelayNanos) {
         this(dynamic, preferredSizes, maxQueueDelayNanos, false, PriorityPolicy.NONE);

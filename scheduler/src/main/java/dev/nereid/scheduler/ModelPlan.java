@@ -14,12 +14,12 @@ import java.util.Optional;
  * Configures the scheduler of one model version. Immutable.
  *
  * @param settings the model's configuration
- * @param policy how requests wait and are put together; a model without batch dimension executes them one by one in any
+ * @param policy the queueing and batching of requests; a model without batch dimension executes them one by one in any
  *     case
- * @param backend what the backend allows and promises
- * @param strategy the model's own rule for what goes into a batch, owned and closed by the scheduler; empty for none
- * @param warmup what each instance executes before it takes its first request, in this order
- * @param limits how many calls, and how many bytes of their inputs, the version takes at a time
+ * @param backend the execution traits of the backend
+ * @param strategy the batching strategy of the model, owned and closed by the scheduler; empty for none
+ * @param warmup the samples that each instance executes before its first request, in this order
+ * @param limits the limits of requests and input bytes in flight
  */
 public record ModelPlan(
         ModelSettings settings,
@@ -39,29 +39,29 @@ public record ModelPlan(
     }
 
     /**
-     * Makes a plan for any backend, without warm-up or limits.
+     * Creates a plan for any backend, without warm-up or limits.
      *
      * @param settings the model's configuration
-     * @param policy how requests wait and are put together
+     * @param policy the queueing and batching of requests
      */
     public ModelPlan(ModelSettings settings, BatchingPolicy policy) {
         this(settings, policy, ExecutionTraits.DEFAULT, Optional.empty(), List.of(), LoadLimits.NONE);
     }
 
     /**
-     * Returns the same plan for a certain backend.
+     * Returns the same plan with other execution traits.
      *
-     * @param terms what the backend allows and promises
+     * @param changed the execution traits of the backend
      * @return the changed plan
      */
-    public ModelPlan with(ExecutionTraits terms) {
-        return new ModelPlan(settings, policy, terms, strategy, warmup, limits);
+    public ModelPlan with(ExecutionTraits changed) {
+        return new ModelPlan(settings, policy, changed, strategy, warmup, limits);
     }
 
     /**
-     * Returns the same plan with another rule for what goes into a batch.
+     * Returns the same plan with another batching strategy.
      *
-     * @param changed the model's own rule; empty for none
+     * @param changed the batching strategy; empty for none
      * @return the changed plan
      */
     public ModelPlan withStrategy(Optional<BatchingStrategy> changed) {
@@ -71,7 +71,7 @@ public record ModelPlan(
     /**
      * Returns the same plan with a warm-up.
      *
-     * @param samples what each instance executes before it takes its first request, in this order
+     * @param samples the samples that each instance executes before its first request, in this order
      * @return the changed plan
      */
     public ModelPlan with(List<WarmupSample> samples) {
@@ -79,12 +79,12 @@ public record ModelPlan(
     }
 
     /**
-     * Returns the same plan with certain bounds.
+     * Returns the same plan with other load limits.
      *
-     * @param bounds how many calls, and how many bytes of their inputs, the version takes at a time
+     * @param changed the limits of requests and input bytes in flight
      * @return the changed plan
      */
-    public ModelPlan with(LoadLimits bounds) {
-        return new ModelPlan(settings, policy, backend, strategy, warmup, bounds);
+    public ModelPlan with(LoadLimits changed) {
+        return new ModelPlan(settings, policy, backend, strategy, warmup, changed);
     }
 }

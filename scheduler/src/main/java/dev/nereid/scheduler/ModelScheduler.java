@@ -46,23 +46,23 @@ import org.slf4j.LoggerFactory;
 /**
  * Schedules requests to one model version: queues them, batches them, runs its instances. Safe for use by any thread.
  *
- * <p>An instance whose backend promises short executions is run by the thread that submits a request, if the instance
- * is idle and there is a batch for it; all others, and that one when it is busy, by threads of their own. Where a rate
- * limiter gives turns to instances, threads of their own run all of them, since those may wait.
+ * <p><b>Direct execution.</b> If the backend declares its executions short, the submitting thread runs an idle instance
+ * when there is a batch for it. Otherwise each instance is run by its own thread; always so under a rate limiter, since
+ * instances may have to wait for permits.
  *
- * <p>Observers are called by the thread that completes a response: that of an instance, that of a backend, or the one
- * that submits or withdraws a call, or that of the timer. A call that is withdrawn, or that comes to its deadline,
- * while it waits is never executed and is answered {@link dev.nereid.spi.ErrorCode#CANCELLED} at once; so is, with
- * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, one that has waited for longer than the model lets it. A call that is
- * withdrawn while it is executed is answered the same when its execution ends, whatever the backend answers; its
- * deadline then matters no more.
+ * <p><b>Completion.</b> Observers are called by the thread that completes a response: an instance thread, a backend
+ * thread, the timer thread, or a thread that submits or cancels a request. A waiting request that is cancelled, or
+ * reaches its deadline, is never executed and completes with {@link dev.nereid.spi.ErrorCode#CANCELLED} at once; if its
+ * queue timeout expires, it completes with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}. A request that is cancelled
+ * during its execution completes as cancelled when the execution ends, however the backend responds. Deadlines do not
+ * apply to a request in execution.
  *
- * <p>A call that would bring more in flight than the model or its server may have is refused at once with
- * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, and told when to try again. Calls are in flight until their responses
- * are closed and their memory was given back.
+ * <p><b>Load.</b> A request that would exceed the load limits of the model or its server is refused at once with
+ * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} and a time to retry. Requests are in flight until their responses are
+ * closed and their memory is released.
  *
- * <p>Once all calls have ended, no observer is called and no memory of the model is touched any more: {@link #close}
- * waits for that moment and closes the instances only then.
+ * <p><b>Shutdown.</b> Once no request is in flight, no observer is called and no memory of the model is accessed any
+ * more: {@link #close} waits for that, and then closes the instances.
  */
 public final class ModelScheduler implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ModelScheduler.class);
@@ -80,14 +80,14 @@ public final class ModelScheduler implements AutoCloseable {
     private final ExecutionWatch watch;
     private final Optional<Watchdog> watchdog;
     private final WorkerGroup first;
-    /** The warm-up of instances that are to replace others. */
+    /** The warm-up of replacing instances; {@code null} if none is in progress. */
     private volatile @Nullable Warmup replacing;
 
     private volatile boolean warmupsEnded;
     private final AtomicBoolean closing = new AtomicBoolean();
     private final CountDownLatch closed = new CountDownLatch(1);
 
-    /** Makes a worker for each instance; all have their seats at the queue before the first one starts. */
+    /** Creates a worker for each instance; all are registered with the queue before the first one starts. */
     private ModelScheduler(ModelPlan plan, List<ManagedInstance> instances, SchedulerEnvironment environment) {
         ModelSettings settings = plan.settings();
         BatchingPolicy policy = plan.policy();
@@ -112,9 +112,17 @@ public final class ModelScheduler implements AutoCloseable {
                 policy.priorities(),
                 new EqualInputs(settings),
                 nanoTime,
-                environment.clocks().timer(),
-                strategy.filter(rule -> batches)
-                        .map(rule -> new StrategyBatcher(model, rule, planner))
+     * Submits a request: completes it from the response cache, queues it, or executes it directly. Never blocks, and
+     * reports every outcome to the observer.
+     *
+     * @param request a request that was checked against the model; the scheduler takes ownership of its memory
+     * @param observer the receiver of the responses
+     * @return the handle that cancels the request
+     */
+    public Cancellation submit(CheckedRequest request, ResponseObserver observer) {
+        requireNonNull(request, "request");
+        requireNonNull(observer, "observer");
+        return submitter.submit(request, observer);
                         .orElse(null));
         hold(policy, environment.schedulerDelay());
         ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
@@ -128,7 +136,7 @@ public final class ModelScheduler implements AutoCloseable {
         this.first = firstGroup(instances, plan.warmup());
     }
 
-    /** Holds the queue of a dynamic batcher until so many requests wait, once. */
+    /** Holds the queue of a dynamic batcher until a number of requests wait, once. */
     private void hold(BatchingPolicy policy, int requests) {
         if (policy.dynamic() && requests > 0) {
             LOG.atDebug().log(
@@ -140,8 +148,8 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Lets instances take what waits, though fewer requests do than {@link SchedulerEnvironment#schedulerDelay} asks for:
-     * to be called when a stop begins. Never blocks; may be called by any thread.
+     * Ends the {@linkplain SchedulerEnvironment#schedulerDelay scheduler delay}: instances take waiting requests,
+     * however few. Called when a stop begins. Never blocks; may be called by any thread.
      */
     public void endDelay() {
         queue.endHold();
@@ -150,7 +158,7 @@ public final class ModelScheduler implements AutoCloseable {
     private WorkerGroup firstGroup(List<ManagedInstance> instances, List<WarmupSample> warmup) {
         try {
             return group(instances, warmup);
-        } catch (RuntimeException | Error e) { // such as no memory: nobody will close this scheduler
+        } catch (RuntimeException | Error e) { // such as no memory: this scheduler is never closed
             queue.close();
             throw e;
         }
@@ -164,12 +172,12 @@ public final class ModelScheduler implements AutoCloseable {
      * Starts a scheduler with one platform thread for each instance, named
      * {@code instance/<model>/<version>/<instance name>}.
      *
-     * @param plan the model; its rule for batches is owned and later closed by the scheduler, whatever happens
-     * @param instances at least one instance; owned and later closed by the scheduler, whatever happens
-     * @param environment what the server around it gives
-     * @return the scheduler, which takes calls at once
-     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the rate limiter could never let
-     *     an instance execute
+     * @param plan the model; its batching strategy is owned and later closed by the scheduler, even if this throws
+     * @param instances at least one instance; owned and later closed by the scheduler, even if this throws
+     * @param environment the services of the server
+     * @return the scheduler, which accepts requests at once
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the rate limiter refuses an
+     *     instance
      */
     public static ModelScheduler start(ModelPlan plan, List<InstanceSlot> instances, SchedulerEnvironment environment) {
         if (instances.isEmpty()) {
@@ -182,7 +190,7 @@ public final class ModelScheduler implements AutoCloseable {
         try {
             owned.forEach(instance -> instance.register(environment.rateLimiter()));
             scheduler = new ModelScheduler(plan, owned, environment);
-        } catch (RuntimeException | Error e) { // such as a wrong plan: nobody else knows the instances
+        } catch (RuntimeException | Error e) { // such as a wrong plan: no worker closes the instances
             owned.reversed().forEach(ManagedInstance::close);
             closeStrategy(plan);
             throw e;
@@ -192,7 +200,7 @@ public final class ModelScheduler implements AutoCloseable {
             scheduler.threads.start(scheduler.first.workers(), scheduler.first.warmup());
             scheduler.threads.serve(scheduler.first.workers()::contains);
             if (plan.policy()
-                    .dynamic()) { // scripts look for this text of the reference server, which has such a thread
+                    .dynamic()) { // scripts search for this text of the reference server, which has such a thread
                 LOG.debug(
                         "Starting dynamic-batcher thread for {} at nice 0...",
                         plan.settings().name());
@@ -205,29 +213,28 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Waits until every instance has executed its warm-up; each takes requests from then on. Blocks meanwhile: to be
-     * called on a control thread. If the scheduler is closed before, the warm-up ends early, and what waits is refused.
+     * Waits until every instance has executed its warm-up; each takes requests from then on. Blocks: called on a
+     * control thread. If the scheduler is closed before, the warm-up ends early, and waiting requests are refused.
      *
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} with the name of a sample and all
-     *     its errors if one failed: no instance takes a request then, and the scheduler is to be closed
-     * @throws InterruptedException if the thread is interrupted meanwhile; the scheduler is to be closed
+     *     its errors if one failed: no instance takes a request then, and the caller has to close the scheduler
+     * @throws InterruptedException if the thread is interrupted meanwhile; the caller has to close the scheduler
      */
     public void awaitWarm() throws InterruptedException {
         first.warmup().await();
     }
 
     /**
-     * Exchanges instances while the others serve. The new ones are warmed up before they take requests; then the old
-     * ones take no more. Blocks until then: to be called on a control thread, and not by two at once. The old ones end
-     * what they have, and are closed by their own threads when their last response is closed; {@link #close} waits for
-     * that.
+     * Replaces instances while the others serve. The new ones are warmed up before they take requests; then the old
+     * ones are retired. Blocks until then: called on a control thread, by one at a time. The old ones complete their
+     * requests, and are closed by their own threads when their last response is closed; {@link #close} waits for that.
      *
-     * @param added the new instances; owned and later closed by the scheduler, whatever happens
-     * @param removed instances of this scheduler that are to go; with {@code added} empty, some must be left
-     * @param warmup what each new instance executes before it takes its first request
-     * @throws InferenceException as {@link #awaitWarm} if a new instance fails; then all new ones are closed again, and
-     *     the old ones go on
-     * @throws InterruptedException if the thread is interrupted during the warm-up; as if that had failed
+     * @param added the new instances; owned and later closed by the scheduler, even if this throws
+     * @param removed instances of this scheduler to retire; with {@code added} empty, some must be left
+     * @param warmup the samples that each new instance executes before its first request
+     * @throws InferenceException as {@link #awaitWarm} if a new instance fails; then all new ones are closed, and the
+     *     old ones serve on
+     * @throws InterruptedException if the thread is interrupted during the warm-up; has the same effect as a failure
      */
     public void replace(List<InstanceSlot> added, Collection<ModelInstance> removed, List<WarmupSample> warmup)
             throws InterruptedException {
@@ -236,7 +243,7 @@ public final class ModelScheduler implements AutoCloseable {
         try {
             owned.forEach(instance -> instance.register(rateLimiter));
             group = group(owned, warmup);
-        } catch (RuntimeException | Error e) { // such as no memory: nobody else knows the instances
+        } catch (RuntimeException | Error e) { // such as no memory: no worker closes the instances
             owned.reversed().forEach(ManagedInstance::close);
             throw e;
         }
@@ -255,8 +262,8 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Ends the warm-ups that are under way, and those that are begun later, as soon as what is executed at this moment
-     * is over: {@link #awaitWarm} and {@link #replace} fail then. Does nothing where there is no warm-up. Never blocks.
+     * Ends current and later warm-ups after their current executions: {@link #awaitWarm} and {@link #replace} fail
+     * then. Has no effect without a warm-up. Never blocks.
      */
     public void endWarmups() {
         warmupsEnded = true;
@@ -282,37 +289,37 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Says whether calls are answered from a cache of responses where it has them.
+     * Returns whether requests may be completed from the response cache.
      *
-     * @return {@code true} if the model has one
+     * @return {@code true} if the model uses one
      */
     public boolean isCached() {
         return submitter.isCached();
     }
 
     /**
-     * Tells what became of the calls.
+     * Returns the statistics of the requests.
      *
-     * @return the figures at this moment
+     * @return a snapshot
      */
     public MeterReading statistics() {
         return model.meter().read();
     }
 
     /**
-     * Says whether the model can serve. Never blocks.
+     * Returns whether the model is ready. Never blocks.
      *
-     * @return {@code true} while calls are taken, every instance lives and says that it is ready, and the executions of
-     *     some instance are not overdue
+     * @return {@code true} while requests are accepted, every instance is alive and ready, and the executions of some
+     *     instance are not overdue
      */
     public boolean isReady() {
         return queue.isOpen() && !threads.areAllOverdue() && threads.areReady();
     }
 
     /**
-     * Says whether calls are taken: until the end, unless no instance is left.
+     * Returns whether requests are accepted: until the stop, unless no instance is left.
      *
-     * @return whether a call can be executed
+     * @return whether a request can be executed
      */
     public boolean isServing() {
         return queue.isOpen();
@@ -340,7 +347,7 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Counts the executions that are overdue at this moment.
+     * Returns the number of executions that exceed their time limit now.
      *
      * @return the number of instances whose executions were reported and go on
      */
@@ -349,7 +356,7 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Counts the executions that were overdue since the start.
+     * Returns the number of executions that exceeded their time limit since the start.
      *
      * @return the number of executions that were reported
      */
@@ -358,9 +365,9 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Finds the instance whose execution a thread is in.
+     * Returns the instance that a thread executes.
      *
-     * @param thread any thread, also one that submits calls
+     * @param thread any thread, including submitting threads
      * @return the name of the instance; empty if the thread executes nothing of this model
      */
     public Optional<String> instanceOn(Thread thread) {
@@ -371,40 +378,38 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Gives up the execution that a thread is in, if it is in one: the thread will not return, since it ends the
-     * process. Its calls are answered {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, nobody waits for it any more, and its
-     * instance is never closed.
+     * Abandons the execution of a thread that will not return, since it ends the process; has no effect on a thread
+     * without one. The requests of the execution complete with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE},
+     * {@link #close} does not wait for it, and its instance is never closed.
      *
-     * @param thread any thread, also one that submits calls
+     * @param thread any thread, including submitting threads
      */
     public void loseExecutionOn(Thread thread) {
         threads.workers().stream().filter(worker -> worker.executesOn(thread)).forEach(InstanceWorker::lose);
     }
 
     /**
-     * Counts the calls that were taken and did not end: those that wait, that are executed, or whose responses are not
-     * all closed.
+     * Returns the number of requests in flight: waiting, in execution, or with open responses.
      *
-     * @return the number at this moment
+     * @return the current number
      */
     public int inFlight() {
         return model.inFlight().count();
     }
 
     /**
-     * Counts the calls that wait for their execution.
+     * Returns the number of waiting requests.
      *
-     * @return the number at this moment
+     * @return the current number
      */
     public int waiting() {
         return queue.waiting();
     }
 
     /**
-     * Stops taking calls (later ones are answered {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}), executes what is
-     * queued, waits until every call has ended and every response is closed, and then has each instance closed by its
-     * own thread. Blocks meanwhile: to be called on a control thread, never by a backend or an observer. Later calls
-     * wait for the first and do nothing.
+     * Stops accepting requests (later ones complete with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}), executes the
+     * waiting ones, waits until no request is in flight, and closes each instance on its own thread. Blocks: called on
+     * a control thread, never by a backend or an observer. Further invocations wait for the first.
      */
     @Override
     public void close() {
@@ -424,13 +429,13 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Answers every call that is not answered, since nobody can wait for them any more; takes no more calls. What waits
-     * is refused with the text of the stop, and counted as rejected. What is executed is withdrawn from its backend, as
-     * by its client, and then told {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, whether its backend heeds that or not;
-     * its memory stays its backend's until that is done with it. What reaches an instance later is not executed.
+     * Completes all requests without waiting for their backends, and accepts no more. Waiting requests are refused with
+     * the text of the stop, and counted as rejected. Requests in execution are cancelled at their backend and then
+     * complete with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, whether the backend reacts or not; the backend may
+     * use their memory until it is done. Requests that reach an instance later are not executed.
      *
-     * <p>Does not wait for anything but what backends do when they are told, and observers. {@link #close}, running on
-     * another thread or called later, waits for the backends as ever.
+     * <p>Waits only for cancel actions of backends, and observers. {@link #close}, running on another thread or called
+     * later, waits for the backends as usual.
      */
     public void abandon() {
         queue.stop();
@@ -440,7 +445,7 @@ public final class ModelScheduler implements AutoCloseable {
         model.detached().abandonAll();
     }
 
-    /** Closes the rule of a plan; there may be no plan, where the caller gave none. */
+    /** Closes the batching strategy of a plan; the plan is {@code null} if the caller passed none. */
     private static void closeStrategy(@Nullable ModelPlan plan) {
         if (plan != null) {
             plan.strategy().ifPresent(ModelScheduler::closeQuietly);

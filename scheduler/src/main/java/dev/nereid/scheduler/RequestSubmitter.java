@@ -25,11 +25,11 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Admits requests to one model: load check, response cache, then queue or direct execution. Immutable; safe for use
- * by any thread, and never blocks.
+ * Admits requests to one model: load check, response cache, then queue or direct execution. Immutable; safe for use by
+ * any thread, and never blocks.
  *
- * <p>Whatever happens, the observer is told, and the call's memory is given back. Errors of the virtual machine are
- * told like others and not thrown: the thread that submits has other calls to serve, and is no part of this one.
+ * <p>In any case the observer is called, and the memory of the request is released. Errors of the virtual machine are
+ * reported to the observer and not thrown: the submitting thread has other requests to serve.
  */
 final class RequestSubmitter {
     private static final Cancellation NOTHING_TO_CANCEL = () -> {};
@@ -43,12 +43,12 @@ final class RequestSubmitter {
     private final @Nullable CacheGate cache;
 
     /**
-     * Opens the intake of a queue.
+     * Creates the submitter of a queue.
      *
-     * @param order keeps the answers in the order in which requests leave the queue; {@code null} if any order will do
-     * @param executions says whether a thread that submits a request may run its execution
-     * @param rateLimiter may have instances wait, so that only their own threads run them
-     * @param cache the cache of responses, if the model has one
+     * @param order orders responses as their requests leave the queue; {@code null} if the model preserves no order
+     * @param executions decides whether direct execution is allowed
+     * @param rateLimiter prevents direct execution if it limits, since instances may have to wait
+     * @param cache the response cache, if the model uses one
      */
     RequestSubmitter(
             ExecutionScope scope,
@@ -68,28 +68,28 @@ final class RequestSubmitter {
                 .orElse(null);
     }
 
-    /** Says whether calls are answered from a cache of responses where it has them. */
+    /** Returns whether requests may be completed from the response cache. */
     boolean isCached() {
         return cache != null;
     }
 
-    /** Takes a call, as {@link ModelScheduler#submit(CheckedRequest, ResponseObserver)} says. */
-    Cancellation submit(CheckedRequest call, ResponseObserver observer) {
-        long bytes = call.inputBytes();
+    /** Submits a request, as {@link ModelScheduler#submit(CheckedRequest, ResponseObserver)} describes. */
+    Cancellation submit(CheckedRequest checked, ResponseObserver observer) {
+        long bytes = checked.inputBytes();
         ModelLoad.Verdict verdict = model.load().enter(bytes);
         ScheduledRequest request;
         try {
             request = new ScheduledRequest(
-                    model, order, call, observer, model.nanoTime().getAsLong());
+                    model, order, checked, observer, model.nanoTime().getAsLong());
         } catch (RuntimeException | Error e) { // such as no memory
             if (verdict == ModelLoad.Verdict.ADMITTED) {
                 model.load().leave(bytes);
             }
-            failUncreated(call, observer, e);
+            failUncreated(checked, observer, e);
             return NOTHING_TO_CANCEL;
         }
         if (verdict != ModelLoad.Verdict.ADMITTED) {
-            request.refuse(SchedulerErrors.refusal(call, verdict, queue.isStopped()));
+            request.refuse(SchedulerErrors.refusal(checked, verdict, queue.isStopped()));
             return request;
         }
         request.admitted(bytes);
@@ -104,34 +104,34 @@ final class RequestSubmitter {
                 cache.submit(request);
             }
         } catch (RuntimeException
-                | Error e) { // such as no memory for a place in the queue, or for a copy of its shape tensors
+                | Error e) { // such as no memory for an entry of the queue, or for a copy of its shape tensors
             request.failUnqueued(e);
         }
         return request;
     }
 
-    /** Answers a call of which no request could be made, and gives its memory back. */
-    private void failUncreated(CheckedRequest call, ResponseObserver observer, Throwable cause) {
+    /** Refuses a request that could not be scheduled because of an error, and releases its memory. */
+    private void failUncreated(CheckedRequest request, ResponseObserver observer, Throwable cause) {
         model.fatalErrors().check(cause);
-        RequestLog.error(call, "queueing failed", cause);
-        model.meter().failed(FailureReason.OTHER, model.nanoTime().getAsLong() - call.arrivedNanos());
+        RequestLog.error(request, "queueing failed", cause);
+        model.meter().failed(FailureReason.OTHER, model.nanoTime().getAsLong() - request.arrivedNanos());
         try {
-            call.release().run();
+            request.release().run();
         } catch (Throwable e) {
-            RequestLog.error(call, "release of inputs failed", e);
+            RequestLog.error(request, "release of inputs failed", e);
         }
         try {
             observer.onRefused(SchedulerErrors.internal(cause));
         } catch (Throwable e) {
-            RequestLog.error(call, "observer of responses failed", e);
+            RequestLog.error(request, "response observer failed", e);
         }
     }
 
-    /** Queues a request, or executes it if this is the thread that submits it. */
+    /** Queues a request, or executes it directly if the caller is the submitting thread. */
     private void enqueue(ScheduledRequest request, boolean submitting) {
         request.attach();
         switch (queue.offer(request, submitting && !rateLimiter.isLimiting() && executions.areTrusted())) {
-            case InstanceHandle seat -> seat.runDirectly();
+            case InstanceHandle handle -> handle.runDirectly();
             case OfferResult.Outcome.ACCEPTED -> {}
             case OfferResult.Outcome.FULL -> refuse(request, SchedulerErrors.full(request.checked()), submitting);
             case OfferResult.Outcome.STOPPED -> refuse(request, SchedulerErrors.stopped(request.checked()), submitting);

@@ -17,12 +17,12 @@ import java.util.function.LongSupplier;
  *
  * @param memory the pool for gathered inputs and for outputs
  * @param clocks the clocks and the timer
- * @param cache the cache of responses that the model uses; empty for none
- * @param load what the calls to all models have in flight, and how much that may be
+ * @param cache the response cache that the model uses; empty for none
+ * @param load the load of all models, and its limits
  * @param rateLimiter decides which instances of all models may execute at the same time
- * @param supervision who is told of fatal errors, and what is reported as overdue
- * @param schedulerDelay how many requests have to wait before a dynamic batcher takes its first batch; 0 for any
- *     number. For tests
+ * @param supervision the handler of fatal errors, and the time limits of executions
+ * @param schedulerDelay the number of requests that have to wait before a dynamic batcher takes its first batch; 0 for
+ *     none. For tests
  */
 public record SchedulerEnvironment(
         TensorMemory memory,
@@ -46,11 +46,12 @@ public record SchedulerEnvironment(
     }
 
     /**
-     * Makes an environment without cache, bounds, rate limiter and supervision, with the time of day of the machine.
+     * Creates an environment without cache, load limits, rate limiter and supervision, with the time of day of the
+     * machine.
      *
      * @param memory the pool for gathered inputs and for outputs
      * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
-     * @param timer rings when the time of a waiting request is over; runs on the same clock
+     * @param timer fires at deadlines of waiting requests; runs on the same clock
      */
     public SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, Timer timer) {
         this(
@@ -66,7 +67,7 @@ public record SchedulerEnvironment(
     /**
      * Returns the same environment with another cache.
      *
-     * @param changed the cache of responses that the model uses; empty for none
+     * @param changed the response cache that the model uses; empty for none
      * @return the changed environment
      */
     public SchedulerEnvironment with(Optional<CacheAccess> changed) {
@@ -76,7 +77,7 @@ public record SchedulerEnvironment(
     /**
      * Returns the same environment with another load.
      *
-     * @param changed what the calls to all models have in flight, and how much that may be
+     * @param changed the load of all models, and its limits
      * @return the changed environment
      */
     public SchedulerEnvironment with(ServerLoad changed) {
@@ -96,7 +97,7 @@ public record SchedulerEnvironment(
     /**
      * Returns the same environment with another supervision.
      *
-     * @param changed who is told of fatal errors, and what is reported as overdue
+     * @param changed the handler of fatal errors, and the time limits of executions
      * @return the changed environment
      */
     public SchedulerEnvironment with(Supervision changed) {
@@ -104,9 +105,10 @@ public record SchedulerEnvironment(
     }
 
     /**
-     * Returns the same environment with another delay of schedulers.
+     * Returns the same environment with another scheduler delay.
      *
-     * @param changed how many requests have to wait before a dynamic batcher takes its first batch; 0 for any number
+     * @param changed the number of requests that have to wait before a dynamic batcher takes its first batch; 0 for
+     *     none
      * @return the changed environment
      */
     public SchedulerEnvironment withSchedulerDelay(int changed) {

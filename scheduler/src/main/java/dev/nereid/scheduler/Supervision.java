@@ -10,14 +10,14 @@ import java.util.Optional;
 /**
  * Configures fatal error handling and the watchdog limits of a model. Immutable.
  *
- * @param fatalErrors is told of errors after which the process may not be able to serve
- * @param watchdog looks at executions, loads and event loops; empty for none
- * @param executionLimit how long an execution may take; zero for any time
- * @param loadLimit how long a load, or one execution of its warm-up, may take; zero for any time
+ * @param fatalErrors handles errors after which the process may not be able to serve
+ * @param watchdog checks executions, loads and event loops; empty for none
+ * @param executionLimit the time limit of an execution; zero for none
+ * @param loadLimit the time limit of a load, and of one execution of its warm-up; zero for none
  */
 public record Supervision(
         FatalErrorHandler fatalErrors, Optional<Watchdog> watchdog, Duration executionLimit, Duration loadLimit) {
-    /** Nobody is told, and nothing is reported. */
+    /** No handler and no limits. */
     public static final Supervision NONE =
             new Supervision(FatalErrorHandler.NONE, Optional.empty(), Duration.ZERO, Duration.ZERO);
 
@@ -32,7 +32,7 @@ public record Supervision(
     /**
      * Returns the same supervision with another limit for executions.
      *
-     * @param changed how long an execution may take; zero for any time
+     * @param changed the time limit of an execution; zero for none
      * @return the changed supervision
      */
     public Supervision withExecutionLimit(Duration changed) {

@@ -36,7 +36,7 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What becomes of the calls for which nobody can wait any more. */
+/** Completion of requests for which the server stops waiting. */
 @Timeout(60)
 final class AbandonTest {
     private static final String STOPPED =
@@ -62,7 +62,7 @@ final class AbandonTest {
     @AfterEach
     void noMistakes() {
         observers.forEach(RecordingObserver::check);
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
     }
 
     @Test
@@ -117,7 +117,7 @@ final class AbandonTest {
         execution = batch -> {
             InferenceRequest request = batch.requests().getFirst();
             request.onCancel(() -> {
-                order.add(observers.getFirst().hasEnded() ? "answered" : "told the backend");
+                order.add(observers.getFirst().hasEnded() ? "completed" : "notified the backend");
                 go.countDown();
             });
             hang();
@@ -131,7 +131,7 @@ final class AbandonTest {
         scheduler.abandon();
         scheduler.close();
 
-        assertThat(order).containsExactly("told the backend", "cancelled");
+        assertThat(order).containsExactly("notified the backend", "cancelled");
         observer.assertError(ErrorCode.UNAVAILABLE, "[request id: a] " + EXECUTING);
     }
 
@@ -207,10 +207,10 @@ final class AbandonTest {
             scheduler.abandon();
 
             observer.await().check();
-            int told = observer.responses().size();
+            int received = observer.responses().size();
             observer.close();
             scheduler.close();
-            assertThat(observer.responses()).hasSize(told);
+            assertThat(observer.responses()).hasSize(received);
             assertThat(scheduler.inFlight()).isZero();
         }
     }
@@ -261,7 +261,7 @@ final class AbandonTest {
         ModelScheduler scheduler = start(model(false), Optional.empty());
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        Cancellation handle = scheduler.submit(call(model(false), "a"), observer);
+        Cancellation handle = scheduler.submit(request(model(false), "a"), observer);
         inside.await();
         handle.cancel();
 
@@ -272,22 +272,22 @@ final class AbandonTest {
         scheduler.close();
     }
 
-    /** Whatever is on its way between queue and backend at that moment is answered too, and nothing twice. */
+    /** Requests between queue and backend at that moment complete too, and none completes twice. */
     @Test
     void abandonsRequestsInTransit() throws InterruptedException {
         for (int round = 0; round < 200; round++) {
             List<DeferredExecution> deferred = new CopyOnWriteArrayList<>();
-            // Ends nothing by itself: only the abandonment answers.
+            // Ends no request by itself: only the abandonment completes them.
             FakeInstance quick = new FakeInstance(batch -> deferred.add(batch.defer()));
             ModelScheduler scheduler = ModelScheduler.start(
                     new ModelPlan(model(false), BatchingPolicy.NONE),
                     List.of(new InstanceSlot("i0", Device.CPU, quick)),
                     new SchedulerEnvironment(memory, System::nanoTime, timer));
-            List<RecordingObserver> told = new CopyOnWriteArrayList<>();
+            List<RecordingObserver> received = new CopyOnWriteArrayList<>();
             Thread client = Thread.ofPlatform().start(() -> {
                 for (int i = 0; i < 20; i++) {
                     RecordingObserver observer = new RecordingObserver();
-                    told.add(observer);
+                    received.add(observer);
                     scheduler.submit(Requests.to(model(false), memory).of(1), observer);
                 }
             });
@@ -298,7 +298,7 @@ final class AbandonTest {
             scheduler.abandon();
             client.join();
 
-            told.forEach(observer -> {
+            received.forEach(observer -> {
                 InferenceException error = observer.await().error();
                 assertThat(error.code()).isEqualTo(ErrorCode.UNAVAILABLE);
             });
@@ -336,14 +336,14 @@ final class AbandonTest {
                 .build();
     }
 
-    private CheckedRequest call(ModelSettings model, String id) {
+    private CheckedRequest request(ModelSettings model, String id) {
         return Requests.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
     }
 
     private RecordingObserver submit(ModelScheduler scheduler, String id) {
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        scheduler.submit(call(model(false), id), observer);
+        scheduler.submit(request(model(false), id), observer);
         return observer;
     }
 }

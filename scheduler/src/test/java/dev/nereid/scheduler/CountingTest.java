@@ -33,7 +33,7 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
-/** What is counted when, and that it is counted before the client is told. */
+/** Statistics of requests, which are counted before the client is notified. */
 final class CountingTest {
     private static final ModelSettings COPY = ModelSettings.builder("m", 1)
             .maxBatchSize(64)
@@ -179,7 +179,7 @@ final class CountingTest {
     void aDeadlineInTheQueue() {
         try (Execution execution = of(COPY, FakeInstance::copy)) {
             execution.submit(execution
-                    .call()
+                    .request()
                     .deadline(execution.scheduler.clock.getAsLong() + 10)
                     .floats("IN", Shape.of(1, 2), 0)
                     .of(1));
@@ -204,22 +204,22 @@ final class CountingTest {
     @Test
     void pendingFollowsTheQueueExactly() {
         QueuePolicy policy = new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 10, false, 3);
-        try (QueuedRequests calls = QueuedRequests.under(policy)) {
+        try (QueuedRequests queued = QueuedRequests.under(policy)) {
             List<Integer> pending = new ArrayList<>();
-            Runnable look = () -> pending.add(calls.scheduler.queue.waiting());
+            Runnable look = () -> pending.add(queued.scheduler.queue.waiting());
             look.run();
-            calls.submit("executed");
+            queued.submit("executed");
             look.run();
-            Cancellation withdrawn = calls.submit("withdrawn");
-            calls.submit("late");
+            Cancellation cancelled = queued.submit("cancelled");
+            queued.submit("late");
             look.run();
-            calls.submit("one too many");
+            queued.submit("one too many");
             look.run();
-            withdrawn.cancel();
+            cancelled.cancel();
             look.run();
-            calls.scheduler.step();
+            queued.scheduler.step();
             look.run();
-            calls.scheduler.advance(11);
+            queued.scheduler.advance(11);
             look.run();
 
             assertThat(pending).containsExactly(0, 1, 3, 3, 2, 1, 0);
@@ -228,12 +228,12 @@ final class CountingTest {
 
     @Test
     void countsAFullQueueAsRejected() {
-        try (QueuedRequests calls =
+        try (QueuedRequests queued =
                 QueuedRequests.under(new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 0, false, 1))) {
-            calls.submit("waits");
-            calls.submit("one too many");
+            queued.submit("waits");
+            queued.submit("one too many");
 
-            MeterReading read = calls.scheduler.model.meter().read();
+            MeterReading read = queued.scheduler.model.meter().read();
             assertThat(read.failures()).isEqualTo(Map.of(FailureReason.REJECTED, 1L));
             assertThat(read.inferences().fail().count()).isEqualTo(1);
         }
@@ -241,12 +241,12 @@ final class CountingTest {
 
     @Test
     void countsATimeoutAsRejected() {
-        try (QueuedRequests calls =
+        try (QueuedRequests queued =
                 QueuedRequests.under(new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 10, false, 0))) {
-            calls.submit("late");
-            calls.scheduler.advance(11);
+            queued.submit("late");
+            queued.scheduler.advance(11);
 
-            MeterReading read = calls.scheduler.model.meter().read();
+            MeterReading read = queued.scheduler.model.meter().read();
             assertThat(read.failures()).isEqualTo(Map.of(FailureReason.REJECTED, 1L));
             assertThat(read.inferences().fail()).isEqualTo(new Timing(1, 11));
         }
@@ -262,7 +262,7 @@ final class CountingTest {
             Tensor in = batch.requests().getFirst().input("IN").orElseThrow();
             batch.requests().getFirst().response().put("OUT", in, () -> {});
         })) {
-            execution.submit(execution.call().floats("IN", Shape.of(4), 0).of(1));
+            execution.submit(execution.request().floats("IN", Shape.of(4), 0).of(1));
             execution.run();
 
             MeterReading read = read(execution);
@@ -356,13 +356,13 @@ final class CountingTest {
                 of(DECOUPLED, batch -> senders.add(batch.requests().getFirst().sender()))) {
             Execution.submit(execution, 1);
             execution.run();
-            for (int i = 0; i < ModelMeter.MAX_PLACES + 10; i++) {
+            for (int i = 0; i < ModelMeter.MAX_INDICES + 10; i++) {
                 senders.getFirst().sendError(new BackendException(ErrorCode.INTERNAL, "no"));
             }
             senders.getFirst().complete();
 
             List<ResponseStatistics> responses = read(execution).responses();
-            assertThat(responses).hasSize(ModelMeter.MAX_PLACES);
+            assertThat(responses).hasSize(ModelMeter.MAX_INDICES);
             assertThat(responses.getLast().fail().count()).isEqualTo(11);
         }
     }
@@ -401,8 +401,8 @@ final class CountingTest {
                     "s",
                     3,
                     () -> List.of(
-                            execution.call().floats("IN", Shape.of(1, 2), 0).of(1),
-                            execution.call().floats("IN", Shape.of(1, 2), 0).of(1)));
+                            execution.request().floats("IN", Shape.of(1, 2), 0).of(1),
+                            execution.request().floats("IN", Shape.of(1, 2), 0).of(1)));
             MeterReading before = read(execution);
 
             Warmup warmup = new Warmup(execution.scheduler.scope, List.of(sample), 1);

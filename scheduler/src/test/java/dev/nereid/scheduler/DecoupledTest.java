@@ -106,7 +106,7 @@ final class DecoupledTest {
             execution.run();
             execution.requests.getFirst().cancel();
 
-            senders.getFirst().sendError(new BackendException(ErrorCode.INTERNAL, "for nobody"));
+            senders.getFirst().sendError(new BackendException(ErrorCode.INTERNAL, "dropped"));
             senders.getFirst().complete();
 
             RecordingObserver observer = execution.observers.getFirst();

@@ -35,7 +35,7 @@ final class DynamicBatchingTest {
     void everyResponseIsProperAndGivenBack() {
         observers.forEach(RecordingObserver::check);
         observers.forEach(RecordingObserver::close);
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
     }
 
     @Test
@@ -110,7 +110,7 @@ final class DynamicBatchingTest {
     void neverExecutesCancelledRequestsAndReleasesTheirMemory() {
         SteppedScheduler scheduler = scheduler(new BatchPlanner(8, List.of(), 0));
         RecordingObserver a = new RecordingObserver();
-        Cancellation first = scheduler.submit(call("a", 1, 2, 0), a);
+        Cancellation first = scheduler.submit(request("a", 1, 2, 0), a);
         long withA = memory.bytesInUse();
         submit(scheduler, "b", 1, 2, 0);
 
@@ -129,7 +129,7 @@ final class DynamicBatchingTest {
         SteppedScheduler scheduler = scheduler(new BatchPlanner(8, List.of(), 0));
         for (int i = 0; i < 1_000; i++) {
             RecordingObserver observer = new RecordingObserver();
-            scheduler.submit(call("gone", 1, 2, 0), observer).cancel();
+            scheduler.submit(request("gone", 1, 2, 0), observer).cancel();
             observer.assertError(ErrorCode.CANCELLED, "request was cancelled");
         }
         submit(scheduler, "last", 1, 2, 0);
@@ -185,7 +185,7 @@ final class DynamicBatchingTest {
         scheduler.advance(MILLI);
         late.assertError(ErrorCode.CANCELLED, "request was cancelled");
         RecordingObserver gone = new RecordingObserver();
-        scheduler.submit(call("gone", 1, 2, 0), gone).cancel();
+        scheduler.submit(request("gone", 1, 2, 0), gone).cancel();
         submit(scheduler, "a", 1, 2, 0);
         assertThat(scheduler.step()).isFalse();
 
@@ -215,11 +215,11 @@ final class DynamicBatchingTest {
     private RecordingObserver submit(SteppedScheduler scheduler, String id, int items, int width, float first) {
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        scheduler.submit(call(id, items, width, first), observer);
+        scheduler.submit(request(id, items, width, first), observer);
         return observer;
     }
 
-    private CheckedRequest call(String id, int items, int width, float first) {
+    private CheckedRequest request(String id, int items, int width, float first) {
         return builder(id, items, width, first).of(items);
     }
 

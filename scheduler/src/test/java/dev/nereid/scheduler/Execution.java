@@ -11,7 +11,7 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One execution of some calls by a backend that a test writes; gives everything back and checks it at the end. */
+/** One execution of requests by a backend of a test; releases all memory and checks that at the end. */
 public final class Execution implements AutoCloseable {
     public final LeakCheckingMemory memory;
     public final SteppedScheduler scheduler;
@@ -31,23 +31,23 @@ public final class Execution implements AutoCloseable {
         this.scheduler = new SteppedScheduler(model, new BatchPlanner(64, List.of(), 0), memory, instance);
     }
 
-    /** Starts a call; add inputs, then give it to {@link #submit}. */
-    public Requests call() {
+    /** Starts a request; add inputs, then pass it to {@link #submit}. */
+    public Requests request() {
         return Requests.to(model, memory);
     }
 
-    public RecordingObserver submit(CheckedRequest call) {
+    public RecordingObserver submit(CheckedRequest request) {
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        requests.add((ScheduledRequest) scheduler.submit(call, observer));
+        requests.add((ScheduledRequest) scheduler.submit(request, observer));
         return observer;
     }
 
-    /** Submits calls of so many items, whose ids and inputs tell their places. */
+    /** Submits requests of the given items, whose ids and inputs are their indices. */
     public static void submit(Execution execution, int... items) {
         for (int i = 0; i < items.length; i++) {
             execution.submit(execution
-                    .call()
+                    .request()
                     .id(String.valueOf(i))
                     .floats("IN", Shape.of(items[i], 2), 10f * i)
                     .of(items[i]));
@@ -66,9 +66,9 @@ public final class Execution implements AutoCloseable {
     public void close() {
         observers.forEach(RecordingObserver::check);
         observers.forEach(
-                observer -> assertThat(observer.hasEnded()).as("answered").isTrue());
+                observer -> assertThat(observer.hasEnded()).as("completed").isTrue());
         observers.forEach(RecordingObserver::close);
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
         assertThat(scheduler.inFlight()).as("in flight").isZero();
         memory.close();
     }

@@ -6,7 +6,7 @@ import dev.nereid.spi.Batch;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What a test knows of the calls to one model, and what has to hold for them whatever happens. Confined. */
+/** The expected states of the requests to one model, and invariants over them. Confined. */
 final class ExpectedRequests {
     private final int maxBatchSize;
     private final List<ExpectedRequest> all = new ArrayList<>();
@@ -16,21 +16,21 @@ final class ExpectedRequests {
     /**
      * Begins without any.
      *
-     * @param maxBatchSize the most items in a batch
+     * @param maxBatchSize the maximum number of items in a batch
      */
     ExpectedRequests(int maxBatchSize) {
         this.maxBatchSize = maxBatchSize;
     }
 
-    /** Adds a call, and returns who is to observe it. */
-    RecordingObserver add(ExpectedRequest call) {
+    /** Adds a request, and returns its observer. */
+    RecordingObserver add(ExpectedRequest request) {
         RecordingObserver observer = new RecordingObserver();
-        all.add(call);
+        all.add(request);
         observers.add(observer);
         return observer;
     }
 
-    /** Returns the calls in the order in which they came. */
+    /** Returns the requests in the order of their arrivals. */
     List<ExpectedRequest> all() {
         return all;
     }
@@ -43,24 +43,24 @@ final class ExpectedRequests {
         return observers.get(index);
     }
 
-    /** Returns the calls in the order in which their executions began. */
+    /** Returns the requests in the order in which their executions began. */
     List<Integer> executed() {
         return executed;
     }
 
-    /** Says whether a call neither was executed nor answered. */
+    /** Returns whether a request was neither executed nor completed. */
     boolean waits(int index) {
         return !executed.contains(index) && !observers.get(index).hasEnded();
     }
 
-    /** Counts the calls of a level that wait. */
+    /** Counts the waiting requests of a level. */
     long waiting(long level) {
         return all.stream()
                 .filter(one -> one.level() == level && waits(one.index()))
                 .count();
     }
 
-    /** Takes note of a batch that begins: only those are in it that may be executed, and that go before all others. */
+    /** Records a batch that begins: all its requests may be executed, and go before all others. */
     void begin(Batch batch, long now) {
         int first = Integer.parseInt(batch.requests().getFirst().id());
         for (var request : batch.requests()) {
@@ -78,7 +78,7 @@ final class ExpectedRequests {
         assertThat(batch.size()).isLessThanOrEqualTo(maxBatchSize);
     }
 
-    /** Of two that were executed, the one that began first is answered first. */
+    /** Of two executed requests, the one that began first completes first. */
     void checkOrder() {
         boolean open = false;
         for (int index : executed) {
@@ -88,7 +88,7 @@ final class ExpectedRequests {
         }
     }
 
-    /** No call waits whose time is over. */
+    /** No expired request waits. */
     void checkTime(long now) {
         for (ExpectedRequest one : all) {
             assertThat(waits(one.index()) && one.isDead(now))
@@ -97,7 +97,7 @@ final class ExpectedRequests {
         }
     }
 
-    /** No call waits for longer than for others to go with. */
+    /** No request waits longer than the queue delay. */
     void checkDelay(long now, long delay) {
         for (ExpectedRequest one : all) {
             assertThat(waits(one.index()) && now - one.arrival() >= delay)

@@ -12,7 +12,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A cache without bounds, which can be told to fail, or to wait with its answers. Confined to the test's thread. */
+/** A cache without limits, which can be set to fail or to defer its results. Confined to the test's thread. */
 public final class FakeCache implements ResponseCache {
     public final Map<CacheKey, MemorySegment> entries = new HashMap<>();
     public final Map<CacheKey, LookupObserver> lookups = new LinkedHashMap<>();
@@ -41,7 +41,7 @@ public final class FakeCache implements ResponseCache {
         }
     }
 
-    /** Tells what a lookup found, which may be told before. */
+    /** Reports the result of a lookup, which may be reported before. */
     void respond(CacheKey key) {
         LookupObserver observer = lookups.get(key);
         MemorySegment content = entries.get(key);
@@ -75,7 +75,7 @@ public final class FakeCache implements ResponseCache {
         }
     }
 
-    /** Tells what the only lookup that waits found. */
+    /** Reports the result of the only deferred lookup. */
     public void respondOnly() {
         respond(lookups.keySet().iterator().next());
     }

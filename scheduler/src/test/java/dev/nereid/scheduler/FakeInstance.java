@@ -20,7 +20,7 @@ public final class FakeInstance implements ModelInstance {
 
     private final Execution execution;
     private final List<List<String>> batches = new CopyOnWriteArrayList<>();
-    private final List<String> mistakes = new CopyOnWriteArrayList<>();
+    private final List<String> violations = new CopyOnWriteArrayList<>();
     private final AtomicBoolean inside = new AtomicBoolean();
     private final AtomicInteger closed = new AtomicInteger();
     private volatile boolean ready = true;
@@ -29,7 +29,7 @@ public final class FakeInstance implements ModelInstance {
         this.execution = execution;
     }
 
-    /** Gives each request its input back: {@code IN} as {@code OUT}, by way of the whole batch. */
+    /** Copies {@code IN} to {@code OUT}, for the whole batch. */
     public static void copy(Batch batch) throws BackendException {
         Tensor in = batch.gather("IN");
         batch.allocate("OUT", in.type(), in.shape()).data().copyFrom(in.data());
@@ -38,10 +38,10 @@ public final class FakeInstance implements ModelInstance {
     @Override
     public void execute(Batch batch) throws BackendException {
         if (!inside.compareAndSet(false, true)) {
-            mistakes.add("executed by two threads");
+            violations.add("executed by two threads");
         }
         if (closed.get() > 0) {
-            mistakes.add("executed after close");
+            violations.add("executed after close");
         }
         List<String> ids = new ArrayList<>();
         for (InferenceRequest request : batch.requests()) {
@@ -50,8 +50,8 @@ public final class FakeInstance implements ModelInstance {
         batches.add(ids);
         try {
             execution.execute(batch);
-        } catch (AssertionError e) { // would be told to the client only
-            mistakes.add(e.toString());
+        } catch (AssertionError e) { // would be reported to the client only
+            violations.add(e.toString());
             throw e;
         } finally {
             inside.set(false);
@@ -70,10 +70,10 @@ public final class FakeInstance implements ModelInstance {
     @Override
     public void close() {
         if (inside.get()) {
-            mistakes.add("closed while executing");
+            violations.add("closed while executing");
         }
         if (closed.incrementAndGet() > 1) {
-            mistakes.add("closed twice");
+            violations.add("closed twice");
         }
     }
 
@@ -82,8 +82,8 @@ public final class FakeInstance implements ModelInstance {
         return batches;
     }
 
-    public List<String> mistakes() {
-        return mistakes;
+    public List<String> violations() {
+        return violations;
     }
 
     public boolean isClosed() {

@@ -18,7 +18,7 @@ public final class FakeStrategy implements BatchingStrategy {
 
     private final Rule rule;
     private final List<String> calls = new CopyOnWriteArrayList<>();
-    private final List<String> mistakes = new CopyOnWriteArrayList<>();
+    private final List<String> violations = new CopyOnWriteArrayList<>();
     private final List<String> included = new CopyOnWriteArrayList<>();
     private final AtomicBoolean forming = new AtomicBoolean();
     private final AtomicInteger closed = new AtomicInteger();
@@ -32,22 +32,22 @@ public final class FakeStrategy implements BatchingStrategy {
         calls.add("begin");
         included.clear();
         if (!forming.compareAndSet(false, true)) {
-            mistakes.add("two batches at a time");
+            violations.add("two batches at a time");
         }
         if (closed.get() > 0) {
-            mistakes.add("used after its close");
+            violations.add("used after its close");
         }
         return new Forming();
     }
 
-    /** Returns the calls so far, and forgets them. */
+    /** Returns the calls so far, and clears them. */
     public List<String> calls() {
         List<String> made = List.copyOf(calls);
         calls.clear();
         return made;
     }
 
-    /** Writes something down between the calls. */
+    /** Records an event between the calls. */
     public void note(String what) {
         calls.add(what);
     }
@@ -57,8 +57,8 @@ public final class FakeStrategy implements BatchingStrategy {
         return List.copyOf(included);
     }
 
-    public List<String> mistakes() {
-        return mistakes;
+    public List<String> violations() {
+        return violations;
     }
 
     public boolean isForming() {
@@ -73,7 +73,7 @@ public final class FakeStrategy implements BatchingStrategy {
     public void close() {
         calls.add("close strategy");
         if (forming.get()) {
-            mistakes.add("closed while a batch is formed");
+            violations.add("closed while a batch is formed");
         }
         closed.incrementAndGet();
     }
@@ -85,7 +85,7 @@ public final class FakeStrategy implements BatchingStrategy {
         public boolean include(QueuedRequest request) throws BackendException {
             calls.add("include " + request.id());
             if (over) {
-                mistakes.add("asked after its end");
+                violations.add("called after its end");
             }
             try {
                 boolean in = rule.include(request);
@@ -94,7 +94,7 @@ public final class FakeStrategy implements BatchingStrategy {
                 }
                 return in;
             } catch (AssertionError e) { // would only count as a no
-                mistakes.add(e.toString());
+                violations.add(e.toString());
                 throw e;
             }
         }
@@ -103,7 +103,7 @@ public final class FakeStrategy implements BatchingStrategy {
         public void close() {
             calls.add("close");
             if (over) {
-                mistakes.add("ended twice");
+                violations.add("ended twice");
             }
             over = true;
             forming.set(false);

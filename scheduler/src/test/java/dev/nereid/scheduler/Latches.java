@@ -12,7 +12,9 @@ public final class Latches {
 
     private Latches() {}
 
-    /** Waits until a latch is open, and is interrupted afterwards if that came meanwhile; fails if it takes too long. */
+    /**
+     * Waits until a latch is open, and is interrupted afterwards if that came meanwhile; fails if it takes too long.
+     */
     public static void await(CountDownLatch latch) {
         long end = System.nanoTime() + LONGEST;
         boolean interrupted = false;

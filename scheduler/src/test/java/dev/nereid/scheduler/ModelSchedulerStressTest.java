@@ -37,16 +37,16 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Many threads at once, with everything that can go wrong, and an end while calls still come. */
+/** Many threads at once, with all kinds of failures, and a close while requests still arrive. */
 @Timeout(120)
 final class ModelSchedulerStressTest {
     private static final int SUBMITTERS = 8;
-    private static final int CALLS = 2_000;
+    private static final int REQUESTS = 2_000;
 
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
-    /** Most calls have any time; some may wait for a moment only, or go behind others after one. */
+    /** Most requests have no timeout; some expire soon, or are delayed then. */
     private static final PriorityPolicy PRIORITIES = new PriorityPolicy(
             4,
             4,
@@ -102,36 +102,36 @@ final class ModelSchedulerStressTest {
 
         Tally all = new Tally();
         tallies.forEach(all::add);
-        assertThat(all.answered.sum()).isEqualTo(SUBMITTERS * CALLS);
+        assertThat(all.completions.sum()).isEqualTo(SUBMITTERS * REQUESTS);
         assertThat(all.wrong).hasValue(0);
-        assertThat(all.responses.sum()).isGreaterThan(SUBMITTERS * CALLS / 4);
+        assertThat(all.responses.sum()).isGreaterThan(SUBMITTERS * REQUESTS / 4);
         assertThat(all.errors.get(ErrorCode.CANCELLED).sum()).isPositive();
         assertThat(all.errors.get(ErrorCode.NOT_FOUND).sum()).isPositive();
         assertThat(scheduler.inFlight()).isZero();
-        assertThat(one.mistakes()).isEmpty();
-        assertThat(two.mistakes()).isEmpty();
+        assertThat(one.violations()).isEmpty();
+        assertThat(two.violations()).isEmpty();
         assertThat(one.isClosed() && two.isClosed()).isTrue();
         assertThat(one.batches().size() + two.batches().size()).isPositive();
     }
 
-    /** Submits calls in bursts and withdraws some; the last tenth comes while the scheduler closes. */
+    /** Submits requests in bursts and cancels some; the last tenth arrives while the scheduler closes. */
     private void submit(ModelScheduler scheduler, Tally tally, int seed, CountDownLatch nearlyDone) {
         Random random = new Random(seed);
-        for (int i = 0; i < CALLS; i++) {
-            if (i == CALLS * 9 / 10) {
+        for (int i = 0; i < REQUESTS; i++) {
+            if (i == REQUESTS * 9 / 10) {
                 nearlyDone.countDown();
             }
             long deadline = System.nanoTime() + random.nextInt(5_000_000);
             int items = 1 + random.nextInt(3);
             float first = random.nextInt(1_000);
-            Requests call = Requests.to(model, memory)
+            Requests builder = Requests.to(model, memory)
                     .priority(random.nextInt(8))
                     .floats("IN", Shape.of(items, random.nextInt(10) == 0 ? 3 : 2), first);
             if (random.nextInt(16) == 0) {
-                call.deadline(deadline);
+                builder.deadline(deadline);
             }
             Once observer = new Once(tally, first, random.nextInt(50) == 0);
-            Cancellation cancellation = scheduler.submit(call.of(items), observer);
+            Cancellation cancellation = scheduler.submit(builder.of(items), observer);
             if (random.nextInt(8) == 0) {
                 cancellation.cancel();
             } else if (random.nextInt(16) == 0) {
@@ -141,7 +141,7 @@ final class ModelSchedulerStressTest {
         }
     }
 
-    /** A backend of which one in some executions goes wrong. Confined to the thread of its instance. */
+    /** A backend of which a share of executions fails. Confined to the thread of its instance. */
     private static final class Moody {
         private final Random random;
 
@@ -177,9 +177,9 @@ final class ModelSchedulerStressTest {
         }
     }
 
-    /** What a submitter was told. Safe for use by any thread. */
+    /** The outcomes of one submitter. Safe for use by any thread. */
     private static final class Tally {
-        private final LongAdder answered = new LongAdder();
+        private final LongAdder completions = new LongAdder();
         private final LongAdder responses = new LongAdder();
         private final Map<ErrorCode, LongAdder> errors = new EnumMap<>(ErrorCode.class);
         private final AtomicInteger wrong = new AtomicInteger();
@@ -191,19 +191,19 @@ final class ModelSchedulerStressTest {
         }
 
         void add(Tally other) {
-            answered.add(other.answered.sum());
+            completions.add(other.completions.sum());
             responses.add(other.responses.sum());
             other.errors.forEach((code, count) -> errors.get(code).add(count.sum()));
             wrong.addAndGet(other.wrong.get());
         }
     }
 
-    /** Counts the answers to one call, checks the content, and throws now and then, which must not matter. */
+    /** Counts the events of one request, checks the content, and throws now and then, which must not matter. */
     private static final class Once implements ResponseObserver {
         private final Tally tally;
         private final float first;
         private final boolean throwing;
-        private final CountDownLatch told = new CountDownLatch(1);
+        private final CountDownLatch completed = new CountDownLatch(1);
 
         Once(Tally tally, float first, boolean throwing) {
             this.tally = tally;
@@ -235,11 +235,11 @@ final class ModelSchedulerStressTest {
         }
 
         private void end() {
-            if (told.getCount() == 0) {
+            if (completed.getCount() == 0) {
                 tally.wrong.incrementAndGet();
             }
-            tally.answered.increment();
-            told.countDown();
+            tally.completions.increment();
+            completed.countDown();
             if (throwing) {
                 throw new IllegalStateException("an observer that throws");
             }
@@ -247,7 +247,7 @@ final class ModelSchedulerStressTest {
 
         void await() {
             try {
-                if (!told.await(30, TimeUnit.SECONDS)) {
+                if (!completed.await(30, TimeUnit.SECONDS)) {
                     tally.wrong.incrementAndGet();
                 }
             } catch (InterruptedException e) {

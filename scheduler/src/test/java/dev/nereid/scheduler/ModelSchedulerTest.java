@@ -59,7 +59,7 @@ final class ModelSchedulerTest {
         RecordingObserver observer = new RecordingObserver();
 
         try (ModelScheduler scheduler = start(instance)) {
-            scheduler.submit(call("a"), observer);
+            scheduler.submit(request("a"), observer);
             assertThat(observer.await().floats("OUT")).containsExactly(1, 2);
             assertThat(observer.response().id()).isEqualTo("a");
             assertThat(observer.response().model()).isEqualTo("m");
@@ -86,7 +86,7 @@ final class ModelSchedulerTest {
         List<RecordingObserver> observers = new ArrayList<>();
         for (int i = 0; i < 20; i++) {
             observers.add(new RecordingObserver());
-            scheduler.submit(call("r" + i), observers.get(i));
+            scheduler.submit(request("r" + i), observers.get(i));
         }
         Latches.await(busy);
         List<Thread> closers =
@@ -95,9 +95,9 @@ final class ModelSchedulerTest {
             Thread.onSpinWait();
         }
         RecordingObserver late = new RecordingObserver();
-        scheduler.submit(call("late"), late);
+        scheduler.submit(request("late"), late);
         RecordingObserver unnamed = new RecordingObserver();
-        scheduler.submit(call(""), unnamed);
+        scheduler.submit(request(""), unnamed);
 
         late.assertError(
                 ErrorCode.UNAVAILABLE,
@@ -109,7 +109,7 @@ final class ModelSchedulerTest {
         observers.forEach(RecordingObserver::close);
         closers.forEach(ModelSchedulerTest::join);
         assertThat(instance.isClosed()).isTrue();
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
         scheduler.close();
         assertThat(scheduler.inFlight()).isZero();
     }
@@ -124,7 +124,7 @@ final class ModelSchedulerTest {
                 List.of(new InstanceSlot("i0", Device.CPU, new ClosingOn(inner, closedBy))),
                 environment());
         RecordingObserver observer = new RecordingObserver();
-        scheduler.submit(call("a"), observer);
+        scheduler.submit(request("a"), observer);
         DeferredExecution execution = take(deferred);
 
         Thread closer = Thread.startVirtualThread(scheduler::close);
@@ -180,19 +180,19 @@ final class ModelSchedulerTest {
         try (ModelScheduler scheduler = start(instance)) {
             for (int i = 0; i < 5; i++) {
                 observers.add(new RecordingObserver());
-                scheduler.submit(call("r" + i), observers.get(i));
+                scheduler.submit(request("r" + i), observers.get(i));
             }
             queued.countDown();
             observers.forEach(RecordingObserver::await);
         }
 
-        int answered = 0;
+        int responded = 0;
         for (List<String> batch : instance.batches()) {
             for (int i = 0; i < batch.size(); i++) {
-                observers.get(answered++).assertError(ErrorCode.UNAVAILABLE, "none of " + batch.size());
+                observers.get(responded++).assertError(ErrorCode.UNAVAILABLE, "none of " + batch.size());
             }
         }
-        assertThat(answered).isEqualTo(5);
+        assertThat(responded).isEqualTo(5);
         assertThat(instance.batches()).anyMatch(batch -> batch.size() > 1);
     }
 
@@ -208,7 +208,7 @@ final class ModelSchedulerTest {
         }
     }
 
-    /** Each execution goes on only when four are under way, and fails if there ever are five. */
+    /** Each execution continues only when four are in progress, and fails if there ever are five. */
     @Test
     void executesAsManyAtATimeAsThereAreInstances() {
         CyclicBarrier four = new CyclicBarrier(4);
@@ -238,14 +238,14 @@ final class ModelSchedulerTest {
             for (int i = 0; i < 64; i++) {
                 RecordingObserver observer = new RecordingObserver();
                 observers.add(observer);
-                scheduler.submit(call("r" + i), observer);
+                scheduler.submit(request("r" + i), observer);
             }
             observers.forEach(observer -> observer.await().close());
         }
         assertThat(observers)
                 .allSatisfy(observer -> assertThat(observer.responses()).hasSize(1));
         assertThat(instances)
-                .allSatisfy(instance -> assertThat(instance.mistakes()).isEmpty());
+                .allSatisfy(instance -> assertThat(instance.violations()).isEmpty());
     }
 
     @Test
@@ -287,15 +287,15 @@ final class ModelSchedulerTest {
             assertThat(good.response().outputs()).hasSize(1);
             good.close();
         }
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
     }
 
     @Test
     void passesTheTimeoutToTheBackend() {
-        List<Long> told = new CopyOnWriteArrayList<>();
+        List<Long> reported = new CopyOnWriteArrayList<>();
         for (long micros : new long[] {0, 1_500, -1}) {
             try (ModelScheduler scheduler = start(new FakeInstance(batch -> {
-                told.add(batch.requests().getFirst().timeoutMicros());
+                reported.add(batch.requests().getFirst().timeoutMicros());
                 FakeInstance.copy(batch);
             }))) {
                 RecordingObserver observer = new RecordingObserver();
@@ -310,7 +310,7 @@ final class ModelSchedulerTest {
             }
         }
 
-        assertThat(told).as("as the client wrote it, unsigned").containsExactly(0L, 1_500L, -1L);
+        assertThat(reported).as("as the client wrote it, unsigned").containsExactly(0L, 1_500L, -1L);
     }
 
     @Test
@@ -360,7 +360,7 @@ final class ModelSchedulerTest {
 
         assertThat(one.isClosed()).isTrue();
         assertThat(other.isClosed()).isTrue();
-        assertThat(one.mistakes()).isEmpty();
+        assertThat(one.violations()).isEmpty();
     }
 
     private ModelScheduler start(FakeInstance instance) {
@@ -376,11 +376,11 @@ final class ModelSchedulerTest {
 
     private RecordingObserver run(ModelScheduler scheduler) {
         RecordingObserver observer = new RecordingObserver();
-        scheduler.submit(call("x"), observer);
+        scheduler.submit(request("x"), observer);
         return observer.await();
     }
 
-    private CheckedRequest call(String id) {
+    private CheckedRequest request(String id) {
         return Requests.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
     }
 

@@ -17,8 +17,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Calls of one item that wait for one instance, which goes when the test says so; gives everything back and checks it at
- * the end. Confined.
+ * Requests of one item that wait for one instance, which runs when the test lets it; releases all memory, and checks
+ * that at the end. Confined.
  */
 public final class QueuedRequests implements AutoCloseable {
     public static final int MAX_BATCH = 8;
@@ -44,31 +44,31 @@ public final class QueuedRequests implements AutoCloseable {
         scheduler = new SteppedScheduler(model, planner, policy, memory, ExecutionTraits.DEFAULT, instance);
     }
 
-    /** Has no levels. */
+    /** Creates a model without levels. */
     public static QueuedRequests under(QueuePolicy policy) {
         return new QueuedRequests(new PriorityPolicy(0, 0, policy, Map.of()));
     }
 
-    /** Submits a call; whatever {@code options} adds to it. */
+    /** Submits a request; {@code options} changes it before. */
     public Cancellation submit(String id, Options options) {
-        Requests call = Requests.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1);
+        Requests request = Requests.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1);
         RecordingObserver observer = new RecordingObserver();
         assertThat(observers.put(id, observer)).as("ids of one test differ").isNull();
-        options.on(call);
-        return scheduler.submit(call.of(1), observer);
+        options.on(request);
+        return scheduler.submit(request.of(1), observer);
     }
 
     public Cancellation submit(String id) {
-        return submit(id, call -> {});
+        return submit(id, request -> {});
     }
 
     public Cancellation submit(String id, long priority) {
-        return submit(id, call -> call.priority(priority));
+        return submit(id, request -> request.priority(priority));
     }
 
-    /** What a test asks for in a call. */
+    /** The options of a request. */
     public interface Options {
-        void on(Requests call);
+        void on(Requests request);
     }
 
     public RecordingObserver observer(String id) {
@@ -91,10 +91,10 @@ public final class QueuedRequests implements AutoCloseable {
         scheduler.drain();
         observers.forEach((id, observer) -> {
             observer.check();
-            assertThat(observer.hasEnded()).as("%s is answered", id).isTrue();
+            assertThat(observer.hasEnded()).as("%s is completed", id).isTrue();
             observer.close();
         });
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
         assertThat(scheduler.inFlight()).as("in flight").isZero();
         assertThat(scheduler.queue.waiting()).as("waiting").isZero();
         memory.close();

@@ -15,12 +15,12 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** Keeps what it is told, and that it is told properly: one call at a time, nothing after the end. Safe for any thread. */
+/** Records events, and checks their protocol: one at a time, nothing after the end. Safe for use by any thread. */
 public final class RecordingObserver implements ResponseObserver, AutoCloseable {
     private final List<InferResponse> responses = new CopyOnWriteArrayList<>();
     private final List<InferenceException> errors = new CopyOnWriteArrayList<>();
     private final List<InferenceException> failedResponses = new CopyOnWriteArrayList<>();
-    private final List<String> mistakes = new CopyOnWriteArrayList<>();
+    private final List<String> violations = new CopyOnWriteArrayList<>();
     private final AtomicBoolean inside = new AtomicBoolean();
     private final CountDownLatch ended = new CountDownLatch(1);
 
@@ -53,10 +53,10 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
 
     private void enter() {
         if (!inside.compareAndSet(false, true)) {
-            mistakes.add("told two things at a time");
+            violations.add("called by two threads at a time");
         }
         if (hasEnded()) {
-            mistakes.add("told something after the end");
+            violations.add("called after the end");
         }
     }
 
@@ -75,10 +75,12 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
         return !hasEnded() && responses.isEmpty();
     }
 
-    /** Waits until the call has ended; fails if that takes too long. */
+    /** Waits until the request has ended; fails if that takes too long. */
     public RecordingObserver await() {
         try {
-            assertThat(ended.await(30, TimeUnit.SECONDS)).as("answered in time").isTrue();
+            assertThat(ended.await(30, TimeUnit.SECONDS))
+                    .as("completed in time")
+                    .isTrue();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new AssertionError(e);
@@ -129,10 +131,10 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
     }
 
     public void check() {
-        assertThat(mistakes).isEmpty();
+        assertThat(violations).isEmpty();
     }
 
-    /** Gives the responses back. */
+    /** Closes the responses. */
     @Override
     public void close() {
         responses.forEach(InferResponse::close);

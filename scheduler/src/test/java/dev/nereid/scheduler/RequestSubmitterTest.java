@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The order of what happens to a call that is submitted, with a cache that answers when the test says so. */
+/** The steps of a submission, with a cache that responds when the test lets it. */
 @Timeout(60)
 final class RequestSubmitterTest {
     @AutoClose
@@ -87,11 +87,11 @@ final class RequestSubmitterTest {
 
     private RecordingObserver submit(ModelScheduler scheduler, String id) {
         RecordingObserver observer = new RecordingObserver();
-        CheckedRequest call = Requests.to(model, memory)
+        CheckedRequest request = Requests.to(model, memory)
                 .id(id)
                 .floats("IN", Shape.of(1, 2), 1)
                 .of(1);
-        scheduler.submit(call, observer);
+        scheduler.submit(request, observer);
         return observer;
     }
 }

@@ -24,7 +24,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/** Makes calls whose inputs lie in memory that is checked for leaks. Confined to one thread. */
+/** Builds requests whose inputs lie in memory that is checked for leaks. Confined to one thread. */
 public final class Requests {
     private final ModelSettings model;
     private final TensorMemory memory;
@@ -60,7 +60,7 @@ public final class Requests {
         return this;
     }
 
-    /** Wants an output in memory of the caller. */
+    /** Requests an output in memory of the client. */
     public Requests into(String output, MemorySegment memory) {
         requested.add(RequestedOutput.into(output, memory));
         return this;
@@ -112,7 +112,7 @@ public final class Requests {
         return this;
     }
 
-    /** Adds an input of numbers, as many as the shape asks for, counting up. */
+    /** Adds an input of consecutive numbers, as many as the shape has elements. */
     public Requests floats(String name, Shape shape, float first) {
         MemorySegment data = take(shape.byteSize(DataType.FP32));
         for (int i = 0; i < shape.elementCount(); i++) {
@@ -154,7 +154,7 @@ public final class Requests {
         }
     }
 
-    /** Makes a call of so many items. */
+    /** Creates a request of a number of items. */
     public CheckedRequest of(int items) {
         List<TensorBuffer> taken = List.copyOf(buffers);
         Runnable released = alsoReleased;

@@ -42,20 +42,20 @@ import net.jqwik.api.Tuple;
 import net.jqwik.api.constraints.IntRange;
 import org.jspecify.annotations.Nullable;
 
-/** What holds for every schedule of calls, withdrawals, executions and time. */
+/** Properties of every schedule of requests, cancellations, executions and time. */
 public final class SchedulerProperties {
     private static final int MAX_BATCH = 4;
     private static final long DELAY = 100;
 
     /** One thing that happens. */
     sealed interface Event {
-        record Submit(int items, int width, ExpectedRequest.Options wish) implements Event {}
+        record Submit(int items, int width, ExpectedRequest.Options options) implements Event {}
 
         record Cancel(int index) implements Event {}
 
         record Step(int worker, Backend backend) implements Event {}
 
-        record Pass(int nanos, boolean rings) implements Event {}
+        record Pass(int nanos, boolean expires) implements Event {}
 
         record Finish(int index) implements Event {}
 
@@ -64,7 +64,7 @@ public final class SchedulerProperties {
 
     /** What a backend does with a batch. */
     enum Backend {
-        ANSWER,
+        RESPOND,
         ALIAS,
         REFUSE,
         CRASH,
@@ -74,15 +74,15 @@ public final class SchedulerProperties {
 
     @Provide
     Arbitrary<List<Event>> schedules() {
-        Arbitrary<ExpectedRequest.Options> wish = Combinators.combine(
+        Arbitrary<ExpectedRequest.Options> options = Combinators.combine(
                         Arbitraries.of(false, false, true),
                         Arbitraries.integers().between(0, 4),
                         Arbitraries.of(0, 0, 1, 2))
                 .as(ExpectedRequest.Options::new);
         Arbitrary<Event> submit = Combinators.combine(
-                        Arbitraries.integers().between(1, MAX_BATCH), Arbitraries.of(1, 1, 1, 2), wish)
+                        Arbitraries.integers().between(1, MAX_BATCH), Arbitraries.of(1, 1, 1, 2), options)
                 .as(Event.Submit::new);
-        Arbitrary<Event> withdraw = Arbitraries.integers().between(0, 100).map(Event.Cancel::new);
+        Arbitrary<Event> cancel = Arbitraries.integers().between(0, 100).map(Event.Cancel::new);
         Arbitrary<Event> step = Combinators.combine(Arbitraries.integers().between(0, 1), Arbitraries.of(Backend.class))
                 .as(Event.Step::new);
         Arbitrary<Event> pass = Combinators.combine(
@@ -94,7 +94,7 @@ public final class SchedulerProperties {
         Arbitrary<Event> finish = Arbitraries.integers().between(0, 100).map(Event.Finish::new);
         return Arbitraries.frequencyOf(
                         Tuple.of(5, submit),
-                        Tuple.of(1, withdraw),
+                        Tuple.of(1, cancel),
                         Tuple.of(3, step),
                         Tuple.of(2, pass),
                         Tuple.of(1, finish),
@@ -149,10 +149,8 @@ public final class SchedulerProperties {
         run.end();
     }
 
-    /**
-     * A rule of the model for its batches, and what happens while it is asked: each for every so many questions, 0 for never.
-     */
-    record Meddling(int refuse, int crash, int withdraw, int submit, int pass) {
+    /** A batching strategy, and the events during its evaluation: each once in a number of evaluations, 0 for never. */
+    record Meddling(int refuse, int crash, int cancel, int submit, int pass) {
         static boolean isTime(int every, int question) {
             return every > 0 && question % every == 0;
         }
@@ -191,7 +189,7 @@ public final class SchedulerProperties {
         private final SteppedScheduler scheduler;
         private final long delay;
         private final ExpectedRequests expected = new ExpectedRequests(MAX_BATCH);
-        private final List<Cancellation> calls = new ArrayList<>();
+        private final List<Cancellation> cancellations = new ArrayList<>();
         private final PriorityPolicy priorities;
         private final boolean ordered;
         private final boolean cached;
@@ -201,7 +199,7 @@ public final class SchedulerProperties {
         private int executions;
         private final List<DeferredExecution> deferred = new ArrayList<>();
         private final @Nullable FakeStrategy strategy;
-        private Backend backend = Backend.ANSWER;
+        private Backend backend = Backend.RESPOND;
         private int questions;
         private boolean ending;
 
@@ -240,10 +238,11 @@ public final class SchedulerProperties {
 
         void on(Event event) {
             switch (event) {
-                case Event.Submit(int items, int width, ExpectedRequest.Options wish) -> submit(items, width, wish);
+                case Event.Submit(int items, int width, ExpectedRequest.Options options) ->
+                    submit(items, width, options);
                 case Event.Cancel(int index) -> cancel(index);
                 case Event.Step(int worker, Backend what) -> step(worker, what);
-                case Event.Pass(int nanos, boolean rings) -> pass(nanos, rings);
+                case Event.Pass(int nanos, boolean expires) -> pass(nanos, expires);
                 case Event.Finish(int index) -> finish(index);
                 case Event.Forget() -> cache.entries.clear();
             }
@@ -252,28 +251,30 @@ public final class SchedulerProperties {
             }
         }
 
-        private void submit(int items, int width, ExpectedRequest.Options wish) {
-            int index = calls.size();
+        private void submit(int items, int width, ExpectedRequest.Options options) {
+            int index = cancellations.size();
             long now = scheduler.clock.getAsLong();
-            Requests call = Requests.to(model, memory)
+            Requests builder = Requests.to(model, memory)
                     .id(String.valueOf(index))
-                    .priority(wish.priority())
-                    .timeoutMicros(wish.timeoutMicros())
+                    .priority(options.priority())
+                    .timeoutMicros(options.timeoutMicros())
                     .floats("IN", Shape.of(items, width), content(index));
-            if (wish.impatient()) {
-                call.deadline(now + ExpectedRequest.PATIENCE);
+            if (options.hasDeadline()) {
+                builder.deadline(now + ExpectedRequest.DEADLINE_NANOS);
             }
-            long level = priorities.level(wish.priority());
+            long level = priorities.level(options.priority());
             QueuePolicy policy = priorities.policy(level);
             long before = expected.waiting(level);
             RecordingObserver observer =
-                    expected.add(new ExpectedRequest(index, level, policy, now, items, width, wish));
+                    expected.add(new ExpectedRequest(index, level, policy, now, items, width, options));
             int hitsBefore = cache.hits;
-            calls.add(send(call.of(items), observer, now));
+            cancellations.add(send(builder.of(items), observer, now));
             if (cache.hits > hitsBefore) {
                 hits.add(index);
-                expected.executed().add(index); // has its place among the answers, and goes by the queue
-                assertThat(observer.hasEnded() || ordered).as("told at once").isTrue();
+                expected.executed().add(index); // takes its place in the order of responses, and bypasses the queue
+                assertThat(observer.hasEnded() || ordered)
+                        .as("completed at once")
+                        .isTrue();
                 return;
             }
             assertThat(observer.hasEnded()).as("refused if full").isEqualTo(!policy.admits(before));
@@ -282,17 +283,17 @@ public final class SchedulerProperties {
             }
         }
 
-        private Cancellation send(CheckedRequest call, RecordingObserver observer, long now) {
+        private Cancellation send(CheckedRequest checked, RecordingObserver observer, long now) {
             if (!cached) {
-                return scheduler.submit(call, observer);
+                return scheduler.submit(checked, observer);
             }
             ScheduledRequest request =
-                    new ScheduledRequest(scheduler.model, scheduler.order, call.arrivedAt(now), observer, now);
+                    new ScheduledRequest(scheduler.model, scheduler.order, checked.arrivedAt(now), observer, now);
             gate.submit(request);
             return request;
         }
 
-        /** Where calls are answered from a cache, some are the same. */
+        /** With a cache, some requests are equal. */
         private int content(int index) {
             return cached ? index % 3 : index;
         }
@@ -304,7 +305,7 @@ public final class SchedulerProperties {
             assertThat(request.input("IN").orElseThrow().data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0))
                     .as("memory of a candidate")
                     .isEqualTo((float) content(index));
-            if (Meddling.isTime(meddling.withdraw(), questions)) {
+            if (Meddling.isTime(meddling.cancel(), questions)) {
                 cancel(questions);
             }
             if (Meddling.isTime(meddling.submit(), questions) && !ending) {
@@ -319,8 +320,8 @@ public final class SchedulerProperties {
             return !Meddling.isTime(meddling.refuse(), questions);
         }
 
-        private void pass(int nanos, boolean rings) {
-            if (!rings) {
+        private void pass(int nanos, boolean expires) {
+            if (!expires) {
                 scheduler.clock.advanceNanos(nanos);
                 return;
             }
@@ -329,10 +330,10 @@ public final class SchedulerProperties {
         }
 
         private void cancel(int index) {
-            if (!calls.isEmpty()) {
-                int which = index % calls.size();
-                calls.get(which).cancel();
-                assertThat(expected.waits(which)).as("answered at once").isFalse();
+            if (!cancellations.isEmpty()) {
+                int which = index % cancellations.size();
+                cancellations.get(which).cancel();
+                assertThat(expected.waits(which)).as("completed at once").isFalse();
             }
         }
 
@@ -361,7 +362,7 @@ public final class SchedulerProperties {
                         .containsAll(others.stream().map(InferenceRequest::id).toList());
             }
             switch (backend) {
-                case ANSWER -> FakeInstance.copy(batch);
+                case RESPOND -> FakeInstance.copy(batch);
                 case ALIAS -> batch.scatter("OUT", batch.gather("IN"), () -> {});
                 case REFUSE -> throw new BackendException(ErrorCode.UNAVAILABLE, "refused");
                 case CRASH -> throw new IllegalStateException("crashed");
@@ -376,23 +377,23 @@ public final class SchedulerProperties {
             }
         }
 
-        /** Stops, executes the rest, and checks that everybody was answered and everything given back. */
+        /** Stops, executes the rest, and checks that all requests are completed and all memory is released. */
         void end() {
             ending = true;
             scheduler.queue.stop();
             scheduler.drain();
             deferred.forEach(DeferredExecution::finish);
-            for (int i = 0; i < calls.size(); i++) {
+            for (int i = 0; i < cancellations.size(); i++) {
                 RecordingObserver observer = expected.observer(i);
                 observer.check();
-                assertThat(observer.hasEnded()).as("request %s answered", i).isTrue();
+                assertThat(observer.hasEnded()).as("request %s completed", i).isTrue();
                 checkContent(i);
                 observer.close();
             }
             checkFigures();
-            instances.forEach(instance -> assertThat(instance.mistakes()).isEmpty());
+            instances.forEach(instance -> assertThat(instance.violations()).isEmpty());
             if (strategy != null) {
-                assertThat(strategy.mistakes()).isEmpty();
+                assertThat(strategy.violations()).isEmpty();
             }
             assertThat(expected.executed()).doesNotHaveDuplicates();
             assertThat(scheduler.inFlight()).isZero();
@@ -401,7 +402,7 @@ public final class SchedulerProperties {
             memory.close();
         }
 
-        /** Counts again what the observers were told. */
+        /** Counts again the events of the observers. */
         private void checkFigures() {
             MeterReading figures = scheduler.model.meter().read();
             List<RecordingObserver> failed = expected.observers().stream()
@@ -411,7 +412,7 @@ public final class SchedulerProperties {
                     .filter(observer -> observer.error().code() == ErrorCode.CANCELLED)
                     .count();
             assertThat(figures.inferences().fail().count()).isEqualTo(failed.size());
-            assertThat(figures.inferences().success().count()).isEqualTo(calls.size() - failed.size());
+            assertThat(figures.inferences().success().count()).isEqualTo(cancellations.size() - failed.size());
             assertThat(figures.failures().getOrDefault(FailureReason.CANCELED, 0L))
                     .isEqualTo(cancelled);
             assertThat(figures.failures().values().stream()

@@ -31,8 +31,8 @@ public final class SharedResources {
      * What the executions of an instance take.
      *
      * @param priority the weight of each
-     * @param limited how much of the one resource; at most 2
-     * @param single how much of the other one; at most 1
+     * @param limited the need of the first resource; at most 2
+     * @param single the need of the second resource; at most 1
      */
     public record Need(int priority, int limited, int single) {
         RateProfile profile() {
@@ -49,16 +49,16 @@ public final class SharedResources {
     }
 
     /**
-     * Begins with everything free.
+     * Creates resources of which none is taken.
      *
-     * @param most how much there is of the first resource; at least 2
+     * @param capacity the capacity of the first resource; at least 2
      */
-    public static SharedResources of(int most) {
-        ResourceLimit limit = new ResourceLimit(LIMITED, most, OptionalInt.empty());
-        return new SharedResources(new ExecutionCountLimiter(List.of(limit)), most, 1);
+    public static SharedResources of(int capacity) {
+        ResourceLimit limit = new ResourceLimit(LIMITED, capacity, OptionalInt.empty());
+        return new SharedResources(new ExecutionCountLimiter(List.of(limit)), capacity, 1);
     }
 
-    /** Begins with more of everything than anybody takes. */
+    /** Creates more of all resources than are taken. */
     public static SharedResources endless() {
         return new SharedResources(RateLimiter.OFF, Integer.MAX_VALUE, Integer.MAX_VALUE);
     }
@@ -67,7 +67,7 @@ public final class SharedResources {
         return limiter;
     }
 
-    /** Takes note of an execution that begins, which must not be one too many. */
+    /** Records an execution that begins; fails if it exceeds a capacity. */
     public void take(Need need) {
         limitedTaken += need.limited();
         singleTaken += need.single();
@@ -75,16 +75,16 @@ public final class SharedResources {
         assertThat(singleTaken).as("taken of what there is one of").isLessThanOrEqualTo(mostSingle);
     }
 
-    /** Takes note of an execution that has ended. */
+    /** Records an execution that has ended. */
     public void giveBack(Need need) {
         limitedTaken -= need.limited();
         singleTaken -= need.single();
     }
 
-    /** Nobody waits for a turn, and everything is free. */
+    /** No instance waits for a permit, and all resources are free. */
     public void checkFree() {
         if (limiter instanceof ExecutionCountLimiter limits) {
-            assertThat(limits.waiting()).as("instances that wait for a turn").isZero();
+            assertThat(limits.waiting()).as("instances that wait for a permit").isZero();
         }
         AtomicBoolean granted = new AtomicBoolean();
         try (RateLimitRegistration everything =

@@ -21,7 +21,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** One model of several, its calls, and its instances that come and go. Confined. */
+/** One model of several, its requests, and its changing instances. Confined. */
 public final class SteppedModel {
     public static final int MAX_BATCH = 4;
 
@@ -30,18 +30,18 @@ public final class SteppedModel {
     private final Scheduling scheduling;
     private final SteppedScheduler scheduler;
     private final ExpectedRequests expected = new ExpectedRequests(MAX_BATCH);
-    private final List<Cancellation> calls = new ArrayList<>();
+    private final List<Cancellation> cancellations = new ArrayList<>();
     private final Set<Integer> read = new HashSet<>();
     private final Set<Integer> mayFail = new HashSet<>();
     private final List<SteppedWorker> workers = new ArrayList<>();
 
     /**
-     * How its calls are scheduled.
+     * The scheduling of its requests.
      *
      * @param planner decides about batches
      * @param delay for how long requests wait for others, in nanoseconds
      * @param priorities its levels
-     * @param ordered whether answers keep the order
+     * @param ordered whether the order of responses is preserved
      */
     public record Scheduling(BatchPlanner planner, long delay, PriorityPolicy priorities, boolean ordered) {}
 
@@ -83,40 +83,41 @@ public final class SteppedModel {
         return workers.stream().filter(worker -> !worker.isRetired()).count();
     }
 
-    public void submit(int items, int width, ExpectedRequest.Options wish) {
-        int index = calls.size();
-        Requests call = Requests.to(settings, memory)
+    public void submit(int items, int width, ExpectedRequest.Options options) {
+        int index = cancellations.size();
+        Requests builder = Requests.to(settings, memory)
                 .id(String.valueOf(index))
-                .priority(wish.priority())
-                .timeoutMicros(wish.timeoutMicros())
+                .priority(options.priority())
+                .timeoutMicros(options.timeoutMicros())
                 .floats("IN", Shape.of(items, width), index);
-        if (wish.impatient()) {
-            call.deadline(now() + ExpectedRequest.PATIENCE);
+        if (options.hasDeadline()) {
+            builder.deadline(now() + ExpectedRequest.DEADLINE_NANOS);
         }
-        long level = scheduling.priorities().level(wish.priority());
+        long level = scheduling.priorities().level(options.priority());
         QueuePolicy policy = scheduling.priorities().policy(level);
         boolean admitted = policy.admits(expected.waiting(level));
-        RecordingObserver observer = expected.add(new ExpectedRequest(index, level, policy, now(), items, width, wish));
-        calls.add(scheduler.submit(call.of(items), observer));
+        RecordingObserver observer =
+                expected.add(new ExpectedRequest(index, level, policy, now(), items, width, options));
+        cancellations.add(scheduler.submit(builder.of(items), observer));
         assertThat(observer.hasEnded()).as("refused if full").isEqualTo(!admitted);
     }
 
     public void cancel(int index) {
-        if (!calls.isEmpty()) {
-            int which = index % calls.size();
+        if (!cancellations.isEmpty()) {
+            int which = index % cancellations.size();
             mayFail.add(which);
-            calls.get(which).cancel();
-            assertThat(expected.waits(which)).as("answered at once").isFalse();
+            cancellations.get(which).cancel();
+            assertThat(expected.waits(which)).as("completed at once").isFalse();
         }
     }
 
-    /** Takes note that requests are not answered with a response. */
+    /** Records that requests do not complete with a response. */
     public void fail(Batch batch) {
         batch.requests().forEach(request -> mayFail.add(Integer.valueOf(request.id())));
     }
 
-    public void pass(long nanos, boolean rings) {
-        if (rings) {
+    public void pass(long nanos, boolean expires) {
+        if (expires) {
             scheduler.advance(nanos);
             expected.checkTime(now());
         } else {
@@ -126,8 +127,8 @@ public final class SteppedModel {
 
     /** Closes a response, if there is one. */
     public void read(int index) {
-        if (!calls.isEmpty()) {
-            readThis(index % calls.size());
+        if (!cancellations.isEmpty()) {
+            readThis(index % cancellations.size());
         }
     }
 
@@ -143,13 +144,13 @@ public final class SteppedModel {
         observer.close();
     }
 
-    /** Lets a worker find out that it was retired, or that nothing more will come. */
+    /** Steps a worker that was retired, or whose queue is stopped and empty. */
     public void leave(SteppedWorker worker) {
         worker.leave(
                 worker.isRetired()
                         ? () -> worker.isIdle() && worker.executed().stream().allMatch(this::isOver)
                         : () -> workers.stream().allMatch(SteppedWorker::isIdle)
-                                && expected.all().stream().allMatch(call -> isOver(call.index())));
+                                && expected.all().stream().allMatch(request -> isOver(request.index())));
     }
 
     private boolean isOver(int index) {
@@ -173,21 +174,21 @@ public final class SteppedModel {
         scheduler.queue.stop();
     }
 
-    /** Everybody was answered; reads the answers and lets the workers go. */
+    /** All requests are completed: reads the responses and ends the workers. */
     public void end() {
-        for (ExpectedRequest call : expected.all()) {
-            RecordingObserver observer = expected.observer(call.index());
+        for (ExpectedRequest request : expected.all()) {
+            RecordingObserver observer = expected.observer(request.index());
             observer.check();
             assertThat(observer.hasEnded())
-                    .as("request %s answered", call.index())
+                    .as("request %s completed", request.index())
                     .isTrue();
-            checkOutcome(call.index(), observer);
+            checkOutcome(request.index(), observer);
         }
         assertThat(expected.executed()).doesNotHaveDuplicates();
         workers.stream().filter(SteppedWorker::isFree).forEach(this::leave);
         check();
-        for (ExpectedRequest call : expected.all()) {
-            readThis(call.index());
+        for (ExpectedRequest request : expected.all()) {
+            readThis(request.index());
             check();
         }
         assertThat(scheduler.inFlight()).isZero();

@@ -33,10 +33,10 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The parts of a {@link ModelScheduler} without its threads: instances and time go when the test says so. Confined. */
+/** The parts of a {@link ModelScheduler} without its threads: the test steps instances and time. Confined. */
 public final class SteppedScheduler {
     public final FakeClock clock = new FakeClock();
-    final TimeoutQueue alarms = new TimeoutQueue(() -> {});
+    final TimeoutQueue timeouts = new TimeoutQueue(() -> {});
     public final ModelScope model;
     public final ExecutionScope scope;
     public final RequestQueue queue;
@@ -49,40 +49,40 @@ public final class SteppedScheduler {
         this(settings, planner, BatchingPolicy.NONE, memory, ExecutionTraits.DEFAULT, instances);
     }
 
-    /** Makes a scheduler under a policy, of which levels, time-outs, bounds and order are taken. */
+    /** Creates a scheduler with the levels, timeouts, queue sizes and order of a policy. */
     public SteppedScheduler(
             ModelSettings settings,
             BatchPlanner planner,
             BatchingPolicy policy,
             TensorMemory memory,
-            ExecutionTraits terms,
+            ExecutionTraits traits,
             FakeInstance... instances) {
-        this(settings, planner, policy, memory, terms, null, RateLimiter.OFF, RateProfile.NONE, instances);
+        this(settings, planner, policy, memory, traits, null, RateLimiter.OFF, RateProfile.NONE, instances);
     }
 
-    /** Makes a scheduler for a model that may have a rule of its own. */
+    /** Creates a scheduler for a model that may have a batching strategy. */
     public SteppedScheduler(
             ModelSettings settings,
             BatchPlanner planner,
             BatchingPolicy policy,
             TensorMemory memory,
-            ExecutionTraits terms,
+            ExecutionTraits traits,
             @Nullable BatchingStrategy strategy,
             FakeInstance... instances) {
-        this(settings, planner, policy, memory, terms, strategy, RateLimiter.OFF, RateProfile.NONE, instances);
+        this(settings, planner, policy, memory, traits, strategy, RateLimiter.OFF, RateProfile.NONE, instances);
     }
 
-    /** Makes a scheduler whose instances ask a limiter for their turns. */
+    /** Creates a scheduler whose instances request permits from a limiter. */
     public SteppedScheduler(
             ModelSettings settings,
             BatchPlanner planner,
             BatchingPolicy policy,
             TensorMemory memory,
-            ExecutionTraits terms,
+            ExecutionTraits traits,
             RateLimiter limiter,
             RateProfile rate,
             FakeInstance... instances) {
-        this(settings, planner, policy, memory, terms, null, limiter, rate, instances);
+        this(settings, planner, policy, memory, traits, null, limiter, rate, instances);
     }
 
     private SteppedScheduler(
@@ -90,24 +90,24 @@ public final class SteppedScheduler {
             BatchPlanner planner,
             BatchingPolicy policy,
             TensorMemory memory,
-            ExecutionTraits terms,
+            ExecutionTraits traits,
             @Nullable BatchingStrategy strategy,
             RateLimiter limiter,
             RateProfile rate,
             FakeInstance... instances) {
         model = Scopes.of(settings, memory, clock);
-        scope = ExecutionScope.of(model, terms.clientMemory());
-        executions = new ShortExecutions(settings, terms);
+        scope = ExecutionScope.of(model, traits.clientMemory());
+        executions = new ShortExecutions(settings, traits);
         order = policy.preserveOrdering() ? new ResponseOrder() : null;
         StrategyBatcher batcher = strategy == null ? null : new StrategyBatcher(model, strategy, planner);
         queue = new RequestQueue(
-                planner, policy.priorities(), new EqualInputs(model.settings()), clock, alarms, batcher);
+                planner, policy.priorities(), new EqualInputs(model.settings()), clock, timeouts, batcher);
         for (FakeInstance instance : instances) {
             add(limiter, List.of(slot("i" + workers.size(), instance, rate)));
         }
     }
 
-    /** Makes a slot for an instance that runs anywhere. */
+    /** Creates a slot for an instance that runs anywhere. */
     public static InstanceSlot slot(String name, FakeInstance instance, RateProfile rate) {
         return new InstanceSlot(name, Device.CPU, instance, rate, ThreadPlacement.ANYWHERE);
     }
@@ -124,7 +124,7 @@ public final class SteppedScheduler {
         return worker;
     }
 
-    /** Makes an empty queue without instances, for requests that never come to it. */
+    /** Creates an empty queue without instances, for requests that never reach it. */
     public static RequestQueue queue(ModelScope model) {
         return new RequestQueue(
                 BatchPlanner.oneByOne(),
@@ -135,14 +135,14 @@ public final class SteppedScheduler {
                 null);
     }
 
-    public Cancellation submit(CheckedRequest call, RecordingObserver observer) {
+    public Cancellation submit(CheckedRequest checked, RecordingObserver observer) {
         long now = clock.getAsLong();
-        ScheduledRequest request = new ScheduledRequest(model, order, call.arrivedAt(now), observer, now);
+        ScheduledRequest request = new ScheduledRequest(model, order, checked.arrivedAt(now), observer, now);
         enqueue(request);
         return request;
     }
 
-    /** Queues a request, or answers it. */
+    /** Queues a request, or completes it. */
     void enqueue(ScheduledRequest request) {
         OfferResult admission = queue.offer(request, false);
         if (admission == OfferResult.Outcome.FULL) {
@@ -152,18 +152,18 @@ public final class SteppedScheduler {
         }
     }
 
-    /** Lets time pass, and all alarms ring that are due then. */
+    /** Advances the clock, and fires all expired timeouts. */
     public void advance(long nanos) {
         clock.advanceNanos(nanos);
-        alarms.runExpired(clock.getAsLong());
+        timeouts.runExpired(clock.getAsLong());
     }
 
-    /** Lets the first instance take a batch, if there is one for it. */
+    /** Executes one batch on the first instance, if there is one for it. */
     public boolean step() {
         return workers.getFirst().step();
     }
 
-    /** Lets the first instance go on until there is nothing to do at this time. */
+    /** Executes batches on the first instance until there is none at this time. */
     public void drain() {
         boolean found = true;
         while (found) {

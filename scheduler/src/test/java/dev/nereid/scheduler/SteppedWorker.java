@@ -15,9 +15,9 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A worker that goes step by step, and at its end as in a server: on a thread of its own, which closes the instances
- * when nobody uses them any more. That thread either sleeps or is over whenever the test goes on, so that what happens
- * is the same each time. Confined but for that thread.
+ * A worker that runs step by step, and ends as in a server: on its own thread, which closes the instances when no
+ * request uses them any more. That thread either sleeps or has ended whenever the test continues, so that tests are
+ * deterministic. Confined except for that thread.
  */
 public final class SteppedWorker {
     private final InstanceWorker worker;
@@ -33,7 +33,7 @@ public final class SteppedWorker {
         void execute(SteppedWorker worker, Need need, Batch batch) throws BackendException;
     }
 
-    /** Takes a seat at the queue of a scheduler, with one instance for each need. */
+    /** Registers with the queue of a scheduler, with one instance for each need. */
     SteppedWorker(SteppedScheduler scheduler, RateLimiter limiter, List<Need> needs, Execution execution) {
         List<InstanceSlot> slots = new ArrayList<>();
         for (Need need : needs) {
@@ -44,7 +44,7 @@ public final class SteppedWorker {
         worker = scheduler.add(limiter, slots);
     }
 
-    /** Says whether it may go a step. */
+    /** Returns whether it may run a step. */
     public boolean isFree() {
         return !isInside && !worker.isRetired();
     }
@@ -53,7 +53,7 @@ public final class SteppedWorker {
         return worker.isRetired();
     }
 
-    /** Says whether it was retired, and its thread has not found out. */
+    /** Returns whether it is retired, and its thread has not seen that. */
     public boolean isToLeave() {
         return worker.isRetired() && !isInside && thread == null;
     }
@@ -67,19 +67,19 @@ public final class SteppedWorker {
         }
     }
 
-    /** Takes note of an execution that begins. */
+    /** Records an execution that begins. */
     void begin(Batch batch) {
         assertThat(worker.isRetired()).as("executes after it was retired").isFalse();
         batch.requests().forEach(request -> executed.add(Integer.valueOf(request.id())));
         executions++;
     }
 
-    /** Takes note that an execution is over. */
+    /** Records an execution that has ended. */
     public void end() {
         executions--;
     }
 
-    /** Says whether no execution is under way. */
+    /** Returns whether no execution is in progress. */
     boolean isIdle() {
         return executions == 0;
     }
@@ -107,7 +107,7 @@ public final class SteppedWorker {
                 () -> own.getState() == Thread.State.WAITING || own.getState() == Thread.State.TERMINATED);
     }
 
-    /** The instances are closed when nobody uses them any more, and not before. */
+    /** The instances are closed when no request uses them any more, and not before. */
     void check() {
         Thread own = thread;
         boolean over = own != null && isUnused.getAsBoolean();
@@ -116,7 +116,7 @@ public final class SteppedWorker {
         }
         for (FakeInstance instance : instances) {
             assertThat(instance.isClosed()).as("closed").isEqualTo(over);
-            assertThat(instance.mistakes()).isEmpty();
+            assertThat(instance.violations()).isEmpty();
         }
     }
 

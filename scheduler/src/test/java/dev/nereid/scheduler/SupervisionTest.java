@@ -37,8 +37,8 @@ final class SupervisionTest {
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
     private final FakeClock clock = new FakeClock();
-    private final TimeoutQueue alarms = new TimeoutQueue(() -> {});
-    private final Watchdog watchdog = new Watchdog(alarms, clock);
+    private final TimeoutQueue timeouts = new TimeoutQueue(() -> {});
+    private final Watchdog watchdog = new Watchdog(timeouts, clock);
     private final List<OutOfMemoryError> fatal = new CopyOnWriteArrayList<>();
     private final ModelSettings model = ModelSettings.builder("m", 1)
             .maxBatchSize(8)
@@ -88,7 +88,7 @@ final class SupervisionTest {
         assertThat(fatal).isEmpty();
     }
 
-    /** Has executions fail, on threads of instances and directly; says whether the instance executes the next one. */
+    /** Fails executions, on instance threads and directly; returns whether the instance executes the next one. */
     private boolean failWith(Throwable thrown) {
         List<FakeInstance.Execution> executions = new ArrayList<>(List.of(
                 batch -> {
@@ -145,14 +145,14 @@ final class SupervisionTest {
             assertThat(scheduler.problems()).isEmpty();
             assertThat(scheduler.overdueTotal()).isEqualTo(2);
         }
-        assertThat(alarms.runExpired(clock.getAsLong() + TimeUnit.DAYS.toNanos(1)))
+        assertThat(timeouts.runExpired(clock.getAsLong() + TimeUnit.DAYS.toNanos(1)))
                 .isEqualTo(Long.MAX_VALUE);
     }
 
     @Test
     void anOverdueWarmupIsNoOverdueExecution() throws InterruptedException {
         Gate gate = new Gate();
-        WarmupSample sample = new WarmupSample("s", 1, () -> List.of(call("w")));
+        WarmupSample sample = new WarmupSample("s", 1, () -> List.of(request("w")));
         try (ModelScheduler scheduler = start(List.of(sample), gate.instance)) {
             Latches.await(gate.entered);
 
@@ -181,7 +181,7 @@ final class SupervisionTest {
         assertThat(waiting.await().error().code()).isEqualTo(ErrorCode.UNAVAILABLE);
         scheduler.close();
         assertThat(gate.instance.isClosed()).isFalse();
-        gate.open.countDown(); // the memory of the call is given back for the sake of the test
+        gate.open.countDown(); // releases the memory of the request, for the checks of the test
         Threads.await("end of the execution", () -> memory.bytesInUse() == 0);
     }
 
@@ -202,7 +202,7 @@ final class SupervisionTest {
 
     private void look(Duration later) {
         clock.advanceNanos(later.toNanos());
-        alarms.runExpired(clock.getAsLong());
+        timeouts.runExpired(clock.getAsLong());
     }
 
     private ModelScheduler start(List<WarmupSample> warmup, FakeInstance... instances) {
@@ -213,17 +213,17 @@ final class SupervisionTest {
         return ModelScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).with(warmup),
                 slots,
-                new SchedulerEnvironment(memory, clock, alarms)
+                new SchedulerEnvironment(memory, clock, timeouts)
                         .with(new Supervision(fatal::add, Optional.of(watchdog), LIMIT, Duration.ofMinutes(5))));
     }
 
-    private CheckedRequest call(String id) {
+    private CheckedRequest request(String id) {
         return Requests.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
     }
 
     private RecordingObserver submit(ModelScheduler scheduler, String id) {
         RecordingObserver observer = new RecordingObserver();
-        scheduler.submit(call(id), observer);
+        scheduler.submit(request(id), observer);
         return observer;
     }
 

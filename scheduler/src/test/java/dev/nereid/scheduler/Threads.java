@@ -8,7 +8,7 @@ import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
-/** Looks at what other threads do. Static functions only; all that wait fail if it takes too long. */
+/** Observes other threads. Static functions only; all waits fail if they take too long. */
 public final class Threads {
     private static final long LONGEST = Duration.ofSeconds(30).toNanos();
 

@@ -9,23 +9,23 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-/** What {@link CancellationState} promises an answer. */
+/** Stress tests of {@link CancellationState} against a completion. */
 public final class CancellationStateStress {
     private CancellationStateStress() {}
 
-    /** An action runs before the answer, or is known to the answer, which waits for it; it never comes behind its back. */
+    /** An action runs before the completion, or the completion sees it and waits for it; it never runs unseen. */
     @JCStressTest
-    @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "answered first, the action is dropped")
-    @Outcome(id = "1, 0", expect = ACCEPTABLE, desc = "answered first, the action is known and dropped")
-    @Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "known, and run")
-    @Outcome(id = "0, 1", expect = FORBIDDEN, desc = "run behind the back of the answer")
+    @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "completed first, the action is dropped")
+    @Outcome(id = "1, 0", expect = ACCEPTABLE, desc = "completed first, the action is seen and dropped")
+    @Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "seen, and run")
+    @Outcome(id = "0, 1", expect = FORBIDDEN, desc = "run unseen by the completion")
     @State
     public static class CompleteAgainstAction {
         private final CompletionLatch latch = new CompletionLatch();
         private final CancellationState cancellation = new CancellationState();
         private int runs;
 
-        /** Has it executed, and withdrawn. */
+        /** Begins the execution, and cancels it. */
         public CompleteAgainstAction() {
             latch.begin();
             cancellation.request();
@@ -42,7 +42,7 @@ public final class CancellationStateStress {
             }
         }
 
-        /** The backend asks, and the client withdraws. */
+        /** The backend registers an action, and the client cancels. */
         @Actor
         public void act(II_Result result) {
             cancellation.onCancel(() -> runs++, latch);

@@ -12,14 +12,14 @@ import org.openjdk.jcstress.infra.results.II_Result;
 import org.openjdk.jcstress.infra.results.ZZZ_Result;
 import org.openjdk.jcstress.infra.results.ZZ_Result;
 
-/** What {@link CompletionLatch} promises, for all that race for it. */
+/** Stress tests of {@link CompletionLatch} for all races. */
 public final class CompletionLatchStress {
     private CompletionLatchStress() {}
 
-    /** A request that waits is taken by an instance while its client withdraws it. */
+    /** An instance takes a waiting request while its client cancels it. */
     @JCStressTest
     @Outcome(id = "true, false", expect = ACCEPTABLE, desc = "executed")
-    @Outcome(id = "false, true", expect = ACCEPTABLE, desc = "withdrawn")
+    @Outcome(id = "false, true", expect = ACCEPTABLE, desc = "cancelled")
     @Outcome(expect = FORBIDDEN, desc = "both, or neither")
     @State
     public static class BeginAgainstCancel {
@@ -38,11 +38,11 @@ public final class CompletionLatchStress {
         }
     }
 
-    /** A request is executed and answered while its client withdraws it. */
+    /** A request is executed and completed while its client cancels it. */
     @JCStressTest
-    @Outcome(id = "true, false, true", expect = ACCEPTABLE, desc = "answered by its execution")
-    @Outcome(id = "false, true, true", expect = ACCEPTABLE, desc = "withdrawn while it waited")
-    @Outcome(expect = FORBIDDEN, desc = "two answers, or none")
+    @Outcome(id = "true, false, true", expect = ACCEPTABLE, desc = "completed by its execution")
+    @Outcome(id = "false, true, true", expect = ACCEPTABLE, desc = "cancelled while it waited")
+    @Outcome(expect = FORBIDDEN, desc = "two completions, or none")
     @State
     public static class CompleteAgainstCancel {
         private final CompletionLatch latch = new CompletionLatch();
@@ -59,7 +59,7 @@ public final class CompletionLatchStress {
             result.r2 = latch.completeWaiting();
         }
 
-        /** What is left. */
+        /** The final state. */
         @Arbiter
         public void end(ZZZ_Result result) {
             result.r3 = latch.isCompleted();
@@ -75,7 +75,7 @@ public final class CompletionLatchStress {
     public static class CompleteAgainstComplete {
         private final CompletionLatch latch = new CompletionLatch();
 
-        /** Has it executed. */
+        /** Begins the execution. */
         public CompleteAgainstComplete() {
             latch.begin();
         }
@@ -93,25 +93,25 @@ public final class CompletionLatchStress {
         }
     }
 
-    /** What was written before the answer is read after it. */
+    /** Writes before the completion are visible after it. */
     @JCStressTest
-    @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "not answered yet")
-    @Outcome(id = "0, 1", expect = ACCEPTABLE, desc = "written, not answered yet")
-    @Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "answered")
-    @Outcome(id = "1, 0", expect = FORBIDDEN, desc = "answered, and what came before is not to be seen")
+    @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "not completed yet")
+    @Outcome(id = "0, 1", expect = ACCEPTABLE, desc = "written, not completed yet")
+    @Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "completed")
+    @Outcome(id = "1, 0", expect = FORBIDDEN, desc = "completed, and an earlier write is not visible")
     @State
     public static class CompleteAfterContent {
         private final CompletionLatch latch = new CompletionLatch();
         private int content;
 
-        /** Answers. */
+        /** Completes. */
         @Actor
         public void complete() {
             content = 1;
             latch.completeWaiting();
         }
 
-        /** Looks. */
+        /** Reads. */
         @Actor
         public void read(II_Result result) {
             result.r1 = latch.isCompleted() ? 1 : 0;
@@ -119,27 +119,27 @@ public final class CompletionLatchStress {
         }
     }
 
-    /** One user goes while another adds a third, which goes as well. */
+    /** One reference is released while another thread adds a third and releases two. */
     @JCStressTest
     @Outcome(id = "true, false, false", expect = ACCEPTABLE, desc = "the first was the last")
     @Outcome(id = "false, false, true", expect = ACCEPTABLE, desc = "the other was the last")
-    @Outcome(expect = FORBIDDEN, desc = "given back twice, never, or too early")
+    @Outcome(expect = FORBIDDEN, desc = "released twice, never, or too early")
     @State
     public static class ReleaseAgainstRetain {
         private final CompletionLatch latch = new CompletionLatch();
 
-        /** Has two users. */
+        /** Adds a second reference. */
         public ReleaseAgainstRetain() {
             latch.retain();
         }
 
-        /** Goes. */
+        /** Releases one. */
         @Actor
         public void release(ZZZ_Result result) {
             result.r1 = latch.release();
         }
 
-        /** Adds one, and both go. */
+        /** Adds one, and releases both. */
         @Actor
         public void retain(ZZZ_Result result) {
             latch.retain();
@@ -148,18 +148,18 @@ public final class CompletionLatchStress {
         }
     }
 
-    /** Whoever gives the memory back sees what all users wrote. */
+    /** The thread of the last release sees the writes before all other releases. */
     @JCStressTest
     @Outcome(id = "0, 1", expect = ACCEPTABLE, desc = "the second was the last, and sees the first")
     @Outcome(id = "1, 0", expect = ACCEPTABLE, desc = "the first was the last, and sees the second")
-    @Outcome(expect = FORBIDDEN, desc = "given back while the other may still write")
+    @Outcome(expect = FORBIDDEN, desc = "released while the other may still write")
     @State
     public static class ReleaseAfterUse {
         private final CompletionLatch latch = new CompletionLatch();
         private int first;
         private int second;
 
-        /** Has two users. */
+        /** Adds a second reference. */
         public ReleaseAfterUse() {
             latch.retain();
         }

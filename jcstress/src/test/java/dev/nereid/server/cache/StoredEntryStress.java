@@ -15,11 +15,13 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.IIII_Result;
 import org.openjdk.jcstress.infra.results.III_Result;
 
-/** What {@link StoredEntry} promises its readers while the cache drops it. */
+/** Stress tests of {@link StoredEntry}: readers against an eviction. */
 public final class StoredEntryStress {
     private StoredEntryStress() {}
 
-    /** One reader. The results: whether it got the entry, how often the memory was freed while it read, and at the end. */
+    /**
+     * One reader. The results: whether it got the entry, how often the memory was freed while it read, and at the end.
+     */
     @JCStressTest
     @Outcome(id = "1, 0, 1", expect = ACCEPTABLE, desc = "read, then freed")
     @Outcome(id = "0, 0, 1", expect = ACCEPTABLE, desc = "dropped before")
@@ -45,17 +47,17 @@ public final class StoredEntryStress {
             entry.close();
         }
 
-        /** What is left. */
+        /** The final state. */
         @Arbiter
         public void end(III_Result result) {
             result.r3 = memory.frees();
         }
     }
 
-    /** Two readers, of which one drops the entry after it read, as a cache does that has no place. */
+    /** Two readers, one of which drops the entry afterwards, as an eviction does. */
     @JCStressTest
     @Outcome(id = "1, 0, 0, 1", expect = ACCEPTABLE, desc = "both read, then it was freed")
-    @Outcome(id = "0, 0, 0, 1", expect = ACCEPTABLE, desc = "one came too late")
+    @Outcome(id = "0, 0, 0, 1", expect = ACCEPTABLE, desc = "one was too late")
     @Outcome(expect = FORBIDDEN, desc = "freed while it was read, twice, or never")
     @State
     public static class RetainAgainstRetain {
@@ -81,7 +83,7 @@ public final class StoredEntryStress {
             entry.close();
         }
 
-        /** What is left. */
+        /** The final state. */
         @Arbiter
         public void end(IIII_Result result) {
             result.r4 = memory.frees();

@@ -1,4 +1,4 @@
-/** Stress of the entries of the local cache. */
+/** Stress tests of the entries of the local cache. */
 @NullMarked
 package dev.nereid.server.cache;
 

@@ -5,35 +5,35 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * A counter that never exceeds its limit. Lock-free; safe for use by any thread.
  *
- * <p>What would exceed the bound is not added and taken back, but never added: two that are each too much do not keep
- * out a third that fits. Without a bound nothing is counted.
+ * <p>An amount that would exceed the limit is never added, not even for a moment: two amounts that are too large do not
+ * keep out a third that fits. Without a limit nothing is counted.
  */
 final class BoundedCount {
-    private final long bound;
+    private final long limit;
     private final AtomicLong count = new AtomicLong();
 
     /**
-     * Begins with nothing.
+     * Creates a count of 0.
      *
-     * @param bound the largest sum; 0 for any
+     * @param limit the maximum sum; 0 for none
      */
-    BoundedCount(long bound) {
-        this.bound = bound;
+    BoundedCount(long limit) {
+        this.limit = limit;
     }
 
-    /** Says whether an amount would fit at this moment; changes nothing. */
+    /** Returns whether an amount fits at this moment; changes nothing. */
     boolean fits(long amount) {
-        return bound == 0 || amount <= bound - count.get();
+        return limit == 0 || amount <= limit - count.get();
     }
 
     /** Adds an amount, 0 or more, if it fits. */
     boolean tryAdd(long amount) {
-        if (bound == 0) {
+        if (limit == 0) {
             return true;
         }
         while (true) {
             long before = count.get();
-            if (amount > bound - before) { // cannot overflow: neither is below 0
+            if (amount > limit - before) { // cannot overflow: neither is below 0
                 return false;
             }
             if (count.compareAndSet(before, before + amount)) {
@@ -42,14 +42,14 @@ final class BoundedCount {
         }
     }
 
-    /** Takes away what was added. */
+    /** Subtracts an amount that was added. */
     void subtract(long amount) {
-        if (bound != 0) {
+        if (limit != 0) {
             count.addAndGet(-amount);
         }
     }
 
-    /** Returns the sum; always 0 without a bound. */
+    /** Returns the sum; always 0 without a limit. */
     long count() {
         return count.get();
     }

@@ -8,11 +8,11 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * Counts the requests of a model in flight, and awaits their end. Safe for use by any thread.
  *
- * <p>The count is an atomic number, since it changes twice with every call; the lock is touched only by whoever waits
- * and by calls that end while somebody waits. No wake-up is lost: the waiter sets {@code awaited} before it reads the
- * count, a call that ends reads {@code awaited} after it wrote the count, so at least one of the two sees the other.
- * Calls that come after the model stopped taking any pass through the count for a moment; that is harmless, for they
- * are answered without an instance.
+ * <p>The count is an atomic number, since it changes twice with every request; only a waiting thread, and requests that
+ * end during a wait, take the lock. No wake-up is lost: the waiting thread sets {@code awaited} before it reads the
+ * count, a request that ends reads {@code awaited} after it wrote the count, so at least one of the two sees the other.
+ * Requests that arrive after the stop of the model are counted for a moment; that is harmless, for they complete
+ * without an instance.
  */
 public final class InFlightRequests {
     private final AtomicInteger count = new AtomicInteger();
@@ -23,12 +23,12 @@ public final class InFlightRequests {
 
     private volatile boolean awaited;
 
-    /** Counts a call that comes. */
+    /** Counts an arriving request. */
     public void enter() {
         count.incrementAndGet();
     }
 
-    /** Counts a call that is done: answered, its responses closed, its memory given back. */
+    /** Counts a request that ends: it is completed, its responses are closed, its memory is released. */
     public void leave() {
         if (count.decrementAndGet() == 0 && awaited) {
             lock.lock();
@@ -40,12 +40,12 @@ public final class InFlightRequests {
         }
     }
 
-    /** Returns how many calls came and are not done. */
+    /** Returns the number of requests in flight. */
     public int count() {
         return count.get();
     }
 
-    /** Waits until no call is left, whatever interrupts. */
+    /** Waits uninterruptibly until no request is in flight. */
     public void awaitNone() {
         awaited = true;
         lock.lock();

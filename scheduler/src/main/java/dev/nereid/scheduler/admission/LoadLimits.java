@@ -3,11 +3,11 @@ package dev.nereid.scheduler.admission;
 /**
  * Limits on requests and bytes in flight. Immutable.
  *
- * @param requests the most calls; 0 for any number
- * @param bytes the most bytes of their inputs; 0 for any number
+ * @param requests the maximum number of requests; 0 for no limit
+ * @param bytes the maximum number of bytes of their inputs; 0 for no limit
  */
 public record LoadLimits(long requests, long bytes) {
-    /** Any load. */
+    /** No limits. */
     public static final LoadLimits NONE = new LoadLimits(0, 0);
 
     /** Checks the components. */

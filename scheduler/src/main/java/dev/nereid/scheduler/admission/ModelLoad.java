@@ -3,19 +3,19 @@ package dev.nereid.scheduler.admission;
 /**
  * Admits requests to a model within its load limits and those of the server. Lock-free; safe for use by any thread.
  *
- * <p>There are up to four bounds: on requests and on bytes, of the model and of the server. A call is held against all
- * of them before any is changed, so that under overload those that are refused leave no trace, and none that would have
- * fitted is refused for their sake. Only where two calls race for the last of something may the one that loses have
- * taken the others for the length of a few instructions. No bound is ever exceeded.
+ * <p>There are up to four limits: on requests and on bytes, of the model and of the server. A request is checked
+ * against all of them before any count changes, so that under overload refused requests leave no trace, and no request
+ * that fits is refused because of them. Only if two requests race for the rest of one limit may the loser have been
+ * counted in the others for the length of a few instructions. No limit is ever exceeded.
  */
 public final class ModelLoad {
     /** The result of an admission check. */
     public enum Verdict {
-        /** It was counted, and is to be taken off by {@link ModelLoad#leave}. */
+        /** The request is counted, and has to be removed by {@link ModelLoad#leave}. */
         ADMITTED,
-        /** As many requests are in flight as may be. */
+        /** The limit of requests in flight is reached. */
         TOO_MANY_REQUESTS,
-        /** With its bytes, more would be in flight than may be. */
+        /** With its bytes, the limit of bytes in flight would be exceeded. */
         TOO_MANY_BYTES
     }
 
@@ -28,7 +28,7 @@ public final class ModelLoad {
     }
 
     /**
-     * Counts a call that comes, if it may.
+     * Counts an arriving request, if the limits admit it.
      *
      * @param bytes the bytes of its inputs
      */
@@ -55,7 +55,7 @@ public final class ModelLoad {
         return Verdict.ADMITTED;
     }
 
-    /** Takes off a call that was admitted: answered, its responses closed, its memory given back. */
+    /** Removes an admitted request from the load: it is completed, its responses are closed, its memory is released. */
     public void leave(long bytes) {
         server.requests.subtract(1);
         model.requests.subtract(1);
@@ -67,12 +67,12 @@ public final class ModelLoad {
         model.bytes.subtract(bytes);
     }
 
-    /** Returns how many requests of the model are in flight; 0 unless their number is bounded. */
+    /** Returns the number of the model's requests in flight; 0 unless it is limited. */
     long requests() {
         return model.requests.count();
     }
 
-    /** Returns how many bytes the inputs of the model's requests in flight have; 0 unless their number is bounded. */
+    /** Returns the bytes of the inputs of the model's requests in flight; 0 unless they are limited. */
     long bytes() {
         return model.bytes.count();
     }

@@ -8,9 +8,9 @@ public final class ServerLoad {
     final BoundedCount bytes;
 
     /**
-     * Begins without any call.
+     * Creates a load of 0.
      *
-     * @param limits how much may be in flight at a time
+     * @param limits the limits of requests and bytes in flight
      */
     public ServerLoad(LoadLimits limits) {
         requireNonNull(limits, "limits");

@@ -14,7 +14,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Splits the outputs of a batch among its requests. Confined to the execution.
  *
- * <p>The batch is a user of the memory until its execution is finished; each response with a part of it is another.
+ * <p>The batch holds a reference to the memory until its execution is finished; each response with a part of it holds
+ * another.
  */
 final class BatchOutputs {
     private final ExecutionScope scope;
@@ -28,7 +29,7 @@ final class BatchOutputs {
         this.items = items;
     }
 
-    /** Adds an output that was checked; takes over the use of its memory, also when it throws. */
+    /** Adds a checked output. Takes over a reference to its memory, even if it throws. */
     void add(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) throws BackendException {
         try {
             if (output.source() == null) {
@@ -41,7 +42,7 @@ final class BatchOutputs {
         }
     }
 
-    /** Fails if an output cannot be added. */
+    /** Throws if an output cannot be added. */
     OutputSpec check(String output, DataType type, Shape shape) throws BackendException {
         OutputSpec spec = scope.output(output);
         if (has(output)) {
@@ -57,7 +58,7 @@ final class BatchOutputs {
         return spec;
     }
 
-    /** Says whether an output was added. */
+    /** Returns whether an output was added. */
     boolean has(String output) {
         for (Whole whole : outputs) {
             if (whole.output().tensor().name().equals(output)) {
@@ -68,23 +69,23 @@ final class BatchOutputs {
     }
 
     /**
-     * Puts the parts of one request into its response: its own of each output that it wants.
+     * Adds the parts of one request to its response, for each requested output.
      *
-     * @param index the place of the request among the requests
-     * @param firstItem the place of its first item among the items
+     * @param index the index of the request
+     * @param firstItem the index of its first item
      */
-    void putParts(int index, int firstItem, ResponseBuilder draft) throws BackendException {
+    void putParts(int index, int firstItem, ResponseBuilder response) throws BackendException {
         ScheduledRequest request = requests.get(index);
         for (Whole whole : outputs) {
             if (request.checked().requestsOutput(whole.output().tensor().name())) {
                 Tensor part = part(whole, index, firstItem);
                 whole.memory().retain();
-                draft.putPart(whole.output(), part, whole.memory());
+                response.putPart(whole.output(), part, whole.memory());
             }
         }
     }
 
-    /** Ends the use by the batch. */
+    /** Releases the references of the batch. */
     void release() {
         for (Whole whole : outputs) {
             whole.memory().release();
@@ -117,7 +118,7 @@ final class BatchOutputs {
         return Tensor.of(whole.type(), shape, whole.data().asSlice(start, end - start), whole.place());
     }
 
-    /** Returns where the part of each request begins, in bytes. */
+    /** Returns the offset of the part of each request, in bytes. */
     private long[] partOffsets(Whole whole, String source) throws BackendException {
         long[] offsets = whole.offsets;
         if (offsets == null) {
@@ -135,7 +136,7 @@ final class BatchOutputs {
         return offsets;
     }
 
-    /** Returns where each item begins, in bytes. */
+    /** Returns the offset of each item, in bytes. */
     private long[] itemOffsets(Whole whole) throws BackendException {
         long[] offsets = whole.offsets;
         if (offsets == null) {
@@ -162,9 +163,7 @@ final class BatchOutputs {
         private final Tensor tensor;
         private final ReferenceCountedMemory memory;
 
-        /**
-         * Where items or parts begin; found when the first part is cut, since only then the content is there for sure.
-         */
+        /** The offsets of items or parts; computed for the first part, since only then the content is complete. */
         private long @Nullable [] offsets;
 
         Whole(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) {

@@ -5,20 +5,17 @@ import java.util.List;
 /**
  * Decides the size of the next batch, and how long to delay it. Immutable, and a pure function of queue and time.
  *
- * <p>The rules are asked whenever an instance is free:
+ * <p>The rules apply whenever an instance is free:
  *
  * <ol>
  *   <li>A batch is a run of requests from the front of the queue, over priority levels: it ends before the first one
- *       that would exceed the largest batch or whose inputs cannot be joined. The first request is taken whatever its
- *       size.
- *   <li>Once the oldest request of the run has waited for the whole delay, everything that fits is taken, preferred size
- *       or not. A delay of 0 never counts as waited for.
- *   <li>Otherwise the largest preferred size that the run passes through is taken, and the rest stays; where a run passes
- *       through none, but its next request would exceed the largest preferred size, what is before that request.
- *   <li>A run without either is taken as it is if it cannot grow, or if there is no delay. Any other waits.
+ *       that would exceed the largest batch or whose inputs cannot be joined. The first request is taken at any size.
+ *   <li>Once the oldest request of the run has waited for the maximum queue delay, the whole run is taken, preferred size or not. A delay of 0 never counts as reached.
+ *   <li>Otherwise the largest preferred size that the run passes through is taken, and the rest stays. If a run passes through none, but a request would exceed the largest preferred size, the requests before it are taken.
+ *   <li>A run without either is taken as a whole if it cannot grow, or if there is no delay. Any other run waits.
  * </ol>
  *
- * <p>While all instances are busy nothing is decided, so requests pile up, and the next decision finds them together.
+ * <p>While all instances are busy nothing is decided, so waiting requests accumulate to larger batches.
  */
 public final class BatchPlanner {
     private final int maxBatchSize;
@@ -27,11 +24,11 @@ public final class BatchPlanner {
     private final long maxQueueDelayNanos;
 
     /**
-     * Makes a planner for batches of several requests.
+     * Creates a planner for batches of several requests.
      *
-     * @param maxBatchSize the largest batch in items, at least 1
-     * @param preferredSizes the sizes worth sending at once; empty for the largest batch alone
-     * @param maxQueueDelayNanos how long the oldest request may wait for others
+     * @param maxBatchSize the maximum size of a batch in items, at least 1
+     * @param preferredSizes the sizes to take at once; empty for the maximum size alone
+     * @param maxQueueDelayNanos the maximum time that the oldest request waits for others
      */
     public BatchPlanner(int maxBatchSize, List<Integer> preferredSizes, long maxQueueDelayNanos) {
         this.maxBatchSize = maxBatchSize;
@@ -47,18 +44,18 @@ public final class BatchPlanner {
         this.largestPreferred = largest;
     }
 
-    /** Makes a planner that takes one request at a time, whatever its size, as soon as it can. */
+    /** Creates a planner that takes one request at a time, at any size and without delay. */
     public static BatchPlanner oneByOne() {
         return new BatchPlanner(1, List.of(), 0);
     }
 
     /**
-     * Decides about the next batch.
+     * Decides the size of the next batch.
      *
-     * @param queue the requests that wait
+     * @param queue the waiting requests
      * @param nowNanos the time
-     * @param hurry whether nothing more will come, so that waiting is of no use
-     * @return how many requests to take from the front; 0 to wait
+     * @param hurry whether to take requests without delay, since no more are added
+     * @return the number of requests to take from the front; 0 to wait
      */
     public int take(QueueView queue, long nowNanos, boolean hurry) {
         long items = 0;
@@ -95,11 +92,11 @@ public final class BatchPlanner {
     }
 
     /**
-     * Returns how long requests that are not to be taken now may still wait for others: all of them are one run then.
+     * Returns how long requests that {@link #take} leaves may still wait for others: all of them are one run then.
      *
-     * @param queue the requests that wait
+     * @param queue the waiting requests
      * @param nowNanos the time
-     * @return the rest of the delay, in nanoseconds; 0 or less if there is none
+     * @return the remaining delay, in nanoseconds; 0 or less for none
      */
     public long waitNanos(QueueView queue, long nowNanos) {
         long waited = 0;
@@ -110,7 +107,7 @@ public final class BatchPlanner {
         return maxQueueDelayNanos - waited;
     }
 
-    /** Returns how many batches the requests that wait make if all of them can be joined. */
+    /** Returns the number of batches that the waiting requests make if all of them can be joined. */
     public long batches(int length, long items) {
         return maxBatchSize == 1 ? length : (items + maxBatchSize - 1) / maxBatchSize;
     }

@@ -14,12 +14,12 @@ final class ByteStrings {
     private ByteStrings() {}
 
     /**
-     * Finds where the items of a tensor begin.
+     * Returns the offsets of the items of a tensor, in bytes.
      *
      * @param tensor a tensor of byte strings whose first dimension is {@code items}
-     * @param items how many items
-     * @return the place of each item, and behind the last one the end; {@code null} if the memory does not hold exactly
-     *     the elements of the shape, or cannot be read
+     * @param items the number of items
+     * @return the offset of each item, and at the end the size; {@code null} if the memory does not hold exactly the
+     *     elements of the shape, or cannot be read
      */
     static long @Nullable [] offsets(Tensor tensor, int items) {
         Shape shape = tensor.shape();
@@ -44,12 +44,12 @@ final class ByteStrings {
     }
 
     /**
-     * Finds where certain elements of a tensor begin.
+     * Returns the offsets of some elements of a tensor, in bytes.
      *
      * @param tensor a tensor of byte strings
-     * @param elements the numbers of the elements looked for, rising, the last one being the number of all
-     * @return the place of each element looked for; {@code null} if the memory does not hold exactly so many elements,
-     *     or cannot be read
+     * @param elements the indices of the elements, rising, the last one being the number of all elements
+     * @return the offset of each element; {@code null} if the memory does not hold exactly that number of elements, or
+     *     cannot be read
      */
     static long @Nullable [] offsets(Tensor tensor, long[] elements) {
         MemorySegment data = tensor.data();
@@ -72,7 +72,7 @@ final class ByteStrings {
         return at == data.byteSize() ? offsets : null;
     }
 
-    /** Returns where the element behind the one at a place begins, or -1 if it does not fit. */
+    /** Returns the offset of the element after the one at an offset, or -1 if that one does not fit. */
     private static long next(MemorySegment data, long at) {
         long left = data.byteSize() - at - Integer.BYTES;
         long length = left < 0 ? -1 : Integer.toUnsignedLong(data.get(LENGTH, at));

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * Computes batch inputs, which the server derives from the requests of a batch. Immutable; shape and content are pure
  * functions of the shapes that the source has in the requests.
  *
- * <p>Counts are of whole requests, with all their items; shapes are told once for each item.
+ * <p>Counts cover whole requests, with all their items; shapes are written once for each item.
  */
 final class DerivedInputs {
     private static final ValueLayout.OfInt INT32 = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -33,18 +33,18 @@ final class DerivedInputs {
         }
     }
 
-    /** Says whether nothing is derived. */
+    /** Returns whether the model has no derived inputs. */
     boolean isEmpty() {
         return byName.isEmpty();
     }
 
-    /** Finds an input by any of its names; {@code null} if it is not derived. */
+    /** Returns a derived input by any of its names; {@code null} if it is not derived. */
     @Nullable
     BatchInput find(String name) {
         return byName.isEmpty() ? null : byName.get(name);
     }
 
-    /** Adds the names of what can be derived from the inputs that are there. */
+    /** Adds the names of the inputs that can be derived from those present. */
     void addTo(Set<String> inputs) {
         Set<String> sources = Set.copyOf(inputs);
         byName.forEach((name, derived) -> {
@@ -57,7 +57,7 @@ final class DerivedInputs {
     /**
      * Returns the shape of a derived input.
      *
-     * @param kind what its elements tell
+     * @param kind the meaning of its elements
      * @param sources the shape of its source in each request, at least one, all of the same rank
      * @param batched whether the first dimension of the source counts items
      * @throws ArithmeticException if a number does not fit 64 bits
@@ -96,12 +96,12 @@ final class DerivedInputs {
     /**
      * Writes the elements of a derived input, where they are defined.
      *
-     * @param kind what its elements tell
+     * @param kind the meaning of its elements
      * @param type the type of its elements
      * @param sources the shape of its source in each request, as in {@link #shape}
      * @param batched whether the first dimension of the source counts items
      * @param data memory for exactly its elements
-     * @throws ArithmeticException if the type cannot tell a number as it is
+     * @throws ArithmeticException if the type cannot represent a number exactly
      */
     static void write(BatchInput.Kind kind, DataType type, List<Shape> sources, boolean batched, MemorySegment data) {
         Writer writer = new Writer(type, data);
@@ -112,7 +112,7 @@ final class DerivedInputs {
                 writer.add(0);
                 accumulate(sources, writer);
             }
-            case MAX_ELEMENT_COUNT_AS_SHAPE -> {} // only its shape tells
+            case MAX_ELEMENT_COUNT_AS_SHAPE -> {} // only its shape has a meaning
             case ITEM_SHAPE, ITEM_SHAPE_FLATTEN ->
                 sources.forEach(source -> {
                     Shape item = batched ? source.dropFirst() : source;
@@ -134,7 +134,7 @@ final class DerivedInputs {
         }
     }
 
-    /** Puts one number behind the other. Confined. */
+    /** Writes numbers one after the other. Confined. */
     private static final class Writer {
         private final DataType type;
         private final MemorySegment data;
@@ -145,11 +145,11 @@ final class DerivedInputs {
             this.data = data;
         }
 
-        /** Adds a number; one that would be rounded is as wrong as one that would wrap: it may be a place. */
+        /** Writes a number; rounding is an error like overflow, since the number may be an index. */
         void add(long number) {
             boolean fits = type == DataType.INT32 ? number == (int) number : number == (long) (float) number;
             if (!fits) {
-                throw new ArithmeticException(number + " cannot be told in " + type);
+                throw new ArithmeticException(number + " does not fit " + type);
             }
             if (type == DataType.INT32) {
                 data.set(INT32, at, (int) number);

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * Decides which requests of a model may share a batch. Immutable.
  *
  * <p>Inputs with a variable dimension must agree in shape, unless the model takes ragged batches of them; shape tensors
- * in shape and content; and where any input is optional, the same inputs must be there. Batch dimensions may differ.
+ * in shape and content; and if any input is optional, the same inputs must be present. Batch dimensions may differ.
  */
 public final class EqualInputs {
     /** A request that may share a batch with others. */
@@ -25,11 +25,11 @@ public final class EqualInputs {
         /** Returns the checked request. */
         CheckedRequest checked();
 
-        /** Returns what {@link EqualInputs#content} returned for the request. */
+        /** Returns the result of {@link EqualInputs#content} for the request. */
         byte @Nullable [] content();
     }
 
-    /** What requests of a batch must agree in for one input. */
+    /** The property of one input that requests of a batch must have in common. */
     private enum Rule {
         NOTHING,
         SHAPE,
@@ -47,14 +47,14 @@ public final class EqualInputs {
     private final boolean hasContent;
 
     public EqualInputs(ModelSettings model) {
-        boolean free = true;
+        boolean unrestricted = true;
         for (TensorSpec input : model.inputs()) {
             Rule rule = rule(input);
             rules.put(input.name(), rule);
-            free &= rule == Rule.NOTHING && !input.is(TensorSpec.Trait.OPTIONAL);
+            unrestricted &= rule == Rule.NOTHING && !input.is(TensorSpec.Trait.OPTIONAL);
         }
         this.batchDims = model.batches() ? 1 : 0;
-        this.always = free;
+        this.always = unrestricted;
         this.hasContent = rules.containsValue(Rule.CONTENT);
     }
 
@@ -67,17 +67,16 @@ public final class EqualInputs {
     }
 
     /**
-     * Copies what requests of a batch have to agree in beyond shapes: a request's memory may be gone when it is
-     * compared.
+     * Copies the content of shape tensors, for comparisons: the memory of a request may be gone by then.
      *
      * @return the content of the shape tensors, most often empty; {@code null} if it cannot be read
      */
-    public byte @Nullable [] content(CheckedRequest call) {
+    public byte @Nullable [] content(CheckedRequest request) {
         if (!hasContent) {
             return NO_CONTENT;
         }
         byte[] content = NO_CONTENT;
-        for (NamedTensor input : call.inputs()) {
+        for (NamedTensor input : request.inputs()) {
             if (rules.get(input.name()) == Rule.CONTENT) {
                 MemorySegment data = input.tensor().data();
                 int size = content.length;
@@ -92,7 +91,7 @@ public final class EqualInputs {
         return content;
     }
 
-    /** Says whether two requests may share a batch. Reads no memory of inputs. */
+    /** Returns whether two requests may share a batch. Reads no memory of inputs. */
     public boolean join(Candidate one, Candidate other) {
         if (always) {
             return true;

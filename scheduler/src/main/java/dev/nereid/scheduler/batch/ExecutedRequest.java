@@ -25,8 +25,8 @@ import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request as its backend sees it during one execution. Confined to the execution, as the SPI says, but for what the
- * SPI lets any thread do, which goes straight to the {@link ScheduledRequest}.
+ * A request as its backend sees it during one execution. Confined to the execution, except for methods that the SPI
+ * allows for any thread; these delegate to the {@link ScheduledRequest}.
  */
 final class ExecutedRequest implements InferenceRequest {
     private final ExecutionScope scope;
@@ -35,14 +35,14 @@ final class ExecutedRequest implements InferenceRequest {
     private final @Nullable BatchOutputs outputs;
     private @Nullable ResponseBuilder builder;
 
-    /** What is to be told at the end of the execution. */
+    /** The event to deliver at the end of the execution. */
     private @Nullable ResponseEvent settled;
 
-    /** Volatile for threads that use a sender; nothing but the exception for wrong use depends on it. */
+    /** Volatile for threads that use a sender; only the exception for wrong use depends on it. */
     private volatile boolean finished;
 
     /**
-     * Shows a request to a backend.
+     * Creates the view of a request.
      *
      * @param request the request
      * @param gathered the inputs of its batch, or {@code null} for a batch of one that derives none
@@ -59,7 +59,7 @@ final class ExecutedRequest implements InferenceRequest {
         this.outputs = outputs;
     }
 
-    /** Returns the call, as long as the backend may use it. */
+    /** Returns the checked request; throws if the backend may not use it any more. */
     private CheckedRequest checked() {
         if (finished && !request.delivery().isStreamOpen()) {
             throw new IllegalStateException("request '"
@@ -149,16 +149,16 @@ final class ExecutedRequest implements InferenceRequest {
             throw new IllegalStateException("sender: the model is not decoupled (expected: response)");
         }
         checked();
-        ResponseDelivery answers = request.delivery();
-        ResponseChannel opened = answers.channel();
+        ResponseDelivery delivery = request.delivery();
+        ResponseChannel opened = delivery.channel();
         if (opened == null) {
             opened = new ResponseStream(scope, request, gathered);
-            answers.open(opened);
+            delivery.open(opened);
         }
         return opened;
     }
 
-    /** Returns the response that is sent when the execution is finished. */
+    /** Returns the builder of the response that is sent when the execution is finished. */
     ResponseBuilder builder() {
         if (builder == null) {
             builder = new ResponseBuilder(scope, request, gathered, outputs);
@@ -166,12 +166,12 @@ final class ExecutedRequest implements InferenceRequest {
         return builder;
     }
 
-    /** Says whether an output was put into the response. */
+    /** Returns whether an output was added to the response. */
     boolean has(OutputSpec output) {
         return builder != null && builder.has(output);
     }
 
-    /** Answers with an error, unless the request was answered or goes on as a stream. */
+    /** Completes the request with an error, unless it is completed or streaming. */
     void failUnlessStreaming(ResponseEvent.Failure failure) {
         if (!request.delivery().isStreaming()) {
             request.complete(failure);
@@ -179,13 +179,13 @@ final class ExecutedRequest implements InferenceRequest {
     }
 
     /**
-     * Settles how the request ends at the end of its execution, unless it was answered or goes on as a stream. To be
-     * followed by {@link #finish}.
+     * Decides how the request ends at the end of its execution, unless it is completed or streaming. {@link #finish}
+     * has to follow.
      *
-     * @param failure what failed, or {@code null}
-     * @param index the place of the request in the batch
-     * @param firstItem the place of the first item of the request in the batch
-     * @param tally where the outcome is counted
+     * @param failure the failure of the execution, or {@code null}
+     * @param index the index of the request in the batch
+     * @param firstItem the index of the first item of the request in the batch
+     * @param tally counts the outcome
      */
     void settle(ResponseEvent.@Nullable Failure failure, int index, int firstItem, ExecutionTally tally) {
         if (request.isCompleted() || request.delivery().isStreaming()) {
@@ -196,7 +196,7 @@ final class ExecutedRequest implements InferenceRequest {
         } catch (BackendException e) {
             settled = request.settle(ResponseEvent.Failure.of(e, FailureReason.BACKEND));
         } catch (RuntimeException | Error e) {
-            request.log("answering failed", e);
+            request.log("completion of request failed", e);
             BackendException error = SchedulerErrors.unexpected(request.model().settings(), e);
             settled = request.settle(ResponseEvent.Failure.of(error, FailureReason.OTHER));
         }
@@ -205,14 +205,14 @@ final class ExecutedRequest implements InferenceRequest {
         }
     }
 
-    /** Tells what was settled, and ends the use of the request's inputs by the execution. */
+    /** Delivers the settled event, and releases the execution's reference to the request. */
     void finish() {
         try {
             if (settled != null) {
                 request.deliver(settled);
             }
-        } catch (RuntimeException | Error e) { // the other requests are to be told all the same
-            request.log("answering failed", e);
+        } catch (RuntimeException | Error e) { // the other requests complete all the same
+            request.log("completion of request failed", e);
         } finally {
             finished = true;
             if (builder != null) {
@@ -224,7 +224,7 @@ final class ExecutedRequest implements InferenceRequest {
 
     private ResponseEvent terminalEvent(int index, int firstItem) throws BackendException {
         if (request.isCancelled()) {
-            return ResponseEvent.END; // told as withdrawn
+            return ResponseEvent.END; // delivered as cancelled
         }
         ResponseBuilder response = builder();
         if (outputs != null) {

@@ -25,36 +25,37 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The batch of one execution, as its backend sees it. Confined to the execution, but for its end: both ends of a
- * deferred execution race for one compare-and-set, and whoever takes it answers what is not answered and gives back
- * what the batch uses. Without a deferral the instance's worker ends the batch after the return of its backend.
+ * The batch of one execution, as its backend sees it. Confined to the execution, except for its end: finish and failure
+ * of a deferred execution race for one compare-and-set, and the thread that takes it completes the remaining requests
+ * and releases the memory of the batch. Without a deferral the instance's worker ends the batch after the return of its
+ * backend.
  *
- * <p>A batch of one request is the usual case at low load: it joins nothing and cuts nothing, inputs and outputs are
+ * <p>A batch of one request is the usual case at low load: it does not join or split tensors, inputs and outputs are
  * the request's own.
  */
 public final class ExecutionBatch implements Batch {
     private final ExecutionScope scope;
     private final ExecutedRequest[] executed;
 
-    /** The same, as the backend sees them. */
+    /** The content of {@link #executed}, for the backend. */
     private final List<InferenceRequest> requests;
 
-    private final List<ScheduledRequest> kept;
+    private final List<ScheduledRequest> scheduled;
     private final ScheduledRequest first;
     private final int size;
     private final @Nullable GatheredInputs gathered;
     private final @Nullable BatchOutputs outputs;
     private final AtomicBoolean ended = new AtomicBoolean();
 
-    /** What is done after a deferred execution; {@link #nothing} after its end. */
+    /** The action after a deferred execution; {@link #nothing} after its end. */
     private final AtomicReference<@Nullable Runnable> afterwards = new AtomicReference<>();
 
     private boolean deferred;
 
-    /** The thread that calls the backend; written before others see the batch. */
+    /** The thread that executes the batch; written before other threads see the batch. */
     private @Nullable Thread thread;
 
-    /** Written once; the watchdog may see it later than it was written. */
+    /** Written once; the watchdog may see it late. */
     private long startNanos;
 
     private boolean started;
@@ -63,28 +64,28 @@ public final class ExecutionBatch implements Batch {
     private boolean inputsMarked;
     private boolean outputsMarked;
 
-    /** Makes a batch of requests that have begun; becomes the user of each in place of the queue. */
+    /** Creates a batch of begun requests; takes over the queue's reference to each. */
     public ExecutionBatch(ExecutionScope scope, List<ScheduledRequest> begun) {
         this.scope = scope;
         this.first = begun.getFirst();
         this.executed = new ExecutedRequest[begun.size()];
         if (executed.length == 1) {
-            kept = List.of(first);
-            gathered = scope.derived().isEmpty() ? null : new GatheredInputs(scope, kept);
+            scheduled = List.of(first);
+            gathered = scope.derived().isEmpty() ? null : new GatheredInputs(scope, scheduled);
             outputs = null;
             size = first.checked().batchSize();
             executed[0] = new ExecutedRequest(scope, first, gathered, null);
         } else {
-            kept = List.copyOf(begun);
+            scheduled = List.copyOf(begun);
             int items = 0;
-            for (ScheduledRequest request : kept) {
+            for (ScheduledRequest request : scheduled) {
                 items += request.checked().batchSize();
             }
             size = items;
-            gathered = new GatheredInputs(scope, kept);
-            outputs = new BatchOutputs(scope, kept, size);
+            gathered = new GatheredInputs(scope, scheduled);
+            outputs = new BatchOutputs(scope, scheduled, size);
             for (int i = 0; i < executed.length; i++) {
-                executed[i] = new ExecutedRequest(scope, kept.get(i), gathered, outputs);
+                executed[i] = new ExecutedRequest(scope, scheduled.get(i), gathered, outputs);
             }
         }
         requests = List.of(executed);
@@ -113,7 +114,7 @@ public final class ExecutionBatch implements Batch {
         return Collections.unmodifiableSet(names);
     }
 
-    /** Says whether there are inputs which the configuration does not know; only a warm-up may have such. */
+    /** Returns whether the requests have inputs that are not in the configuration; only a warm-up may have such. */
     private boolean hasOverrides() {
         List<NamedTensor> inputs = first.inputs();
         return !inputs.isEmpty() && !scope.inputs().contains(inputs.getLast().name());
@@ -123,15 +124,15 @@ public final class ExecutionBatch implements Batch {
     public Set<String> requestedOutputs() {
         checkOpen();
         Set<String> all = scope.outputs().keySet();
-        Set<String> wanted = new HashSet<>();
+        Set<String> requested = new HashSet<>();
         for (ExecutedRequest request : executed) {
             if (request.requestedOutputs().size() == all.size()) {
                 return all;
             }
-            wanted.addAll(request.requestedOutputs());
+            requested.addAll(request.requestedOutputs());
         }
         Set<String> ordered = new LinkedHashSet<>(all);
-        ordered.retainAll(wanted);
+        ordered.retainAll(requested);
         return Collections.unmodifiableSet(ordered);
     }
 
@@ -202,19 +203,19 @@ public final class ExecutionBatch implements Batch {
         executed[0].builder().put(output, in(shape, tensor.shape(), tensor), release);
     }
 
-    /** Returns a tensor in the shape that is wanted. */
-    private static Tensor in(Shape wanted, Shape has, Tensor tensor) {
-        return wanted.equals(has) ? tensor : Tensor.of(tensor.type(), wanted, tensor.data(), tensor.place());
+    /** Returns a tensor in another shape. */
+    private static Tensor in(Shape requested, Shape current, Tensor tensor) {
+        return requested.equals(current) ? tensor : Tensor.of(tensor.type(), requested, tensor.data(), tensor.place());
     }
 
-    /** Returns the shape in which the only request gets an output of the batch. */
+    /** Returns the shape of an output of the batch for its only request. */
     private Shape shapeOfSingle(String output, Shape given) throws BackendException {
         OutputSpec spec = scope.outputs().get(output);
         String source = spec == null ? null : spec.source();
         if (spec == null || source == null) {
             return given;
         }
-        ScatteredParts.check(scope.model(), spec, source, kept, given);
+        ScatteredParts.check(scope.model(), spec, source, scheduled, given);
         return ScatteredParts.shape(scope.model(), spec, source, first);
     }
 
@@ -235,7 +236,7 @@ public final class ExecutionBatch implements Batch {
             throw new IllegalStateException("defer: called twice (expected: once)");
         }
         deferred = true;
-        kept.forEach(ScheduledRequest::detach);
+        scheduled.forEach(ScheduledRequest::detach);
         return new Deferred();
     }
 
@@ -253,39 +254,39 @@ public final class ExecutionBatch implements Batch {
         outputsMarked = true;
     }
 
-    /** Takes note of when the backend is given the batch; to be called before. */
+    /** Records the start of the execution; called before the backend. */
     public void started(long nanos) {
         startNanos = nanos;
         started = true;
-        for (int i = 0; i < kept.size(); i++) {
-            kept.get(i).started(nanos);
+        for (int i = 0; i < scheduled.size(); i++) {
+            scheduled.get(i).started(nanos);
         }
     }
 
-    /** Takes note of the thread that calls the backend. To be called before another thread sees the batch. */
+    /** Records the thread that executes the batch. Called before another thread sees the batch. */
     public void executedBy(Thread executing) {
         thread = executing;
     }
 
-    /** Returns the thread that calls the backend; {@code null} before that is known. */
+    /** Returns the thread that executes the batch; {@code null} before {@link #executedBy}. */
     @Nullable
     public Thread thread() {
         return thread;
     }
 
-    /** Says whether the backend was given the batch. Another thread may see it late. */
+    /** Returns whether the execution has started. Another thread may see it late. */
     public boolean isStarted() {
         return started;
     }
 
-    /** Returns when the backend was given the batch. */
+    /** Returns when the execution started. */
     public long startNanos() {
         return startNanos;
     }
 
     /** Returns the ids of the requests. */
     public List<String> requestIds() {
-        return kept.stream().map(request -> request.checked().id()).toList();
+        return scheduled.stream().map(request -> request.checked().id()).toList();
     }
 
     /** Ends the execution after a return of the backend, unless the backend deferred it. */
@@ -295,7 +296,10 @@ public final class ExecutionBatch implements Batch {
         }
     }
 
-    /** Answers what is not answered after the backend threw; ends the execution unless the backend deferred it. */
+    /**
+     * Completes the remaining requests after an error of the backend; ends the execution unless the backend deferred
+     * it.
+     */
     public void threw(ResponseEvent.Failure failure, long nowNanos) {
         if (!deferred) {
             end(failure, nowNanos);
@@ -306,20 +310,20 @@ public final class ExecutionBatch implements Batch {
         }
     }
 
-    /** Gives up the requests. */
+    /** Abandons the requests. */
     public void abandon() {
-        kept.forEach(ScheduledRequest::abandon);
+        scheduled.forEach(ScheduledRequest::abandon);
     }
 
-    /** Gives up the requests before the backend is given the batch, and ends it. */
+    /** Abandons the requests before the execution, and ends the batch. */
     public void refuse(long nowNanos) {
         abandon();
-        end(ResponseEvent.Failure.abandoned(first.checked()), nowNanos); // told to nobody, since all are answered
+        // The failure is never delivered, since all requests are completed.
+        end(ResponseEvent.Failure.abandoned(first.checked()), nowNanos);
     }
 
     /**
-     * Has something done once, when the execution has ended: now, or by whoever ends it. To be called after the
-     * backend.
+     * Runs an action once, when the execution has ended: now, or on the thread that ends it. Called after the backend.
      */
     public void onEnd(Runnable action) {
         if (!deferred || !afterwards.compareAndSet(null, action)) {
@@ -327,7 +331,7 @@ public final class ExecutionBatch implements Batch {
         }
     }
 
-    /** Settles all requests, counts them together with the execution, and only then tells their observers. */
+    /** Settles all requests, counts them together with the execution, and only then calls their observers. */
     private void end(ResponseEvent.@Nullable Failure failure, long nowNanos) {
         if (!ended.compareAndSet(false, true)) {
             return;
@@ -351,7 +355,7 @@ public final class ExecutionBatch implements Batch {
         int firstItem = 0;
         for (int i = 0; i < executed.length; i++) {
             executed[i].settle(failure, i, firstItem, tally);
-            firstItem += kept.get(i).checked().batchSize();
+            firstItem += scheduled.get(i).checked().batchSize();
         }
         scope.model().meter().record(tally);
         for (ExecutedRequest request : executed) {

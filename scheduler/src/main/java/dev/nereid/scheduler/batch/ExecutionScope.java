@@ -14,14 +14,14 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Holds what all executions of one model version share. Immutable but for its counters.
+ * Holds the data that all executions of one model version share. Immutable except for its counters.
  *
- * @param model what all its requests share
+ * @param model the scope of its requests
  * @param clientMemory whether the backend works in memory of clients
- * @param derived the inputs that are derived from the requests of a batch
- * @param inputs the names of all inputs, in the order of the configuration, and behind them those that are derived
+ * @param derived the derived inputs
+ * @param inputs the names of all inputs, in the order of the configuration, followed by the derived ones
  * @param outputs all outputs by name, in the order of the configuration
- * @param outputTracker the outputs that the backend gave so far
+ * @param outputTracker tracks the outputs of the backend
  */
 public record ExecutionScope(
         ModelScope model,
@@ -32,7 +32,7 @@ public record ExecutionScope(
         OutputTracker outputTracker) {
 
     /**
-     * Makes the scope of a model without executions.
+     * Creates the scope of a model without executions.
      *
      * @param clientMemory whether the backend works in memory of clients
      */
@@ -63,9 +63,9 @@ public record ExecutionScope(
 
     private static Map<String, String> sources(ModelSettings settings) {
         Map<String, String> sources = new HashMap<>();
-        for (BatchOutput cut : settings.batchOutputs()) {
-            for (String output : cut.names()) {
-                sources.put(output, cut.source());
+        for (BatchOutput scattered : settings.batchOutputs()) {
+            for (String output : scattered.names()) {
+                sources.put(output, scattered.source());
             }
         }
         return sources;
@@ -76,7 +76,11 @@ public record ExecutionScope(
         return new ExecutionScope(changed, clientMemory, derived, inputs, outputs, outputTracker);
     }
 
-    /** Finds an output that a backend gives. */
+    /**
+     * Returns an output by name.
+     *
+     * @throws BackendException if the configuration has no such output
+     */
     OutputSpec output(String name) throws BackendException {
         OutputSpec spec = outputs.get(name);
         if (spec == null) {

@@ -19,10 +19,11 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gathers and derives the inputs of a batch. Guarded by its own lock, since responses that lie in gathered memory may
- * be made by any thread.
+ * Gathers and derives the inputs of a batch. Guarded by its own lock, since any thread may create responses that lie in
+ * gathered memory.
  *
- * <p>The batch is a user of the memory until its execution is finished; an output that lies in it is another.
+ * <p>The batch holds a reference to the memory until its execution is finished; an output that lies in it holds
+ * another.
  */
 final class GatheredInputs {
     /** A gathered or derived input and its memory. */
@@ -41,8 +42,8 @@ final class GatheredInputs {
     }
 
     /**
-     * Joins an input along the first dimension, by one copy for each request, or derives it; the same tensor at every
-     * call.
+     * Joins an input along the first dimension, by one copy for each request, or derives it. Always returns the same
+     * tensor for an input.
      */
     Tensor gather(String input) throws BackendException {
         lock.lock();
@@ -61,7 +62,7 @@ final class GatheredInputs {
             }
             List<Tensor> parts = parts(input);
             if (is(scope.model(), input, TensorSpec.Trait.SHAPE_TENSOR)) {
-                return parts.getFirst(); // the requests of a batch agree in its content
+                return parts.getFirst(); // equal in all requests of a batch
             }
             return join(input, parts);
         } finally {
@@ -84,7 +85,7 @@ final class GatheredInputs {
         return spec.isPresent() && spec.get().is(trait);
     }
 
-    /** Adds a user to the gathered memory that a tensor lies in; {@code null} if it lies elsewhere. */
+    /** Retains the gathered memory that a tensor lies in; {@code null} if it lies elsewhere. */
     @Nullable
     ReferenceCountedMemory retain(Tensor tensor) {
         lock.lock();
@@ -102,7 +103,7 @@ final class GatheredInputs {
         }
     }
 
-    /** Ends the use by the batch. */
+    /** Releases the references of the batch. */
     void release() {
         List<Gathered> released;
         lock.lock();

@@ -13,12 +13,12 @@ import java.lang.foreign.MemorySegment;
 
 /** Checks outputs of backends, and allocates memory for them. */
 final class OutputChecks {
-    /** Stands for all threads but the one that calls; never started. */
-    private static final Thread ANOTHER = Thread.ofPlatform().unstarted(() -> {});
+    /** Represents all threads but the calling one; never started. */
+    private static final Thread OTHER_THREAD = Thread.ofPlatform().unstarted(() -> {});
 
     private OutputChecks() {}
 
-    /** Fails unless an output has the type of the configuration. */
+    /** Throws unless an output has the type of the configuration. */
     static void checkType(ModelScope model, OutputSpec output, DataType type) throws BackendException {
         if (type != output.tensor().type()) {
             throw error(
@@ -28,16 +28,16 @@ final class OutputChecks {
         }
     }
 
-    /** Fails unless the first dimension of an output is the number of items that it answers. */
+    /** Throws unless the first dimension of an output is a number of items. */
     static void checkItems(ModelScope model, OutputSpec output, Shape shape, int items) throws BackendException {
         if (output.batched() && (shape.rank() == 0 || shape.dim(0) != items)) {
             throw error(model, output, "shape " + shape + " (expected: first dimension " + items + ", the batch size)");
         }
     }
 
-    /** Fails unless every thread may read an output. */
+    /** Throws unless every thread may read an output. */
     static void checkMemory(ModelScope model, OutputSpec output, MemorySegment data) throws BackendException {
-        if (!data.isNative() || !data.isAccessibleBy(ANOTHER)) {
+        if (!data.isNative() || !data.isAccessibleBy(OTHER_THREAD)) {
             throw error(
                     model,
                     output,
@@ -46,7 +46,7 @@ final class OutputChecks {
         }
     }
 
-    /** Takes memory for an output of fixed-size elements; it holds zeros. */
+    /** Allocates zeroed memory for an output of fixed-size elements. */
     static TensorBuffer allocate(ModelScope model, OutputSpec output, DataType type, Shape shape)
             throws BackendException {
         return allocateZeroed(model, byteSize(model, output, type, shape));
@@ -65,14 +65,14 @@ final class OutputChecks {
         }
     }
 
-    /** Takes memory for an output of byte strings; it holds zeros. */
+    /** Allocates zeroed memory for an output of byte strings. */
     static TensorBuffer allocateBytes(ModelScope model, OutputSpec output, Shape shape, long byteSize)
             throws BackendException {
         checkBytes(model, output, shape, byteSize);
         return allocateZeroed(model, byteSize);
     }
 
-    /** Fails unless there can be an output of byte strings of this size. */
+    /** Throws unless the shape and size of an output of byte strings are possible. */
     static void checkBytes(ModelScope model, OutputSpec output, Shape shape, long byteSize) throws BackendException {
         checkConcrete(model, output, shape);
         if (byteSize < 0) {
@@ -80,7 +80,7 @@ final class OutputChecks {
         }
     }
 
-    /** Fails unless the memory of a client is large enough for an output. */
+    /** Throws unless the memory of a client is large enough for an output. */
     static void checkTarget(String output, MemorySegment target, long byteSize) throws BackendException {
         if (target.byteSize() < byteSize) {
             throw SchedulerErrors.of(InferenceException.clientError("shared memory size specified with the request for"
@@ -90,8 +90,8 @@ final class OutputChecks {
     }
 
     /**
-     * Takes memory that backends may leave unfilled, so that it shows nothing of other requests; failures are told to the
-     * backend that asked for it.
+     * Allocates zeroed memory, so that parts which the backend does not write show no data of other requests. Failures
+     * are thrown to the backend.
      */
     static TensorBuffer allocateZeroed(ModelScope model, long byteSize) throws BackendException {
         try {
@@ -101,7 +101,7 @@ final class OutputChecks {
         }
     }
 
-    /** Takes memory that the server fills; failures are told to the backend that asked for it. */
+    /** Allocates memory that the server fills. Failures are thrown to the backend. */
     static TensorBuffer allocate(ModelScope model, long byteSize) throws BackendException {
         try {
             return model.memory().allocate(byteSize);

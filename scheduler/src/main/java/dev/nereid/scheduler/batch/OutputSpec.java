@@ -7,11 +7,12 @@ import org.jspecify.annotations.Nullable;
 /**
  * An output of a model, prepared for the checks of each response. Immutable.
  *
- * @param index its place in the order of the configuration
- * @param tensor what the configuration says of it
- * @param batched whether it has a batch dimension in front
- * @param reshaped whether clients see it in another shape than the backend
- * @param source the input by whose shapes it is cut among the requests of a batch; {@code null} if it is cut by items
+ * @param index its index in the order of the configuration
+ * @param tensor its configuration
+ * @param batched whether its first dimension is the batch dimension
+ * @param reshaped whether its shape for clients differs from that of the backend
+ * @param source the input whose shapes decide how it is split among the requests of a batch; {@code null} if it is
+ *     split by items
  */
 record OutputSpec(
         int index,
@@ -19,7 +20,7 @@ record OutputSpec(
         boolean batched,
         boolean reshaped,
         @Nullable String source) {
-    /** Returns the dimensions that clients see, with that of the batch. */
+    /** Returns the dimensions for clients, with the batch dimension. */
     Shape dims() {
         return batched ? tensor.dims().prepend(Shape.VARIABLE) : tensor.dims();
     }

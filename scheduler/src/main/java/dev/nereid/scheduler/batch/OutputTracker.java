@@ -10,28 +10,28 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Logs outputs that differ from the configuration, and learns which requests need large ones. Lock-free; safe for use
- * by any thread.
+ * Logs outputs that differ from the configuration, and learns the input size that leads to large outputs. Lock-free;
+ * safe for use by any thread.
  *
- * <p>Clients get outputs that do not fit the configuration, or lack some, as with the reference server; the log tells
- * once of each output. And requests as large as one that needed large outputs are not executed on the threads that
- * submit them, which have no time to clear that memory.
+ * <p>Responses with outputs that do not match the configuration, or lack some, are sent all the same, as the reference
+ * server does; each output is logged once. Requests as large as one that needed large outputs are excluded from direct
+ * execution: submitting threads have no time to clear that memory.
  */
 public final class OutputTracker {
-    private static final Logger log = LoggerFactory.getLogger(OutputTracker.class);
+    private static final Logger LOG = LoggerFactory.getLogger(OutputTracker.class);
 
-    /** Outputs of more bytes are large. */
-    private static final long LARGE = 256 << 10;
+    /** Larger outputs count as large, in bytes. */
+    private static final long LARGE_BYTES = 256 << 10;
 
     private static final int MISFIT = 1;
     private static final int MISSING = 2;
 
     private final ModelSettings settings;
 
-    /** What was told of each output, by its index. */
+    /** The problems logged of each output, by its index. */
     private final AtomicIntegerArray logged;
 
-    /** The fewest input bytes of a request that needed a large output. */
+    /** The minimum input bytes of a request that needed a large output. */
     private final AtomicLong largeFrom = new AtomicLong(Long.MAX_VALUE);
 
     private final OutputSpec[] outputs;
@@ -44,7 +44,7 @@ public final class OutputTracker {
     }
 
     /**
-     * Begins without notes.
+     * Creates a tracker that logs its reports.
      *
      * @param outputs the outputs of the model, in the order of their indices
      */
@@ -52,7 +52,7 @@ public final class OutputTracker {
         this(settings, outputs, OutputTracker::log);
     }
 
-    /** Begins without notes, and with reports of its own. */
+    /** Creates a tracker with another receiver of reports. */
     OutputTracker(ModelSettings settings, Collection<OutputSpec> outputs, Reports reports) {
         this.settings = settings;
         this.reports = reports;
@@ -60,19 +60,19 @@ public final class OutputTracker {
         logged = new AtomicIntegerArray(this.outputs.length);
     }
 
-    /** Takes note of memory for an output that a request needed. */
-    void recordAllocation(CheckedRequest call, long byteSize) {
-        if (byteSize > LARGE) {
-            largeFrom.accumulateAndGet(call.inputBytes(), Math::min);
+    /** Records memory for an output of a request. */
+    void recordAllocation(CheckedRequest request, long byteSize) {
+        if (byteSize > LARGE_BYTES) {
+            largeFrom.accumulateAndGet(request.inputBytes(), Math::min);
         }
     }
 
-    /** Says whether a request probably needs large outputs. */
+    /** Returns whether a request probably needs large outputs. */
     public boolean isLarge(long inputBytes) {
         return inputBytes >= largeFrom.get();
     }
 
-    /** Reports an output whose shape, as clients see it, is not the configured one. */
+    /** Reports an output whose shape for clients does not match the configuration. */
     void checkShape(int index, Shape shape) {
         OutputSpec output = outputs[index];
         if (!fits(output, shape) && isNew(output, MISFIT)) {
@@ -80,16 +80,16 @@ public final class OutputTracker {
         }
     }
 
-    /** Reports an output that a response lacks, if its client wants it. */
-    void logMissing(int index, CheckedRequest call) {
+    /** Reports an output that a response lacks, if its client requested it. */
+    void logMissing(int index, CheckedRequest request) {
         OutputSpec output = outputs[index];
-        if (call.requestsOutput(output.tensor().name()) && isNew(output, MISSING)) {
+        if (request.requestsOutput(output.tensor().name()) && isNew(output, MISSING)) {
             reports.report(settings, output, "nothing", "output missing from a response");
         }
     }
 
     private static void log(ModelSettings settings, OutputSpec output, String given, String problem) {
-        log.atWarn()
+        LOG.atWarn()
                 .addKeyValue("model", settings.name())
                 .addKeyValue("version", settings.version())
                 .addKeyValue("output", output.tensor().name())
@@ -104,7 +104,7 @@ public final class OutputTracker {
                 && (logged.getAndAccumulate(output.index(), what, (old, added) -> old | added) & what) == 0;
     }
 
-    /** Says whether a shape fits. Without garbage: it is asked for each output of each response. */
+    /** Returns whether a shape matches. Does not allocate, since it runs for each output of each response. */
     private static boolean fits(OutputSpec output, Shape shape) {
         Shape dims = output.tensor().dims();
         int batch = output.batched() ? 1 : 0;

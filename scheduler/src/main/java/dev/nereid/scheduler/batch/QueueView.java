@@ -4,25 +4,25 @@ import dev.nereid.scheduler.request.ScheduledRequest;
 
 /** Iterates over a queue in the order of execution. Confined to the lock of the queue. */
 public interface QueueView {
-    /** Looks at the front of the queue again: the next request is the first. */
+    /** Goes back to the front of the queue: the next request is the first. */
     void rewind();
 
     /**
      * Goes on to the next request.
      *
-     * @return whether there is one; if not, nothing may be asked but to rewind
+     * @return whether there is one; if not, only {@link #rewind} may be called
      */
     boolean next();
 
-    /** Returns the request. */
+    /** Returns the current request. */
     ScheduledRequest current();
 
-    /** Returns the number of items in the request. */
+    /** Returns the number of items in the current request. */
     int batchSize();
 
-    /** Returns when the request arrived. */
+    /** Returns when the current request was enqueued. */
     long enqueuedNanos();
 
-    /** Says whether the inputs of the request may be executed together with those of the first one. */
+    /** Returns whether the current request may share a batch with the first one. */
     boolean joins();
 }

@@ -17,14 +17,14 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A waiting request as the batching strategy sees it. Confined to the thread that forms the batch.
+ * Shows a waiting request to the batching strategy. Confined to the thread that forms the batch.
  *
- * <p>Inputs in memory of the client are shown as copies: the client may take that memory away.
+ * <p>Inputs in memory of the client are copied, since the client may remove that memory.
  */
 final class QueuedRequestView implements QueuedRequest {
     private final ModelScope model;
     private final ScheduledRequest request;
-    private final List<NamedTensor> shown = new ArrayList<>(1);
+    private final List<NamedTensor> copiedInputs = new ArrayList<>(1);
     private final List<TensorBuffer> copies = new ArrayList<>(0);
     private boolean closed;
 
@@ -66,7 +66,7 @@ final class QueuedRequestView implements QueuedRequest {
         if (!ClientMemory.isClientMemory(tensor.data())) {
             return tensor;
         }
-        Tensor earlier = NamedTensors.find(shown, name);
+        Tensor earlier = NamedTensors.find(copiedInputs, name);
         if (earlier != null) {
             return earlier;
         }
@@ -74,7 +74,7 @@ final class QueuedRequestView implements QueuedRequest {
         copies.add(copy);
         ClientMemory.copy(tensor.data(), copy.segment());
         Tensor copied = Tensor.of(tensor.type(), tensor.shape(), copy.segment());
-        shown.add(new NamedTensor(name, copied));
+        copiedInputs.add(new NamedTensor(name, copied));
         return copied;
     }
 
@@ -93,7 +93,7 @@ final class QueuedRequestView implements QueuedRequest {
         return checked().options().priority();
     }
 
-    /** Ends the use of the request. */
+    /** Frees the copies, and ends access to the request. */
     void close() {
         closed = true;
         copies.forEach(TensorBuffer::close);

@@ -25,17 +25,16 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Builds one response from the outputs of a backend. Confined to one thread at a time, and the only user of the
- * memory put in.
+ * Builds one response from the outputs of a backend. Confined to one thread at a time. Owns the memory of its outputs.
  *
- * <p>It ends once: it becomes a {@link FinishedResponse}, or it is discarded. Outputs that the client does not want are
- * kept until then, since the backend may still write to them, and go no further.
+ * <p>It ends once: it becomes a {@link FinishedResponse}, or it is discarded. Outputs that the client did not request
+ * are kept until then, since the backend may still write to them, and are dropped.
  */
 final class ResponseBuilder implements InferenceResponse {
-    /** What backends are promised of the memory that they write, in bytes. */
+    /** The alignment that the SPI guarantees for output memory, in bytes. */
     private static final long ALIGNMENT = 64;
 
-    /** An output in the shape for the client, and its memory. */
+    /** An output in its shape for the client, and its memory. */
     private record Output(NamedTensor tensor, ReferenceCountedMemory memory) {}
 
     private final ScheduledRequest request;
@@ -47,11 +46,11 @@ final class ResponseBuilder implements InferenceResponse {
     private boolean ended;
 
     /**
-     * Begins a response.
+     * Creates a response without outputs.
      *
-     * @param request the request that is answered
+     * @param request the request
      * @param gathered the inputs that its batch gathered, in which outputs may lie; {@code null} for a batch of one
-     * @param shared the outputs of the whole batch, of which this response gets its part; {@code null} if it gets none
+     * @param shared the outputs of the whole batch, which are split among responses; {@code null} for none
      */
     ResponseBuilder(
             ExecutionScope scope,
@@ -137,17 +136,19 @@ final class ResponseBuilder implements InferenceResponse {
         }
     }
 
-    /** Adds a request's part of an output of the whole batch; takes over the use of the memory, also when it throws. */
+    /**
+     * Adds a request's part of an output of the whole batch. Takes over a reference to the memory, even if it throws.
+     */
     void putPart(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) throws BackendException {
         add(output, tensor, memory);
     }
 
-    /** Says whether an output was put in. */
+    /** Returns whether an output was added. */
     boolean has(OutputSpec output) {
         return outputs[output.index()] != null;
     }
 
-    /** Says whether nothing was put in yet. */
+    /** Returns whether no output was added. */
     boolean isEmpty() {
         for (Output output : outputs) {
             if (output != null) {
@@ -157,15 +158,15 @@ final class ResponseBuilder implements InferenceResponse {
         return true;
     }
 
-    /** Says whether this is a response to a request that can still be sent. */
+    /** Returns whether this is an open response to a request. */
     boolean isOpenFor(ScheduledRequest candidate) {
         return !ended && request == candidate;
     }
 
     /**
-     * Ends the draft: what the client wants goes into the response, everything else is given back.
+     * Ends the builder: outputs that the client requested become the response, all others are released.
      *
-     * @throws BackendException if an output cannot be had where the client wants it; everything was given back
+     * @throws BackendException if an output does not fit its target memory; all outputs are released then
      */
     FinishedResponse finish(boolean last) throws BackendException {
         try {
@@ -214,7 +215,7 @@ final class ResponseBuilder implements InferenceResponse {
         }
     }
 
-    /** Returns memory of the client that the backend may write an output to; {@code null} if there is none. */
+    /** Returns the client memory to which the backend may write an output directly; {@code null} if there is none. */
     private @Nullable MemorySegment target(String output, long byteSize) throws BackendException {
         MemorySegment target = request.checked().target(output);
         if (target == null) {
@@ -226,8 +227,8 @@ final class ResponseBuilder implements InferenceResponse {
     }
 
     /**
-     * Puts an output where it belongs: into the memory of the client that was given for it, and into no other memory of
-     * the client, which nobody else but the backend reads.
+     * Moves an output to its target: to the client memory passed for it, and out of any other client memory, which only
+     * the backend may read.
      */
     private Output placed(Output output) throws BackendException {
         String name = output.tensor().name();
@@ -249,10 +250,10 @@ final class ResponseBuilder implements InferenceResponse {
             MemorySegment part = target.asSlice(0, tensor.byteSize());
             placed = in(output, part, ReferenceCountedMemory.of(ResponseBuilder::releaseNothing, null));
         }
-        MemorySegment to = placed.tensor().tensor().data();
+        MemorySegment destination = placed.tensor().tensor().data();
         try {
-            if (to.address() != tensor.data().address()) {
-                ClientMemory.copy(tensor.data(), to);
+            if (destination.address() != tensor.data().address()) {
+                ClientMemory.copy(tensor.data(), destination);
             }
         } catch (InferenceException e) {
             placed.memory().release();
@@ -268,13 +269,13 @@ final class ResponseBuilder implements InferenceResponse {
                 new NamedTensor(output.tensor().name(), Tensor.of(tensor.type(), tensor.shape(), data)), memory);
     }
 
-    /** Memory of the client stays the client's. */
+    /** Memory of the client is not freed. */
     private static void releaseNothing() {}
 
     private Tensor add(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) throws BackendException {
         try {
-            Tensor seen = OutputChecks.forClient(scope.model(), output, tensor);
-            outputs[output.index()] = new Output(new NamedTensor(output.tensor().name(), seen), memory);
+            Tensor clientTensor = OutputChecks.forClient(scope.model(), output, tensor);
+            outputs[output.index()] = new Output(new NamedTensor(output.tensor().name(), clientTensor), memory);
             return tensor;
         } catch (BackendException | RuntimeException | Error e) {
             memory.release();
@@ -299,7 +300,7 @@ final class ResponseBuilder implements InferenceResponse {
     private void checkOpen() {
         if (ended) {
             throw new IllegalStateException("response to request '"
-                    + Quoted.text(request.checked().id()) + "': sent or given up (expected: not yet)");
+                    + Quoted.text(request.checked().id()) + "': sent or discarded (expected: not yet)");
         }
     }
 }

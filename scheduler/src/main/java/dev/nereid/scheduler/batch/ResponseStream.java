@@ -20,15 +20,16 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends the responses of one request to a decoupled model, in order. Guarded by its own lock, under which the clock
- * and the meter are called; the observer is called outside of it.
+ * Sends the responses of one request to a decoupled model, in order. Guarded by its own lock, under which the clock and
+ * the meter are called; the observer is called outside of it.
  *
- * <p>Any number of threads may send, but the observer hears one call at a time: whoever adds an answer while nobody
- * tells any becomes the teller, and tells until none is left; the others only add. The request itself decides which end
- * counts; nothing is told after that one, and nothing is sent once the request was withdrawn.
+ * <p>Any number of threads may send, but the observer is called by one at a time: a thread that adds a response while
+ * no other thread delivers becomes the sender, and delivers until none is left; the others only add. The request
+ * decides which terminal response counts; nothing is delivered after it, and nothing is sent once the request is
+ * cancelled.
  *
- * <p>The sender uses the request and its inputs until it is ended, whatever became of the request meanwhile. The last
- * use ends after the last answer was told.
+ * <p>The stream holds a reference to the request until it is ended, even if the request completes meanwhile. The last
+ * reference is released after the delivery of the last response.
  */
 public final class ResponseStream implements ResponseChannel {
     private final ExecutionScope scope;
@@ -39,11 +40,11 @@ public final class ResponseStream implements ResponseChannel {
     @GuardedBy("lock")
     private final Queue<ResponseEvent> events = new ArrayDeque<>(2);
 
-    /** Whether some thread is about to tell answers. */
+    /** Whether a thread delivers responses. */
     @GuardedBy("lock")
     private boolean sending;
 
-    /** Whether the last answer was added. */
+    /** Whether the terminal response was added. */
     @GuardedBy("lock")
     private boolean completed;
 
@@ -51,23 +52,23 @@ public final class ResponseStream implements ResponseChannel {
     @GuardedBy("lock")
     private boolean ended;
 
-    /** The place of the next response that is added, failed or not; those beyond the last place have that. */
+    /** The statistics index of the next response, failed or not; responses beyond the last index share that. */
     @GuardedBy("lock")
     private int sent;
 
-    /** The places of the failed responses that were added; {@code null} as long as there are none. */
+    /** The statistics indices of failed responses; {@code null} as long as there are none. */
     @GuardedBy("lock")
     private @Nullable BitSet failed;
 
-    /** The place of the next response that the backend reports. */
+    /** The statistics index of the next response that the backend reports. */
     @GuardedBy("lock")
     private int reports;
 
-    /** When the last failed response was added, or the sender was taken. */
+    /** When the last failed response was added, or the stream was created. */
     @GuardedBy("lock")
     private long lastNanos;
 
-    /** Becomes a user of the request until the sender is ended. */
+    /** Creates a stream, which holds a reference to the request until it is ended. */
     public ResponseStream(ExecutionScope scope, ScheduledRequest request, @Nullable GatheredInputs gathered) {
         this.scope = scope;
         this.request = request;
@@ -83,16 +84,16 @@ public final class ResponseStream implements ResponseChannel {
 
     @Override
     public void send(InferenceResponse response) {
-        ResponseBuilder draft = own(response);
+        ResponseBuilder builder = own(response);
         if (!tryRetain()) {
-            draft.discard();
+            builder.discard();
             return;
         }
         try {
-            if (isUnwanted()) {
-                draft.discard();
+            if (dropsResponses()) {
+                builder.discard();
             } else {
-                add(draft.finish(false), false);
+                add(builder.finish(false), false);
             }
         } catch (BackendException e) {
             request.fail(e);
@@ -103,33 +104,33 @@ public final class ResponseStream implements ResponseChannel {
 
     @Override
     public void sendError(BackendException error) {
-        ResponseEvent answer = new ResponseEvent.FailedResponse(SchedulerErrors.of(requireNonNull(error, "error")));
+        ResponseEvent event = new ResponseEvent.FailedResponse(SchedulerErrors.of(requireNonNull(error, "error")));
         if (!tryRetain()) {
             return;
         }
         try {
-            if (!isUnwanted()) {
-                add(answer, false);
+            if (!dropsResponses()) {
+                add(event, false);
             }
         } finally {
             request.release();
         }
     }
 
-    /** Says whether nobody is told any more responses. */
-    private boolean isUnwanted() {
+    /** Returns whether further responses are dropped. */
+    private boolean dropsResponses() {
         return request.isCompleted() || request.isCancelled();
     }
 
     @Override
     public void complete(InferenceResponse last) {
-        ResponseBuilder draft = own(last);
+        ResponseBuilder builder = own(last);
         if (!end()) {
-            draft.discard();
+            builder.discard();
             return;
         }
         try {
-            request.complete(draft.finish(true));
+            request.complete(builder.finish(true));
         } catch (BackendException e) {
             request.fail(e);
         } finally {
@@ -196,14 +197,14 @@ public final class ResponseStream implements ResponseChannel {
     }
 
     private ResponseBuilder own(InferenceResponse response) {
-        if (response instanceof ResponseBuilder draft && draft.isOpenFor(request)) {
-            return draft;
+        if (response instanceof ResponseBuilder builder && builder.isOpenFor(request)) {
+            return builder;
         }
         throw new IllegalArgumentException(
                 "response: " + response + " (expected: made by this sender, neither sent nor discarded)");
     }
 
-    /** Adds a user of the request for the time in which a response is sent. Returns false if the sender was ended. */
+    /** Retains the request while a response is sent; returns whether the stream was open. */
     private boolean tryRetain() {
         lock.lock();
         try {
@@ -216,7 +217,7 @@ public final class ResponseStream implements ResponseChannel {
         }
     }
 
-    /** Ends the sender, if it was not; whoever does it takes over its use of the request. */
+    /** Ends the stream; returns whether it was open, so that the caller has to release its reference to the request. */
     private boolean end() {
         lock.lock();
         try {
@@ -228,51 +229,51 @@ public final class ResponseStream implements ResponseChannel {
         }
     }
 
-    /** Adds an answer, and tells it unless somebody tells others; after the last answer, it is discarded. */
-    private void add(ResponseEvent answer, boolean last) {
+    /** Adds a response, and delivers it unless another thread delivers; discards it after the terminal response. */
+    private void add(ResponseEvent event, boolean terminal) {
         boolean added = false;
-        boolean tells = false;
+        boolean sends = false;
         lock.lock();
         try {
             if (!completed) {
-                takePlace(answer);
-                events.add(answer);
+                takeIndex(event);
+                events.add(event);
                 added = true;
-                completed = last;
-                tells = !sending;
+                completed = terminal;
+                sends = !sending;
                 sending = true;
             }
         } finally {
             lock.unlock();
             if (!added) {
-                answer.discard();
+                event.discard();
             }
         }
-        if (tells) {
+        if (sends) {
             sendAll();
         }
     }
 
-    /** Gives an answer its place in the statistics of responses, where a failed one is counted before it is told. */
+    /** Assigns the next statistics index to a response; a failed one is counted before its delivery. */
     @GuardedBy("lock")
-    private void takePlace(ResponseEvent answer) {
-        int place = sent;
-        if (answer instanceof ResponseEvent.FailedResponse failure) {
+    private void takeIndex(ResponseEvent event) {
+        int index = sent;
+        if (event instanceof ResponseEvent.FailedResponse failure) {
             long now = request.model().nanoTime().getAsLong();
             ErrorCode code = failure.error().code();
-            request.model().meter().responded(place, ResponseReport.failed(lastNanos, now, code));
+            request.model().meter().responded(index, ResponseReport.failed(lastNanos, now, code));
             lastNanos = now;
             if (failed == null) {
                 failed = new BitSet();
             }
-            failed.set(place);
+            failed.set(index);
         }
-        if (place < ModelMeter.MAX_PLACES) {
-            sent = place + 1;
+        if (index < ModelMeter.MAX_INDICES) {
+            sent = index + 1;
         }
     }
 
-    /** Tells answers until none is left; a user of the request meanwhile, as the one who added an answer was. */
+    /** Delivers responses until none is left; retains the request meanwhile. The caller holds a reference. */
     private void sendAll() {
         request.retain();
         for (ResponseEvent next = next(); next != null; next = next()) {
@@ -284,9 +285,9 @@ public final class ResponseStream implements ResponseChannel {
     private @Nullable ResponseEvent next() {
         lock.lock();
         try {
-            ResponseEvent answer = events.poll();
-            sending = answer != null;
-            return answer;
+            ResponseEvent next = events.poll();
+            sending = next != null;
+            return next;
         } finally {
             lock.unlock();
         }

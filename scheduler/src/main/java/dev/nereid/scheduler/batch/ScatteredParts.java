@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Computes the parts of batch outputs that follow the shapes of an input. Static functions only.
  *
- * <p>The output comes as the parts one after another, in whatever shape. A part has the dimensions of the
- * configuration, and where one of these is variable, that of the input in the same place.
+ * <p>The output holds the parts one after another, in any shape. A part has the dimensions of the configuration; a
+ * variable one is replaced by the input's dimension of the same index.
  */
 final class ScatteredParts {
     private ScatteredParts() {}
@@ -33,7 +33,7 @@ final class ScatteredParts {
         return shape;
     }
 
-    /** Puts the dimensions of a source where those of an output are variable; {@code null} if it has too few. */
+    /** Replaces the variable dimensions of an output by those of a source; {@code null} if the source has too few. */
     static @Nullable Shape fill(Shape output, Shape source) {
         long[] dims = output.toArray();
         for (int i = 0; i < dims.length; i++) {
@@ -47,7 +47,7 @@ final class ScatteredParts {
         return Shape.of(dims);
     }
 
-    /** Fails unless an output has as many elements as its parts together. */
+    /** Throws unless an output has as many elements as its parts together. */
     static void check(ModelScope model, OutputSpec output, String source, List<ScheduledRequest> requests, Shape given)
             throws BackendException {
         if (!given.isConcrete()) {
@@ -64,14 +64,14 @@ final class ScatteredParts {
                         model,
                         output,
                         "shape " + given + " (expected: " + expected + " elements, as input '" + source
-                                + "' asks for)");
+                                + "' requires)");
             }
         } catch (ArithmeticException e) {
             throw error(model, output, "shape " + given + " (expected: a size that fits 64 bits)");
         }
     }
 
-    /** Finds where the part of each request begins, in elements, and behind the last one the end. */
+    /** Returns the offset of the part of each request, in elements, and at the end the total. */
     static long[] offsets(ModelScope model, OutputSpec output, String source, List<ScheduledRequest> requests)
             throws BackendException {
         long[] offsets = new long[requests.size() + 1];

@@ -12,10 +12,11 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A batch during its evaluation by the batching strategy. Confined to the thread that forms the batch, which calls
- * the rule without any lock. A user of the memory of its candidates until its end.
+ * A batch during its evaluation by the batching strategy. Confined to the thread that forms the batch, which calls the
+ * strategy without any lock. Holds references to the memory of its candidates until its end.
  *
- * <p>Whatever the rule throws counts as a no, and is reported; if it cannot even begin, it refuses all but the first.
+ * <p>An exception of the strategy excludes the request, and is reported; if {@code begin} throws, all requests but the
+ * first are excluded.
  */
 final class StrategyBatch {
     private final ModelScope model;
@@ -23,14 +24,14 @@ final class StrategyBatch {
     private final BiConsumer<String, Throwable> failed;
     private final Set<ScheduledRequest> included = new HashSet<>();
     private final List<QueuedRequestView> views = new ArrayList<>();
-    private @Nullable ScheduledRequest refused;
+    private @Nullable ScheduledRequest excluded;
     private @Nullable FormingBatch batch;
 
     /**
-     * Becomes the user of the candidates that the caller was.
+     * Takes over the caller's references to the candidates.
      *
      * @param candidates at least one request, in order, all of which fit one batch
-     * @param failed told which method of the rule threw what
+     * @param failed receives the method of the strategy that threw, and the exception
      */
     StrategyBatch(ModelScope model, List<ScheduledRequest> candidates, BiConsumer<String, Throwable> failed) {
         this.model = model;
@@ -38,7 +39,7 @@ final class StrategyBatch {
         this.failed = failed;
     }
 
-    /** Asks the rule about one candidate after the other, until it says no. */
+    /** Passes one candidate after the other to the strategy, until it excludes one. */
     void evaluate(BatchingStrategy strategy) {
         try {
             batch = strategy.begin();
@@ -51,40 +52,40 @@ final class StrategyBatch {
         for (ScheduledRequest candidate : candidates) {
             boolean in = batch != null && include(batch, candidate);
             if (!in && candidate != first()) {
-                refused = candidate;
+                excluded = candidate;
                 return;
             }
             included.add(candidate);
         }
     }
 
-    private boolean include(FormingBatch asked, ScheduledRequest candidate) {
+    private boolean include(FormingBatch forming, ScheduledRequest candidate) {
         QueuedRequestView view = new QueuedRequestView(model, candidate);
         views.add(view);
         try {
-            return asked.include(view);
+            return forming.include(view);
         } catch (Throwable e) {
             failed.accept("include", e);
             return false;
         }
     }
 
-    /** Returns the candidate that begins the batch, whatever the rule says of it. */
+    /** Returns the first candidate, which the batch always includes. */
     ScheduledRequest first() {
         return candidates.getFirst();
     }
 
-    /** Says whether it is known if a request is let in. */
+    /** Returns whether the strategy has decided about a request. */
     boolean hasEvaluated(ScheduledRequest request) {
-        return request == refused || included.contains(request);
+        return request == excluded || included.contains(request);
     }
 
-    /** Says whether a request is let in. */
+    /** Returns whether a request is included. */
     boolean includes(ScheduledRequest request) {
         return included.contains(request);
     }
 
-    /** Closes the batch, and gives the candidates back. */
+    /** Closes the batch, and releases the candidates. */
     void end() {
         if (batch != null) {
             try {

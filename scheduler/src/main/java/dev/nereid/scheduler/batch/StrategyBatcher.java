@@ -11,19 +11,20 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Forms batches with the batching strategy of a model. Guarded by the lock of the queue, but for {@link #evaluate}
- * and {@link #end}, which call the rule: the thread that forms a batch calls these without the lock, and no other
+ * Forms batches with the batching strategy of a model. Guarded by the lock of the queue, but for {@link #evaluate} and
+ * {@link #end}, which call the strategy: the thread that forms a batch calls these without the lock, and no other
  * thread forms one meanwhile.
  *
- * <p><b>In steps.</b> Under the lock the requests that could make the next batch are written down, and their memory is
- * kept alive. Without the lock the rule is asked about one after the other. Under the lock again, what waits by then is
- * planned as ever, but for two things: a request that the rule refused ends the run, and one that it was not asked
- * about is not seen. Requests may have left meanwhile, and they are simply not there; others may have come. Where they
- * matter, and nothing can be taken without them, all begins anew with the batch closed and another begun: when they go
- * first, or when what is there would have to wait for more.
+ * <p><b>Steps.</b> Under the lock, {@link #begin} collects the candidates of the next batch, and retains their memory.
+ * Without the lock, {@link #evaluate} passes them to the strategy one after the other. Under the lock again,
+ * {@link #plan} plans the requests that wait by then as usual, with two exceptions: a request that the strategy
+ * excluded ends the run, and a request that is not evaluated is invisible. Requests that left meanwhile are simply
+ * missing; others may have been added. If those matter, and no batch can be taken without them, forming starts again
+ * with a new batch: if they are first in the queue, or if the visible requests would have to wait for more.
  *
- * <p><b>Who forms.</b> Any instance that is free, one at a time. Others that become free meanwhile wait as idle ones,
- * and calls of instances are put off: at its end the former looks whether any was, and calls one if requests are left.
+ * <p><b>Threads.</b> Any free instance forms batches, one at a time. Other instances that become free meanwhile are
+ * idle, and wake-ups are deferred: at its end the forming instance wakes another one if a wake-up was deferred and
+ * requests are left.
  */
 public final class StrategyBatcher {
     private static final Logger LOG = LoggerFactory.getLogger(StrategyBatcher.class);
@@ -33,25 +34,29 @@ public final class StrategyBatcher {
     private final BatchingStrategy strategy;
     private final BatchPlanner planner;
 
-    /** The batch that is formed; {@code null} if nobody forms one. */
+    /** The batch being formed; {@code null} for none. */
     private @Nullable StrategyBatch current;
 
-    /** Whether an instance would have been called while the batch was formed. */
+    /** Whether a wake-up was deferred while the batch was formed. */
     private boolean wakeupDeferred;
 
-    /** Whether nothing was taken because of a request that the rule has not been asked about. */
+    /** Whether no request was taken because of one that is not evaluated. */
     private boolean incomplete;
 
-    /** When the last failure of the rule was logged, and how many were not since; used by the former alone. */
+    /**
+     * When the last failure of the strategy was logged. Confined, like {@link #unlogged}, to the thread that forms a
+     * batch.
+     */
     private long loggedNanos;
 
+    /** The number of failures since then that were not logged; below 0 before the first failure. */
     private long unlogged = -1;
 
     /**
-     * Makes a batcher.
+     * Creates a batcher.
      *
-     * @param strategy the model's rule, which somebody else closes
-     * @param planner decides about batches
+     * @param strategy the batching strategy of the model, closed by the caller
+     * @param planner decides the sizes of batches
      */
     public StrategyBatcher(ModelScope model, BatchingStrategy strategy, BatchPlanner planner) {
         this.model = model;
@@ -59,12 +64,12 @@ public final class StrategyBatcher {
         this.planner = planner;
     }
 
-    /** Says whether a batch is being formed. */
+    /** Returns whether a batch is being formed. */
     public boolean isForming() {
         return current != null;
     }
 
-    /** Puts the call of an instance off until the batch is formed. */
+    /** Defers the wake-up of an instance until the batch is formed. */
     public void deferWakeup() {
         wakeupDeferred = true;
     }
@@ -72,7 +77,8 @@ public final class StrategyBatcher {
     /**
      * Begins to form a batch.
      *
-     * @return whether this thread is to go on with {@link #evaluate}; not if nothing waits or another thread forms one
+     * @return whether the caller has to continue with {@link #evaluate}; not if no request waits or another thread
+     *     forms a batch
      */
     public boolean begin(QueueView queue) {
         if (isForming()) {
@@ -88,7 +94,7 @@ public final class StrategyBatcher {
         return true;
     }
 
-    /** Returns the requests that could make the next batch, by size and inputs: the first in any case. */
+    /** Returns the requests that could make the next batch, by size and inputs; always the first one. */
     private static List<ScheduledRequest> candidates(QueueView queue, int maxBatchSize) {
         List<ScheduledRequest> candidates = new ArrayList<>();
         long items = 0;
@@ -104,16 +110,16 @@ public final class StrategyBatcher {
         return candidates;
     }
 
-    /** Asks the rule. To be called without the lock. */
+    /** Calls the strategy. The caller does not hold the lock. */
     public void evaluate() {
         get(current).evaluate(strategy);
     }
 
     /**
-     * Decides about the batch.
+     * Decides the size of the batch.
      *
-     * @param hurry whether nothing more will come
-     * @return how many requests to take from the front; 0 to wait
+     * @param hurry whether to take requests without delay, since no more are added
+     * @return the number of requests to take from the front; 0 to wait
      */
     public int plan(QueueView queue, long nowNanos, boolean hurry) {
         StrategyBatch forming = get(current);
@@ -124,15 +130,15 @@ public final class StrategyBatcher {
         return count;
     }
 
-    /** Ends the forming. To be called without the lock, and then {@link #ended} with it. */
+    /** Ends the batch. Called without the lock; {@link #ended} has to follow with the lock. */
     public void end() {
         get(current).end();
     }
 
     /**
-     * Lets other threads form batches.
+     * Allows other threads to form batches.
      *
-     * @return whether somebody has to look at the queue again
+     * @return whether the caller has to check the queue again
      */
     public boolean ended() {
         current = null;
@@ -141,12 +147,12 @@ public final class StrategyBatcher {
 
     private static StrategyBatch get(@Nullable StrategyBatch forming) {
         if (forming == null) {
-            throw new IllegalStateException("no batch is formed (expected: begin said that one is)");
+            throw new IllegalStateException("no batch is formed (expected: begin returned true)");
         }
         return forming;
     }
 
-    /** Logs what the rule threw, once a minute at most. */
+    /** Logs a failure of the strategy, once a minute at most. */
     private void failed(String method, Throwable thrown) {
         model.fatalErrors().check(thrown);
         long now = model.nanoTime().getAsLong();

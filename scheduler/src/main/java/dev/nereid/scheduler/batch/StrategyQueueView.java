@@ -5,8 +5,8 @@ import dev.nereid.scheduler.request.ScheduledRequest;
 /**
  * Queue prefix already evaluated by the batching strategy. Confined to the lock of the queue.
  *
- * <p>It ends before the first request that might go into the batch and was not asked about. One that cannot go into it,
- * by its size or inputs, is seen: it ends the run, asked about or not.
+ * <p>It ends before the first request that might join the batch and is not evaluated. A request that cannot join, by
+ * its size or inputs, is visible even if it is not evaluated: it ends the run.
  */
 final class StrategyQueueView implements QueueView {
     private final QueueView queue;
@@ -21,7 +21,7 @@ final class StrategyQueueView implements QueueView {
         this.maxBatchSize = maxBatchSize;
     }
 
-    /** Says whether it ended before a request that was not asked about. */
+    /** Returns whether the view ended before a request that is not evaluated. */
     boolean endsEarly() {
         return early;
     }
@@ -40,8 +40,8 @@ final class StrategyQueueView implements QueueView {
         }
         ScheduledRequest current = queue.current();
         boolean isFirst = items == 0;
-        boolean isSeen = isFirst ? current == forming.first() : forming.hasEvaluated(current) || !mayJoin();
-        if (!isSeen) {
+        boolean isVisible = isFirst ? current == forming.first() : forming.hasEvaluated(current) || !mayJoin();
+        if (!isVisible) {
             early = true;
             return false;
         }

@@ -1,4 +1,4 @@
-/** Batches: which requests go together, and how a backend sees and completes them. */
+/** Batches: their formation, and the view by which a backend reads and completes their requests. */
 @NullMarked
 package dev.nereid.scheduler.batch;
 

@@ -9,7 +9,7 @@ import java.util.concurrent.Executor;
  * The response cache of the server, and an executor for expensive keys. Immutable.
  *
  * @param cache the cache, owned by the server, which closes it after all models
- * @param background runs the making of keys of large inputs; never blocks its callers
+ * @param background computes the keys of large inputs; never blocks its callers
  */
 public record CacheAccess(ResponseCache cache, Executor background) {
     /** Checks the components. */

@@ -4,7 +4,7 @@ import dev.nereid.scheduler.statistics.ModelMeter;
 
 /** Counts hits and misses of the response cache. Safe for use by any thread; never blocks. */
 public interface CacheCounter {
-    /** Counts in the figures of a model. */
+    /** Returns a counter that adds to the statistics of a model. */
     static CacheCounter of(ModelMeter meter) {
         return new CacheCounter() {
             @Override
@@ -20,19 +20,19 @@ public interface CacheCounter {
     }
 
     /**
-     * Counts a call that the cache answers, before its client is told.
+     * Counts a request that is completed from the cache, before its delivery.
      *
-     * @param queueNanos from the arrival to the begin of the lookup
-     * @param lookupNanos how long the lookup took
-     * @param requestNanos from the arrival to the answer
+     * @param queueNanos the time from being enqueued to the lookup
+     * @param lookupNanos the duration of the lookup
+     * @param requestNanos the time from the arrival to the completion
      */
     void hit(long queueNanos, long lookupNanos, long requestNanos);
 
     /**
-     * Counts a call that the cache did not answer, once its own answer was inserted; not if another call of the same
-     * key was faster.
+     * Counts a request that was not in the cache, once its response is inserted; not if another request of the same key
+     * was faster.
      *
-     * @param lookupAndInsertNanos how long lookup and insert took
+     * @param lookupAndInsertNanos the duration of lookup and insertion
      */
     void missed(long lookupAndInsertNanos);
 }

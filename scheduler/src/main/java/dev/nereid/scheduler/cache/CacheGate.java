@@ -17,26 +17,24 @@ import org.slf4j.LoggerFactory;
 /**
  * Completes requests of a model from the response cache. Lock-free; safe for use by any thread.
  *
- * <p>A call is looked up before it is queued. A hit is answered at once and never queued; a miss goes to the queue, and
- * its answer, if it is a success, to the cache before the client is told. A cache that fails is as one that is not
- * there, but for a line in the log, one a minute.
+ * <p>A request is looked up before it is queued. A hit completes at once and is never queued. A miss goes to the queue;
+ * its response, if it is a success, is inserted before its delivery. A failing cache is bypassed and logged, once a
+ * minute at most.
  */
 public final class CacheGate {
     /** Enqueues requests that the cache cannot complete. */
     public interface MissHandler {
         /**
-         * Queues a call.
+         * Queues a request.
          *
-         * @param request the call
-         * @param submitting whether this is still the submission of the call, on the thread that submits it
+         * @param request the request
+         * @param submitting whether the caller is the submitting thread, during the submission
          */
         void enqueue(ScheduledRequest request, boolean submitting);
     }
 
-    /**
-     * Inputs above this size, in bytes, are not hashed by the thread that submits: it takes a quarter of a millisecond.
-     */
-    static final long LARGE_INPUTS = 256L << 10;
+    /** The maximum size of inputs, in bytes, that the submitting thread hashes: it takes a quarter of a millisecond. */
+    static final long MAX_DIRECT_BYTES = 256L << 10;
 
     private static final long LOG_INTERVAL_NANOS = 60_000_000_000L;
     private static final Logger LOG = LoggerFactory.getLogger(CacheGate.class);
@@ -50,18 +48,22 @@ public final class CacheGate {
     private final AtomicLong loggedNanos = new AtomicLong();
 
     public CacheGate(
-            ModelScope model, CacheAccess access, CacheCounter counter, LongSupplier nanoTime, MissHandler queue) {
+            ModelScope model,
+            CacheAccess access,
+            CacheCounter counter,
+            LongSupplier nanoTime,
+            MissHandler missHandler) {
         this.model = model;
         this.access = access;
         this.counter = counter;
         this.nanoTime = nanoTime;
-        this.missHandler = queue;
+        this.missHandler = missHandler;
     }
 
     /**
-     * Answers a call from the cache, or queues it; now, or later on another thread.
+     * Completes a request from the cache, or queues it; now, or later on another thread.
      *
-     * @param request a call that was submitted just now, by this thread
+     * @param request a request that the calling thread has just submitted
      */
     public void submit(ScheduledRequest request) {
         if (!isCacheable(request.checked())) {
@@ -69,8 +71,8 @@ public final class CacheGate {
             return;
         }
         CacheLookup lookup = new CacheLookup(this, request, nanoTime.getAsLong());
-        // Whoever finds an answer tells it, which may take long too.
-        if (request.isHeavy() || request.checked().inputBytes() > LARGE_INPUTS) {
+        // The thread of the lookup delivers a hit, which may take long too.
+        if (request.isHeavy() || request.checked().inputBytes() > MAX_DIRECT_BYTES) {
             lookup.startOn(access.background());
         } else {
             lookup.start();
@@ -78,18 +80,18 @@ public final class CacheGate {
     }
 
     /**
-     * Says whether the answer to a call may come from the cache: it depends on nothing but what the key stands for, and
-     * everything lies in memory that nobody else changes.
+     * Returns whether a request may be completed from the cache: its response depends on the key alone, and its inputs
+     * lie in memory that no client can change.
      */
-    private boolean isCacheable(CheckedRequest call) {
-        if (call.outputs().hasTargets() || call.options().sequence().isPresent()) {
+    private boolean isCacheable(CheckedRequest request) {
+        if (request.outputs().hasTargets() || request.options().sequence().isPresent()) {
             return false;
         }
-        if (call.inputs().useClientMemory()) {
+        if (request.inputs().useClientMemory()) {
             return false;
         }
-        if (!call.inputs().areOnHost()) {
-            reportDeviceInput(call.inputs());
+        if (!request.inputs().areOnHost()) {
+            reportDeviceInput(request.inputs());
             return false;
         }
         return true;
@@ -103,7 +105,7 @@ public final class CacheGate {
                         + input.tensor().place() + " (expected: memory of the host)"));
     }
 
-    /** Says whether outputs from the cache are an answer to a request of this model. */
+    /** Returns whether outputs from the cache match a request of this model. */
     boolean fits(ScheduledRequest request, List<NamedTensor> outputs) {
         for (NamedTensor output : outputs) {
             Optional<TensorSpec> spec = model.settings().output(output.name());
@@ -136,19 +138,19 @@ public final class CacheGate {
         return nanoTime.getAsLong();
     }
 
-    /** Logs a trouble, unless another one was logged a short time ago. */
-    void report(String trouble) {
+    /** Logs a problem, once a minute at most. */
+    void report(String problem) {
         long now = nanoTime.getAsLong();
         long last = loggedNanos.get();
-        boolean due = logged.compareAndSet(false, true)
+        boolean logs = logged.compareAndSet(false, true)
                 || (now - last >= LOG_INTERVAL_NANOS && loggedNanos.compareAndSet(last, now));
-        if (due) {
+        if (logs) {
             loggedNanos.compareAndSet(last, now);
             LOG.atError()
                     .addKeyValue("model", model.settings().name())
                     .addKeyValue("version", model.settings().version())
-                    .addKeyValue("reason", trouble)
-                    .log("cache of responses not used");
+                    .addKeyValue("reason", problem)
+                    .log("response cache not used");
         }
     }
 }

@@ -17,11 +17,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One cache lookup for a request. Lock-free: whoever takes {@code told} first says how it ended, so that a cache
- * which tells twice does no harm.
+ * One cache lookup for a request. Lock-free: the first result that sets {@code completed} counts, so that a cache which
+ * reports twice does no harm.
  *
- * <p>A user of the request until then: the call may be withdrawn meanwhile, which answers it at once, but its inputs
- * stay as long as they are hashed.
+ * <p>Holds a reference to the request until then: the request may be cancelled meanwhile, which completes it at once,
+ * but its inputs stay as long as they are hashed.
  */
 final class CacheLookup implements LookupObserver {
     private final CacheGate gate;
@@ -29,7 +29,7 @@ final class CacheLookup implements LookupObserver {
     private final long startNanos;
     private final AtomicBoolean completed = new AtomicBoolean();
 
-    /** The thread that submits the call, while it does: no other thread ever reads itself here. */
+    /** The submitting thread, during the submission: no other thread ever reads itself here. */
     private @Nullable Thread submitter = Thread.currentThread();
 
     private @Nullable CacheKey key;
@@ -41,25 +41,25 @@ final class CacheLookup implements LookupObserver {
         request.retain();
     }
 
-    /** Searches; what is found is told on this thread or another one. */
+    /** Starts the lookup; its result is reported on this thread or another one. */
     void start() {
-        request.detach(); // before the search, which may end at any moment
-        search();
+        request.detach(); // before the lookup, which may end at any moment
+        lookUp();
         submitter = null;
     }
 
-    /** Searches on another thread. */
+    /** Starts the lookup on another thread. */
     void startOn(Executor executor) {
         request.detach();
         try {
-            executor.execute(this::search);
+            executor.execute(this::lookUp);
         } catch (RejectedExecutionException e) {
-            failed("the server is ending");
+            failed("the server is stopping");
         }
         submitter = null;
     }
 
-    private void search() {
+    private void lookUp() {
         try {
             CacheKey made = RequestDigest.of(request.checked());
             key = made;
@@ -78,12 +78,12 @@ final class CacheLookup implements LookupObserver {
         Hit hit;
         try {
             hit = hit(entry);
-        } catch (Throwable e) { // of the cache, or no memory: nobody else answers the call
+        } catch (Throwable e) { // of the cache, or no memory: no other thread completes the request
             withoutEntry(entry, e.toString());
             return;
         }
         if (hit == null) {
-            withoutEntry(entry, "entry " + key + " is no answer to its call");
+            withoutEntry(entry, "entry " + key + " does not match its request");
             return;
         }
         if (!request.completeUnqueued(hit)) {
@@ -92,7 +92,7 @@ final class CacheLookup implements LookupObserver {
         request.release();
     }
 
-    /** Makes the answer, which owns the entry from then on; {@code null} if the entry is none. */
+    /** Creates the response, which owns the entry from then on; {@code null} if the entry does not match. */
     private @Nullable Hit hit(CacheEntry entry) {
         List<NamedTensor> outputs = CachedResponse.decode(entry.content()).orElse(null);
         if (outputs == null || !gate.fits(request, outputs)) {
@@ -106,10 +106,10 @@ final class CacheLookup implements LookupObserver {
         return new Hit(request, outputs, memory, counting);
     }
 
-    /** Goes on as if nothing had been found. */
-    private void withoutEntry(CacheEntry entry, String trouble) {
+    /** Continues as after a miss. */
+    private void withoutEntry(CacheEntry entry, String problem) {
         ReferenceCountedMemory.of(entry::close, null).release();
-        gate.report(trouble);
+        gate.report(problem);
         enqueue();
     }
 
@@ -131,13 +131,13 @@ final class CacheLookup implements LookupObserver {
         }
     }
 
-    /** Queues the call, unless it was withdrawn meanwhile. */
+    /** Queues the request, unless it was cancelled meanwhile. */
     private void enqueue() {
         try {
             if (request.isWaiting()) {
                 gate.missHandler().enqueue(request, Thread.currentThread().equals(submitter));
             }
-        } catch (RuntimeException | Error e) { // such as no memory: nobody else answers the call
+        } catch (RuntimeException | Error e) { // such as no memory: no other thread completes the request
             request.failUnqueued(e);
         } finally {
             request.release();
@@ -146,7 +146,7 @@ final class CacheLookup implements LookupObserver {
 
     /** A cached response, which is counted at its delivery. */
     private record Hit(FinishedResponse response, Runnable counting) implements ResponseEvent {
-        /** Takes the memory over, and becomes a user of the request. */
+        /** Takes over the memory, and retains the request. */
         Hit(
                 ScheduledRequest request,
                 List<NamedTensor> outputs,

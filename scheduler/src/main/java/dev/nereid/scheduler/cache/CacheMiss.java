@@ -16,14 +16,14 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * Inserts the response of a missed request into the cache. Immutable.
  *
  * @param gate the gate of the model
- * @param key the key of the call
- * @param lookupNanos how long the lookup took
+ * @param key the key of the request
+ * @param lookupNanos the duration of the lookup
  */
 record CacheMiss(CacheGate gate, CacheKey key, long lookupNanos) implements CompletionListener {
-    /** Gives an answer to the cache, if it is a success; to be called before it is told. Never throws. */
+    /** Inserts a successful response; called before its delivery. Never throws. */
     @Override
-    public void completed(ResponseEvent answer) {
-        if (answer instanceof FinishedResponse response && isReadable(response.outputs())) {
+    public void completed(ResponseEvent event) {
+        if (event instanceof FinishedResponse response && isReadable(response.outputs())) {
             try {
                 insert(response.outputs());
             } catch (InferenceException e) {
@@ -43,7 +43,7 @@ record CacheMiss(CacheGate gate, CacheKey key, long lookupNanos) implements Comp
         return true;
     }
 
-    /** The cache gets a copy: it may take its time, and the response ends when its client has read it. */
+    /** Passes a copy to the cache: the insertion may outlast the response, which ends when its client has read it. */
     private void insert(List<NamedTensor> outputs) {
         long startNanos = gate.now();
         TensorBuffer copy = gate.model().memory().allocate(CachedResponse.size(outputs));
@@ -57,7 +57,7 @@ record CacheMiss(CacheGate gate, CacheKey key, long lookupNanos) implements Comp
         }
     }
 
-    /** One insertion in progress. Lock-free: whoever takes {@code told} first ends it. */
+    /** One insertion in progress. Lock-free: the first result that sets {@code completed} ends it. */
     private record Insert(CacheMiss miss, TensorBuffer copy, long startNanos, AtomicBoolean completed)
             implements InsertObserver {
         Insert(CacheMiss miss, TensorBuffer copy, long startNanos) {

@@ -16,13 +16,13 @@ import java.util.Optional;
 /**
  * Encodes and decodes the outputs of a cached response. Static functions only.
  *
- * <p>A head, little-endian and without padding, then the content of each output at a multiple of {@value #ALIGNMENT}:
+ * <p>A header, little-endian and without padding, then the content of each output at a multiple of {@value #ALIGNMENT}:
  * {@code version:byte count:int}, and for each output
  * {@code nameLength:int name typeLength:int type rank:int dims:long… place:long size:long}. Names are UTF-8, types as
- * on the wire. Another layout gets another version, which older servers take for no entry.
+ * on the wire. Another layout has another version, which older servers treat as a miss.
  */
 public final class CachedResponse {
-    /** Where the content of outputs begins. */
+    /** The alignment of the content of outputs, in bytes. */
     private static final int ALIGNMENT = 64;
 
     private static final byte VERSION = 1;
@@ -33,7 +33,7 @@ public final class CachedResponse {
     private CachedResponse() {}
 
     /**
-     * Says how much memory {@link #encode} needs.
+     * Returns the size that {@link #encode} needs.
      *
      * @param outputs the outputs
      * @return the size in bytes, 1 or more
@@ -50,25 +50,25 @@ public final class CachedResponse {
      * Writes outputs.
      *
      * @param outputs the outputs, in memory that Java code may read
-     * @param target as much memory as {@link #size} says; every byte is written
+     * @param target memory of {@link #size} bytes; every byte is written
      */
     public static void encode(List<NamedTensor> outputs, MemorySegment target) {
-        Header head = new Header(target);
+        Header header = new Header(target);
         target.set(ValueLayout.JAVA_BYTE, 0, VERSION);
-        head.at = 1;
-        head.putInt(outputs.size());
+        header.at = 1;
+        header.putInt(outputs.size());
         long end = headerSize(outputs);
         for (NamedTensor output : outputs) {
             Tensor tensor = output.tensor();
             long place = aligned(end);
-            head.putText(output.name());
-            head.putText(tensor.type().name());
-            head.putInt(tensor.shape().rank());
+            header.putText(output.name());
+            header.putText(tensor.type().name());
+            header.putInt(tensor.shape().rank());
             for (int i = 0; i < tensor.shape().rank(); i++) {
-                head.putLong(tensor.shape().dim(i));
+                header.putLong(tensor.shape().dim(i));
             }
-            head.putLong(place);
-            head.putLong(tensor.byteSize());
+            header.putLong(place);
+            header.putLong(tensor.byteSize());
             target.asSlice(end, place - end).fill((byte) 0);
             MemorySegment.copy(tensor.data(), 0, target, place, tensor.byteSize());
             end = place + tensor.byteSize();
@@ -76,10 +76,10 @@ public final class CachedResponse {
     }
 
     /**
-     * Reads outputs, where they lie.
+     * Reads outputs, without a copy.
      *
-     * @param content what was kept; any bytes
-     * @return the outputs, views of {@code content}; empty if they are not what {@link #encode} writes
+     * @param content the content of a cache entry; any bytes
+     * @return the outputs, views of {@code content}; empty if {@link #encode} cannot have written them
      */
     public static Optional<List<NamedTensor>> decode(MemorySegment content) {
         try {
@@ -89,39 +89,39 @@ public final class CachedResponse {
         }
     }
 
-    /** Fails with one of the exceptions of {@link #decode} for anything that is not right. */
+    /** Throws one of the exceptions that {@link #decode} catches if the content is malformed. */
     private static List<NamedTensor> read(MemorySegment content) {
         require(content.get(ValueLayout.JAVA_BYTE, 0) == VERSION);
-        Header head = new Header(content);
-        head.at = 1;
-        int count = head.getInt();
+        Header header = new Header(content);
+        header.at = 1;
+        int count = header.getInt();
         require(count >= 0 && count <= content.byteSize());
         List<NamedTensor> outputs = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            String name = head.getText();
-            DataType type = DataType.ofName(head.getText()).orElseThrow(IllegalArgumentException::new);
-            int rank = head.getInt();
+            String name = header.getText();
+            DataType type = DataType.ofName(header.getText()).orElseThrow(IllegalArgumentException::new);
+            int rank = header.getInt();
             require(rank >= 0 && rank <= content.byteSize() / Long.BYTES);
             long[] dims = new long[rank];
             for (int dim = 0; dim < rank; dim++) {
-                dims[dim] = head.getLong();
+                dims[dim] = header.getLong();
             }
-            long place = head.getLong();
+            long place = header.getLong();
             require(place % ALIGNMENT == 0);
-            Tensor tensor = Tensor.of(type, Shape.of(dims), content.asSlice(place, head.getLong()));
+            Tensor tensor = Tensor.of(type, Shape.of(dims), content.asSlice(place, header.getLong()));
             require(type.isFixedSize() || isFramed(tensor));
             outputs.add(new NamedTensor(name, tensor));
         }
         return Collections.unmodifiableList(outputs);
     }
 
-    private static void require(boolean right) {
-        if (!right) {
+    private static void require(boolean valid) {
+        if (!valid) {
             throw new IllegalArgumentException("not a cached response");
         }
     }
 
-    /** Says whether memory holds exactly the byte strings of a tensor. */
+    /** Returns whether memory holds exactly the byte strings of a tensor. */
     private static boolean isFramed(Tensor tensor) {
         MemorySegment data = tensor.data();
         long left = tensor.shape().elementCount();
@@ -148,7 +148,7 @@ public final class CachedResponse {
         return Math.ceilDiv(at, ALIGNMENT) * ALIGNMENT;
     }
 
-    /** Reads and writes the header of a cached response. Confined to one reading or writing. */
+    /** Reads and writes the header of a cached response. Confined to one encoding or decoding. */
     private static final class Header {
         private final MemorySegment memory;
         private long at;

@@ -18,18 +18,18 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Computes the cache key of a request. Confined to the making of one key.
+ * Computes the cache key of a request. Confined to the computation of one key.
  *
- * <p>The key stands for all that an answer may depend on: model and version, inputs with their types, shapes and bytes
- * in the order of their names, outputs wanted, priority, and parameters in the order of their names; not for id,
- * time-out or deadline, which say nothing of the answer. Every part of variable length has its length in front, and
- * every list its count, so that no two calls are the same row of bytes.
+ * <p>The key covers everything on which a response may depend: model and version, inputs with their types, shapes and
+ * bytes in the order of their names, requested outputs, priority, and parameters in the order of their names. It does
+ * not cover id, timeout and deadline, which do not change the response. Every part of variable length is preceded by
+ * its length, and every list by its count, so that different requests never produce the same bytes.
  *
- * <p>SHA-256, cut to 128 bits: with a hash that is merely fast, a client could make two calls of one key and so choose
- * the answers of others.
+ * <p>SHA-256, truncated to 128 bits: with a non-cryptographic hash, a client could create two requests of one key and
+ * so choose the responses of others.
  */
 public final class RequestDigest {
-    /** How much of a tensor is shown to the digest at a time. */
+    /** The number of bytes of a tensor that are passed to the digest at a time. */
     private static final long CHUNK = 1L << 20;
 
     private final MessageDigest digest;
@@ -44,32 +44,32 @@ public final class RequestDigest {
     }
 
     /**
-     * Makes the key of a call. Reads all inputs, which takes about a millisecond for a megabyte.
+     * Computes the key of a request. Reads all inputs, which takes about a millisecond for a megabyte.
      *
-     * @param call a call whose inputs lie in memory that Java code may read
+     * @param request a request whose inputs lie in memory that Java code may read
      * @return the key
      */
-    public static CacheKey of(CheckedRequest call) {
+    public static CacheKey of(CheckedRequest request) {
         RequestDigest digest = new RequestDigest();
-        digest.add(call);
+        digest.add(request);
         return digest.key();
     }
 
-    private void add(CheckedRequest call) {
-        add(call.model());
-        add(call.version());
-        List<NamedTensor> inputs = new ArrayList<>(call.inputs());
+    private void add(CheckedRequest request) {
+        add(request.model());
+        add(request.version());
+        List<NamedTensor> inputs = new ArrayList<>(request.inputs());
         inputs.sort(Comparator.comparing(NamedTensor::name));
         add(inputs.size());
         for (NamedTensor input : inputs) {
             add(input.name());
             add(input.tensor());
         }
-        add(call.outputs().names().size());
-        call.outputs().names().forEach(this::add);
-        add(call.options().priority());
-        add(call.parameters().size());
-        for (Map.Entry<String, ParameterValue> parameter : new TreeMap<>(call.parameters()).entrySet()) {
+        add(request.outputs().names().size());
+        request.outputs().names().forEach(this::add);
+        add(request.options().priority());
+        add(request.parameters().size());
+        for (Map.Entry<String, ParameterValue> parameter : new TreeMap<>(request.parameters()).entrySet()) {
             add(parameter.getKey());
             add(parameter.getValue());
         }

@@ -14,10 +14,10 @@ import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
 
 /**
- * Executes a batch on an instance and completes its requests. Immutable; each instance is run by one thread at a
- * time.
+ * Executes a batch on an instance and completes its requests. Immutable; each instance is run by one thread at a time.
  *
- * <p>Whatever a backend throws fails this execution alone. Fatal errors are also told to the model's handler of such.
+ * <p>An error of a backend fails its execution alone. Fatal errors are also passed to the model's
+ * {@code FatalErrorHandler}.
  */
 final class BatchRunner {
     private static final Logger LOG = LoggerFactory.getLogger(BatchRunner.class);
@@ -27,9 +27,9 @@ final class BatchRunner {
     private final LongConsumer onInstanceThread;
 
     /**
-     * Makes a runner.
+     * Creates a runner.
      *
-     * @param executions is told how long executions take
+     * @param executions records how long executions take
      */
     BatchRunner(ModelScope model, ShortExecutions executions) {
         this.model = model;
@@ -41,29 +41,29 @@ final class BatchRunner {
      * Executes a batch.
      *
      * @param clientMemory whether the batch lies in memory of a client
-     * @param lent whether the thread is not the instance's own
+     * @param direct whether the thread is not the instance's own
      */
-    void run(ManagedInstance instance, ExecutionBatch batch, boolean clientMemory, boolean lent) {
-        run(instance, batch, clientMemory, lent, lent ? onDirectExecution : onInstanceThread);
+    void run(ManagedInstance instance, ExecutionBatch batch, boolean clientMemory, boolean direct) {
+        run(instance, batch, clientMemory, direct, direct ? onDirectExecution : onInstanceThread);
     }
 
-    /** Executes a batch of samples, which tell nothing of the requests to come, on the instance's own thread. */
+    /** Executes a batch of warm-up samples, whose duration is not recorded, on the instance's own thread. */
     void warm(ManagedInstance instance, ExecutionBatch batch) {
         run(instance, batch, false, false, nanos -> {});
     }
 
     private void run(
-            ManagedInstance instance, ExecutionBatch batch, boolean clientMemory, boolean lent, LongConsumer took) {
-        if (!lent) {
-            Thread.interrupted(); // left by an execution that is over
+            ManagedInstance instance, ExecutionBatch batch, boolean clientMemory, boolean direct, LongConsumer took) {
+        if (!direct) {
+            Thread.interrupted(); // left by an earlier execution
         }
         long start = model.nanoTime().getAsLong();
         batch.started(start);
         Throwable thrown = instance.execute(batch, clientMemory);
         long end = model.nanoTime().getAsLong();
         boolean interrupted = false;
-        if (!lent) {
-            interrupted = Thread.interrupted(); // meant for the execution that is over
+        if (!direct) {
+            interrupted = Thread.interrupted(); // meant for this execution
         }
         took.accept(end - start);
         model.fatalErrors().check(thrown);

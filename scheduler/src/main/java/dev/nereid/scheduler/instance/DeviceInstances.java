@@ -9,23 +9,23 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Instances that share one thread: usually one, or all of a blocked device. Confined to that thread, but for {@link
- * #areReady} and {@link #load}, which any thread may ask.
+ * Instances that share one thread: usually one, or all of a blocked device. Confined to that thread, but for
+ * {@link #areReady}, {@link #load} and {@link #cancelPermits}, which any thread may call.
  */
 public final class DeviceInstances {
     private final List<ManagedInstance> instances;
     private int nextIndex;
 
-    /** Puts instances together; at least one. */
+    /** Groups instances; at least one. */
     public DeviceInstances(List<ManagedInstance> instances) {
         this.instances = List.copyOf(instances);
     }
 
     /**
-     * Says which instances share a thread.
+     * Groups the instances that share a thread.
      *
-     * @param instances all of them, in order
-     * @param blocksDevice whether executions block their graphics processor
+     * @param instances all instances, in order
+     * @param blocksDevice whether executions block their GPU
      * @return one entry for each thread, in the order of its first instance
      */
     static List<DeviceInstances> of(List<ManagedInstance> instances, boolean blocksDevice) {
@@ -33,31 +33,31 @@ public final class DeviceInstances {
         Map<Device, List<ManagedInstance>> byDevice = new LinkedHashMap<>();
         for (ManagedInstance instance : instances) {
             Device device = instance.device();
-            List<ManagedInstance> together =
+            List<ManagedInstance> sharing =
                     blocksDevice && device.kind() == Device.Kind.GPU ? byDevice.get(device) : null;
-            if (together == null) {
-                together = new ArrayList<>();
-                threads.add(together);
-                byDevice.put(device, together);
+            if (sharing == null) {
+                sharing = new ArrayList<>();
+                threads.add(sharing);
+                byDevice.put(device, sharing);
             }
-            together.add(instance);
+            sharing.add(instance);
         }
         return threads.stream().map(DeviceInstances::new).toList();
     }
 
-    /** Returns the instance whose turn it is. */
+    /** Returns the next instance, round robin. */
     ManagedInstance next() {
         ManagedInstance next = instances.get(nextIndex);
         nextIndex = nextIndex + 1 == instances.size() ? 0 : nextIndex + 1;
         return next;
     }
 
-    /** Returns the turns of the instance whose turn it is. */
+    /** Returns the permits of the next instance. */
     RateLimitPermits permits() {
         return instances.get(nextIndex).permits();
     }
 
-    /** Tells how much the instances have had by the rate limiter. Any thread may ask. */
+    /** Returns the sum of the instances' loads by the rate limiter. Called by any thread. */
     long load() {
         long load = 0;
         for (int i = 0; i < instances.size(); i++) {
@@ -66,12 +66,12 @@ public final class DeviceInstances {
         return load;
     }
 
-    /** Has the thread wait for no turn any more. Any thread may call this. */
+    /** Ends all waits for permits. Called by any thread. */
     void cancelPermits() {
         instances.forEach(instance -> instance.permits().cancel());
     }
 
-    /** Asks the rate limiter for no more turns. */
+    /** Closes the registrations with the rate limiter. */
     void closePermits() {
         instances.forEach(instance -> instance.permits().close());
     }
@@ -81,7 +81,7 @@ public final class DeviceInstances {
         return instances.size();
     }
 
-    /** Returns the name of the instance; if there are several, that of their device. */
+    /** Returns the name of the instance; of several, the name of their device. */
     String name() {
         ManagedInstance first = instances.getFirst();
         return instances.size() == 1 ? first.name() : first.device().toString();
@@ -100,12 +100,12 @@ public final class DeviceInstances {
         return true;
     }
 
-    /** Puts the calling thread where the first instance's is to run. */
+    /** Places the calling thread as the first instance's policy says. */
     void place() {
         instances.getFirst().place();
     }
 
-    /** Says whether the thread has a place of its own. */
+    /** Returns whether the thread is placed. */
     boolean arePlaced() {
         return instances.getFirst().isPlaced();
     }

@@ -17,13 +17,13 @@ import org.slf4j.LoggerFactory;
  * Reports executions of one model that exceed their time limit. Confined to the thread of the watchdog, but for
  * {@link #total}.
  *
- * <p>An execution of a warm-up has the limit of loads. A deferred execution is not looked at once its backend has
+ * <p>An execution of a warm-up has the limit of loads. A deferred execution is not checked once its backend has
  * returned: it holds neither a thread nor an instance.
  */
 public final class ExecutionWatch implements Watchdog.Watched {
     private static final Logger LOG = LoggerFactory.getLogger(ExecutionWatch.class);
 
-    /** More ids than this tell no more about a batch. */
+    /** The maximum number of request ids in a report. */
     private static final int MAX_IDS = 16;
 
     private final ModelScope model;
@@ -33,10 +33,10 @@ public final class ExecutionWatch implements Watchdog.Watched {
     private final AtomicLong total = new AtomicLong();
 
     /**
-     * Begins without reports.
+     * Creates a watch.
      *
-     * @param executionLimit how long an execution may take; zero for any time
-     * @param loadLimit how long an execution of a warm-up may take; zero for any time
+     * @param executionLimit the time limit of an execution; zero for none
+     * @param loadLimit the time limit of an execution of a warm-up; zero for none
      */
     public ExecutionWatch(ModelScope model, InstanceThreads threads, Duration executionLimit, Duration loadLimit) {
         this.model = model;
@@ -45,12 +45,12 @@ public final class ExecutionWatch implements Watchdog.Watched {
         this.loadLimit = loadLimit;
     }
 
-    /** Returns how many executions were overdue since the load. */
+    /** Returns the number of executions that exceeded their limit since the load. */
     public long total() {
         return total.get();
     }
 
-    /** Returns how long an execution may take. */
+    /** Returns the time limit of an execution. */
     public Duration limit() {
         return executionLimit;
     }
@@ -74,7 +74,7 @@ public final class ExecutionWatch implements Watchdog.Watched {
             return;
         }
         StackTraceElement[] stack = thread.getStackTrace();
-        if (!worker.overdue(batch)) { // over by now: the stack may be that of another execution
+        if (!worker.overdue(batch)) { // ended by now: the stack may be that of another execution
             return;
         }
         if (batch == worker.current()) {

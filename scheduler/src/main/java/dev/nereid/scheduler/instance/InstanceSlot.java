@@ -9,11 +9,11 @@ import dev.nereid.spi.ModelInstance;
 /**
  * A model instance with its name, device and placement, to be owned by a scheduler. Immutable.
  *
- * @param name the instance's name, for instance {@code resnet50_0_1}
- * @param device where it runs
- * @param instance the instance, isolated from its plugin already, to be closed by the scheduler
- * @param rate what its executions take of limited resources
- * @param placement where its thread runs
+ * @param name the instance's name, such as {@code resnet50_0_1}
+ * @param device the device of the instance
+ * @param instance the instance, already isolated from its plugin; closed by the scheduler
+ * @param rate the limited resources that its executions take
+ * @param placement places the thread of the instance
  */
 public record InstanceSlot(
         String name, Device device, ModelInstance instance, RateProfile rate, ThreadPlacement placement) {
@@ -27,11 +27,11 @@ public record InstanceSlot(
     }
 
     /**
-     * Makes a slot for an instance that takes no limited resources and runs anywhere.
+     * Creates a slot for an instance that takes no limited resources and runs anywhere.
      *
      * @param name the instance's name
-     * @param device where it runs
-     * @param instance the instance, to be closed by the scheduler
+     * @param device the device of the instance
+     * @param instance the instance; closed by the scheduler
      */
     public InstanceSlot(String name, Device device, ModelInstance instance) {
         this(name, device, instance, RateProfile.NONE, ThreadPlacement.ANYWHERE);

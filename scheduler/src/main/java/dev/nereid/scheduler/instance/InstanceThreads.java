@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Starts, tracks and ends the threads of the instances of a model. Safe for use by any thread; its lock is held while
- * threads are started and lists change, and never while one waits.
+ * threads start and lists change, and never during a wait.
  */
 public final class InstanceThreads {
     private static final Logger LOG = LoggerFactory.getLogger(InstanceThreads.class);
@@ -33,7 +33,7 @@ public final class InstanceThreads {
                     .unstarted(this);
         }
 
-        /** Runs the worker; whatever ends that, the instance is closed once its calls are done with it. */
+        /** Runs the worker; however that ends, the instance is closed once no request uses it. */
         @Override
         public void run() {
             try {
@@ -52,7 +52,7 @@ public final class InstanceThreads {
                 if (worker.isRetired()) {
                     all.remove(this);
                 } else {
-                    over.add(this);
+                    ended.add(this);
                 }
             } finally {
                 lock.unlock();
@@ -87,13 +87,13 @@ public final class InstanceThreads {
     private final Consumer<Thread> starter;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** All that may run, or count as serving; those that were retired take themselves out at their ends. */
+    /** All workers that may run, or count as serving; retired workers remove themselves at their end. */
     @GuardedBy("lock")
     private final List<Running> all = new ArrayList<>();
 
-    /** Those of them whose threads have nothing left to do. */
+    /** The workers of {@link #all} whose threads have ended. */
     @GuardedBy("lock")
-    private final List<Running> over = new ArrayList<>();
+    private final List<Running> ended = new ArrayList<>();
 
     @GuardedBy("lock")
     private boolean closing;
@@ -101,19 +101,19 @@ public final class InstanceThreads {
     private volatile List<Running> serving = List.of();
 
     /**
-     * Begins without threads.
+     * Creates an empty set.
      *
-     * @param prefix how the names of the threads begin
-     * @param fatalErrors is told if such an error ends a thread
+     * @param prefix the prefix of thread names
+     * @param fatalErrors notified of fatal errors that end a thread
      */
     public InstanceThreads(String prefix, FatalErrorHandler fatalErrors) {
         this(prefix, fatalErrors, Thread::start);
     }
 
     /**
-     * Begins without threads.
+     * Creates an empty set.
      *
-     * @param fatalErrors is told if such an error ends a thread, or one cannot be started
+     * @param fatalErrors notified of fatal errors that end a thread, or prevent its start
      * @param starter starts a thread, or throws if it cannot
      */
     InstanceThreads(String prefix, FatalErrorHandler fatalErrors, Consumer<Thread> starter) {
@@ -123,19 +123,19 @@ public final class InstanceThreads {
     }
 
     /**
-     * Starts a thread for each worker, unless the threads are being closed. In either case the workers are to be closed
-     * by {@link #close} or {@link #end}.
+     * Starts a thread for each worker, unless the threads are being closed. In either case {@link #close} or
+     * {@link #end} closes the workers.
      *
-     * @param warmup theirs, which is told of threads that could not be started
+     * @param warmup the workers' warm-up, notified of threads that could not be started
      */
     public void start(List<InstanceWorker> workers, Warmup warmup) {
         int started = 0;
         lock.lock();
         try {
-            List<Running> coming = workers.stream().map(Running::new).toList();
-            all.addAll(coming); // also those that are not started are to be closed
-            while (started < coming.size() && !closing) {
-                starter.accept(coming.get(started).thread);
+            List<Running> added = workers.stream().map(Running::new).toList();
+            all.addAll(added); // workers that are not started are closed too
+            while (started < added.size() && !closing) {
+                starter.accept(added.get(started).thread);
                 started++;
             }
         } finally { // such as no memory for another thread
@@ -152,7 +152,7 @@ public final class InstanceThreads {
         LOG.atError().addKeyValue("thread", thread.getName()).setCause(cause).log("instance thread died");
     }
 
-    /** Counts workers as serving. */
+    /** Sets the workers that count as serving. */
     public void serve(Predicate<InstanceWorker> these) {
         lock.lock();
         try {
@@ -163,7 +163,7 @@ public final class InstanceThreads {
         }
     }
 
-    /** Says whether all workers that serve live and are ready. */
+    /** Returns whether all serving workers are alive and ready. */
     public boolean areReady() {
         List<Running> current = serving;
         for (int i = 0; i < current.size(); i++) {
@@ -174,7 +174,7 @@ public final class InstanceThreads {
         return true;
     }
 
-    /** Returns all workers: those that serve, those that come, those that go. */
+    /** Returns all workers: starting, serving and ending ones. */
     public List<InstanceWorker> workers() {
         lock.lock();
         try {
@@ -189,7 +189,7 @@ public final class InstanceThreads {
         return serving.stream().map(Running::worker).toList();
     }
 
-    /** Says whether every worker that counts as serving has an overdue execution. Takes no memory. */
+    /** Returns whether every serving worker has an execution that exceeds its limit. Does not allocate. */
     public boolean areAllOverdue() {
         List<Running> current = serving;
         for (int i = 0; i < current.size(); i++) {
@@ -200,7 +200,7 @@ public final class InstanceThreads {
         return !current.isEmpty();
     }
 
-    /** Waits for the ends of workers, closes those whose thread could not, and forgets them. */
+    /** Waits for the end of workers, closes those whose thread could not, and removes them. */
     void end(Predicate<InstanceWorker> these) {
         List<Running> ending = snapshot(these);
         ending.forEach(Running::join);
@@ -208,23 +208,23 @@ public final class InstanceThreads {
         lock.lock();
         try {
             all.removeAll(ending);
-            over.removeAll(ending);
+            ended.removeAll(ending);
         } finally {
             lock.unlock();
         }
     }
 
-    /** Has some of the workers take no more; their threads close them when their calls are done, and forget them. */
+    /** Retires workers; their threads close and remove them when their requests are done. */
     public void retire(Predicate<InstanceWorker> these) {
         List<Running> leaving = snapshot(these);
         leaving.forEach(running -> running.worker().retire());
         lock.lock();
         try {
-            List<Running> ended = over.stream()
+            List<Running> gone = ended.stream()
                     .filter(running -> running.worker().isRetired())
                     .toList();
-            all.removeAll(ended);
-            over.removeAll(ended);
+            all.removeAll(gone);
+            ended.removeAll(gone);
         } finally {
             lock.unlock();
         }
@@ -239,12 +239,12 @@ public final class InstanceThreads {
         }
     }
 
-    /** Gives up what is with the backends. */
+    /** Abandons the requests that are in execution. */
     public void abandon() {
         snapshot(worker -> true).forEach(running -> running.worker().abandon());
     }
 
-    /** Starts no more threads, and waits for the ends of all. */
+    /** Starts no more threads, and waits for the end of all. */
     public void awaitEnd() {
         lock.lock();
         try {
@@ -255,9 +255,7 @@ public final class InstanceThreads {
         snapshot(worker -> !worker.isLost()).forEach(Running::join);
     }
 
-    /**
-     * Closes the instances whose thread never started, or could not close them. To be called after {@link #awaitEnd}.
-     */
+    /** Closes the instances whose thread never started, or could not close them. Called after {@link #awaitEnd}. */
     public void close() {
         snapshot(worker -> true).forEach(running -> running.worker().close());
     }

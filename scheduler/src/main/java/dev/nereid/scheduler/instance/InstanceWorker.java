@@ -20,20 +20,20 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Takes batches from a queue and executes them on its instances. Run by one thread at a time: its own, one to which
- * the seat of the instance was lent, or that of a test which goes step by step.
+ * Takes batches from a queue and executes them on its instances. Run by one thread at a time: its own, a submitting
+ * thread in direct execution, or the thread of a test.
  *
- * <p>Whatever is thrown, by a backend or here, the requests that were taken are answered and the worker goes on. A
- * worker gives up its place at the queue only if it is retired, or if its thread could not be started or its warm-up
- * failed. Without any worker the last one answers all that waits, and the queue takes no more.
+ * <p>After an error, of a backend or of its own, the worker completes the requests that it took and goes on. It leaves
+ * the queue only if it is retired, or if its thread could not be started or its warm-up failed. The last worker that
+ * leaves completes all waiting requests, and the queue accepts no more.
  */
 public final class InstanceWorker implements Runnable {
     private static final Logger LOG = LoggerFactory.getLogger(InstanceWorker.class);
 
-    /** How long the worker pauses after it failed to take a batch: a fault that repeats must not take a processor. */
+    /** The pause after a failure to take a batch, so that a repeated failure does not occupy a processor. */
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
-    /** So many batches may the thread of one request execute. */
+    /** The maximum number of batches that a submitting thread executes in a row. */
     private static final int MAX_DIRECT_BATCHES = 4;
 
     private final ExecutionScope scope;
@@ -46,34 +46,34 @@ public final class InstanceWorker implements Runnable {
     private final Warmup warmup;
     private final InstanceHandle handle;
 
-    /** The calls that the instances are not done with. */
+    /** The requests that use the instances. */
     private final InFlightRequests requests = new InFlightRequests();
 
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean retired;
 
-    /** Whether the place at the queue was given up. */
+    /** Whether the worker left the queue. */
     private volatile boolean gone;
 
-    /** What the backend is given at this moment; written by the thread that runs the instance. */
+    /** The batch in execution; written by the thread that runs the instance. */
     private volatile @Nullable ExecutionBatch current;
 
-    /** What the backend is given of the warm-up at this moment; written by the instance's own thread. */
+    /** The batch of the warm-up in execution; written by the instance's own thread. */
     private volatile @Nullable ExecutionBatch warming;
 
-    /** The last execution that was reported as overdue; written by the watchdog. */
+    /** The last execution that was reported as exceeding its limit; written by the watchdog. */
     private volatile @Nullable ExecutionBatch overdue;
 
     /** Whether the thread that executes will not return from the backend. */
     private volatile boolean lost;
 
     /**
-     * Takes a seat at the queue.
+     * Creates a worker and registers it with the queue.
      *
-     * @param instances what executes the batches
-     * @param source where they come from
-     * @param executions is told how long those take that run on threads which submit requests
-     * @param warmup what is executed before the first of them
+     * @param instances execute the batches
+     * @param source the source of the batches
+     * @param executions records how long executions take
+     * @param warmup runs before the first batch
      */
     public InstanceWorker(
             ExecutionScope scope,
@@ -90,15 +90,17 @@ public final class InstanceWorker implements Runnable {
         this.limited = instances.permits().areLimited();
         this.permitAcquirer = new RateLimitPermitAcquirer(instances, source);
         boolean placed = instances.arePlaced();
-        this.handle = source.register(this::runDirectly, instances::load); // last: a seat that is taken has to be left
+        // Last, since a registered worker has to be deregistered.
+        this.handle = source.register(this::runDirectly, instances::load);
         if (placed) {
             handle.pin();
         }
     }
 
     /**
-     * Warms the instance up, works until the queue is stopped and empty, waits until no call is in flight, and closes
-     * the instance. One that is retired, or could not be warmed up, waits for its own calls alone.
+     * Warms the instance up, executes batches until the queue is stopped and empty, waits until no request is in
+     * flight, and closes the instance. A worker that is retired, or could not be warmed up, waits for its own requests
+     * alone.
      */
     @Override
     public void run() {
@@ -117,7 +119,7 @@ public final class InstanceWorker implements Runnable {
         close();
     }
 
-    /** Puts the thread in its place, and warms the instances up; returns whether all that start together are warm. */
+    /** Places the thread, and warms the instances up; returns whether all instances that start together are warm. */
     public boolean prepare(Warmup samples) {
         return samples.run(() -> {
             instances.place();
@@ -143,16 +145,16 @@ public final class InstanceWorker implements Runnable {
             runner.warm(instance, batch);
             return;
         }
-        RateLimitPermits turns = instance.permits();
-        turns.request();
-        if (!turns.await()) {
+        RateLimitPermits permits = instance.permits();
+        permits.request();
+        if (!permits.await()) {
             batch.refuse(scope.model().nanoTime().getAsLong());
             return;
         }
         try {
             runner.warm(instance, batch);
         } finally {
-            batch.onEnd(turns::release);
+            batch.onEnd(permits::release);
         }
     }
 
@@ -161,14 +163,14 @@ public final class InstanceWorker implements Runnable {
         while (more) {
             try {
                 more = serveOnce();
-            } catch (Throwable e) { // such as no memory to make a batch
+            } catch (Throwable e) { // such as no memory for a batch
                 recover(e);
                 LockSupport.parkNanos(this, PAUSE_NANOS);
             }
         }
     }
 
-    /** Waits for a batch and executes it; returns whether there may be more. */
+    /** Waits for a batch and executes it; returns whether more may follow. */
     private boolean serveOnce() {
         if (limited) {
             boolean begun = permitAcquirer.await(handle);
@@ -184,7 +186,7 @@ public final class InstanceWorker implements Runnable {
         return taken;
     }
 
-    /** Answers the requests that were taken and cannot be executed, after something failed outside of the backend. */
+    /** Completes the requests that were taken, after a failure outside of the backend. */
     private void recover(Throwable cause) {
         try {
             scope.model().fatalErrors().check(cause);
@@ -195,7 +197,7 @@ public final class InstanceWorker implements Runnable {
                 request.complete(new ResponseEvent.Failure(error, FailureReason.OTHER));
                 request.release();
             }
-        } catch (Throwable again) { // no memory to say so: whatever is left at the seat is executed next
+        } catch (Throwable again) { // no memory for the error: the requests left are executed next
             scope.model().fatalErrors().check(again);
         }
     }
@@ -205,36 +207,36 @@ public final class InstanceWorker implements Runnable {
         return instances.name();
     }
 
-    /** Says whether the worker has this very instance. */
+    /** Returns whether the worker runs an instance, by identity. */
     public boolean has(ModelInstance instance) {
         return instances.has(instance);
     }
 
-    /** Says whether the instance is ready. Any thread may ask. */
+    /** Returns whether the instance is ready. Called by any thread. */
     boolean isReady() {
         return instances.areReady();
     }
 
-    /** Has the instance take no more requests; it is closed when those it has are done. Any thread may call this. */
+    /** Stops the instance from taking requests; it is closed when its requests are done. Called by any thread. */
     public void retire() {
         retired = true;
         source.retire(handle);
         instances.cancelPermits();
     }
 
-    /** Says whether the instance is to take no more requests. */
+    /** Returns whether the instance takes no more requests. */
     public boolean isRetired() {
         return retired;
     }
 
-    /** Says whether the instance has given up its place at the queue: it is retired, or its thread came to its end. */
+    /** Returns whether the worker left the queue: it is retired, or its thread ended. */
     public boolean isGone() {
         return gone;
     }
 
     /**
-     * Closes the instance once no call uses it, if that was not done; by another thread only after the worker's own is
-     * over. A worker that died may have left executions that go on, and responses that are read.
+     * Closes the instance once no request uses it, unless it is closed. Other threads call this only after the worker's
+     * own thread has ended. A failed worker may have left deferred executions, and open responses.
      */
     void close() {
         if (lost) {
@@ -246,7 +248,7 @@ public final class InstanceWorker implements Runnable {
         }
     }
 
-    /** Does what can be done without waiting: one batch at most. */
+    /** Executes one batch at most, without waiting; returns whether there was one. */
     public boolean step() {
         if (limited) {
             boolean begun = permitAcquirer.tryBegin();
@@ -262,9 +264,9 @@ public final class InstanceWorker implements Runnable {
         return found;
     }
 
-    /** Does what there is when the turn has come. */
+    /** Executes a batch with the permit that was acquired. */
     private void workWithPermit() {
-        RateLimitPermits turns = instances.permits();
+        RateLimitPermits permits = instances.permits();
         boolean more = false;
         try {
             if (source.poll(handle)) {
@@ -272,13 +274,13 @@ public final class InstanceWorker implements Runnable {
                 more = !retired && permitAcquirer.isWorthAnother();
             }
         } finally {
-            permitAcquirer.end(turns, more);
+            permitAcquirer.end(permits, more);
         }
     }
 
     /**
-     * Executes the batch that lies at the seat on a thread that submits requests, and a little of what comes meanwhile:
-     * to wake the instance's own thread for it costs more than most short executions. Never throws.
+     * Executes the batch of the handle on a submitting thread, and a few batches that are ready afterwards: a wake-up
+     * of the instance's own thread costs more than most short executions. Never throws.
      */
     private void runDirectly() {
         int batches = 0;
@@ -287,7 +289,7 @@ public final class InstanceWorker implements Runnable {
             boolean failed = false;
             try {
                 work(true);
-            } catch (Throwable e) { // the caller has a request of its own, and nothing to do with this
+            } catch (Throwable e) { // not an error of the caller's own request
                 failed = true;
                 recover(e);
             }
@@ -295,19 +297,19 @@ public final class InstanceWorker implements Runnable {
             try {
                 more = source.finishDirectRun(
                         handle, batches < MAX_DIRECT_BATCHES && !failed && executions.areTrusted());
-            } catch (Throwable e) { // the instance's own thread was called
+            } catch (Throwable e) { // the instance's own thread is woken
                 more = false;
                 scope.model().fatalErrors().check(e);
             }
         }
     }
 
-    /** Gives up the place at the queue, and answers what nobody is left to execute. */
+    /** Leaves the queue, and completes requests that no instance is left to execute. */
     void leaveQueue() {
         gone = true;
         instances.closePermits();
         handle.rejectExpired();
-        for (ScheduledRequest request : handle.taken()) { // if taking them failed after others had begun
+        for (ScheduledRequest request : handle.taken()) { // left from a failure
             request.fail(SchedulerErrors.of(SchedulerErrors.noInstance(request.checked())), FailureReason.OTHER);
             request.release();
         }
@@ -318,11 +320,11 @@ public final class InstanceWorker implements Runnable {
     }
 
     /**
-     * Does what lies at the seat.
+     * Executes the batch of the handle.
      *
-     * @param lent whether the thread is not the instance's own
+     * @param direct whether the thread is not the instance's own
      */
-    private void work(boolean lent) {
+    private void work(boolean direct) {
         handle.rejectExpired();
         for (int i = 0; i < handle.taken().size(); i++) {
             handle.taken().get(i).usedBy(requests);
@@ -331,7 +333,8 @@ public final class InstanceWorker implements Runnable {
                 && handle.taken().size() == 1
                 && handle.taken().getFirst().usesClientMemory();
         if (!clientMemory) {
-            // Also for a backend that can stand it: the fault of one client must not fail the others of a batch.
+            // Also for a backend that declares client memory: the fault of one client must not fail the others of a
+            // batch.
             copyClientMemory();
         }
         if (!handle.taken().isEmpty()) {
@@ -347,9 +350,9 @@ public final class InstanceWorker implements Runnable {
                 if (scope.model().detached().areAbandoned()) {
                     batch.refuse(scope.model().nanoTime().getAsLong());
                 } else {
-                    runner.run(instance, batch, clientMemory, lent);
+                    runner.run(instance, batch, clientMemory, direct);
                 }
-            } catch (Throwable e) { // the batch is not answered yet
+            } catch (Throwable e) { // the batch is not completed yet
                 batch.threw(
                         new ResponseEvent.Failure(SchedulerErrors.internal(e), FailureReason.OTHER),
                         scope.model().nanoTime().getAsLong());
@@ -360,7 +363,7 @@ public final class InstanceWorker implements Runnable {
         }
     }
 
-    /** Removes those requests whose inputs went away; they are answered. */
+    /** Copies inputs out of client memory; removes requests that completed because that memory is gone. */
     private void copyClientMemory() {
         for (int i = handle.taken().size() - 1; i >= 0; i--) {
             if (!handle.taken().get(i).copyClientMemory()) {
@@ -369,20 +372,20 @@ public final class InstanceWorker implements Runnable {
         }
     }
 
-    /** Returns what the backend is given at this moment; {@code null} for nothing. Any thread may ask. */
+    /** Returns the batch in execution; {@code null} for none. Called by any thread. */
     @Nullable
     ExecutionBatch current() {
         return current;
     }
 
-    /** Returns what the backend is given of the warm-up at this moment; {@code null} for nothing. */
+    /** Returns the batch of the warm-up in execution; {@code null} for none. Called by any thread. */
     @Nullable
     ExecutionBatch warming() {
         return warming;
     }
 
-    /** Takes note that an execution is overdue; returns whether it goes on. To be called by the watchdog. */
-    @SuppressWarnings("ReferenceEquality") // Each execution has a batch of its own.
+    /** Marks an execution as exceeding its limit; returns whether it goes on. Called by the watchdog. */
+    @SuppressWarnings("ReferenceEquality") // Each execution has its own batch.
     boolean overdue(ExecutionBatch batch) {
         boolean goesOn = batch == current || batch == warming;
         if (goesOn) {
@@ -391,27 +394,27 @@ public final class InstanceWorker implements Runnable {
         return goesOn;
     }
 
-    /** Says whether this very execution was reported as overdue. */
+    /** Returns whether an execution was reported as exceeding its limit. */
     @SuppressWarnings("ReferenceEquality")
     boolean isOverdue(ExecutionBatch batch) {
         return batch == overdue;
     }
 
-    /** Says whether the execution of this moment was reported as overdue. */
+    /** Returns whether the current execution was reported as exceeding its limit. */
     public boolean isOverdue() {
         ExecutionBatch executed = current;
         return executed != null && isOverdue(executed);
     }
 
-    /** Says whether a thread is in the backend with requests of this worker. */
+    /** Returns whether a thread executes a batch of this worker. */
     public boolean executesOn(Thread thread) {
         ExecutionBatch batch = current;
         return batch != null && thread.equals(batch.thread());
     }
 
     /**
-     * Gives up an execution whose thread will not return from the backend, since it ends the process: its requests are
-     * answered and waited for by nobody, and the instance is never closed. Any thread may call this.
+     * Abandons an execution whose thread will not return from the backend, since it ends the process. Its requests
+     * complete and are no longer counted as in flight, and the instance is never closed. Called by any thread.
      */
     public void lose() {
         lost = true;
@@ -423,12 +426,12 @@ public final class InstanceWorker implements Runnable {
         }
     }
 
-    /** Says whether {@link #lose} was called. */
+    /** Returns whether {@link #lose} was called. */
     boolean isLost() {
         return lost;
     }
 
-    /** Gives up the requests that are with the backend. Any thread may call this. */
+    /** Abandons the requests in execution. Called by any thread. */
     void abandon() {
         ExecutionBatch batch = current;
         if (batch != null) {

@@ -11,10 +11,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Runs one instance with its placement and permits, and catches whatever it throws. Catches whatever the instance
- * throws. As thread-safe as the instance.
- */
+/** Runs one instance with its placement and permits, and catches whatever it throws. As thread-safe as the instance. */
 public final class ManagedInstance {
     private static final Logger LOG = LoggerFactory.getLogger(ManagedInstance.class);
 
@@ -39,45 +36,45 @@ public final class ManagedInstance {
     }
 
     /**
-     * Makes the instance known to the rate limiter, which otherwise lets it run whenever it likes. To be called before
-     * anything else.
+     * Registers the instance with a rate limiter; without that its executions are not limited. Called before any other
+     * method.
      *
-     * @throws dev.nereid.api.InferenceException as {@link RateLimiter#register} throws it
+     * @throws dev.nereid.api.InferenceException as {@link RateLimiter#register}
      */
     public void register(RateLimiter limiter) {
         permits = new RateLimitPermits(limiter.register(device, rate));
     }
 
-    /** Returns the turns that the instance gets. */
+    /** Returns the rate limiter permits of the instance. */
     RateLimitPermits permits() {
         return permits;
     }
 
-    /** Returns where the instance runs. */
+    /** Returns the device of the instance. */
     Device device() {
         return device;
     }
 
-    /** Returns whether this runs a certain instance. */
+    /** Returns whether this runs an instance, by identity. */
     @SuppressWarnings("ReferenceEquality") // Plugins may make instances that are equal.
     boolean is(ModelInstance other) {
         return instance == other;
     }
 
-    /** Puts the calling thread where the instance's is to run. */
+    /** Places the calling thread. */
     void place() {
         placement.place();
     }
 
-    /** Says whether the instance's thread is not to run anywhere. */
+    /** Returns whether the instance's thread is placed. */
     boolean isPlaced() {
         return !placement.equals(ThreadPlacement.ANYWHERE);
     }
 
     /**
-     * Executes a batch; returns what was thrown, {@code null} if nothing was.
+     * Executes a batch; returns what the instance throws, {@code null} for nothing.
      *
-     * @param clientMemory whether the batch lies in memory of a client, whose faults are to be waited for
+     * @param clientMemory whether the batch lies in memory of a client, so that this waits for its faults
      */
     @Nullable
     Throwable execute(Batch batch, boolean clientMemory) {
@@ -92,7 +89,7 @@ public final class ManagedInstance {
         }
     }
 
-    /** Says whether the instance can serve; not if it cannot even say so. */
+    /** Returns whether the instance is ready; {@code false} if its readiness check throws. */
     boolean isReady() {
         try {
             return instance.isReady();
@@ -102,7 +99,7 @@ public final class ManagedInstance {
         }
     }
 
-    /** Frees what the instance holds, and its place at the rate limiter; what a backend throws is logged. */
+    /** Closes the instance and its registration with the rate limiter; errors of the backend are logged. */
     public void close() {
         permits.close();
         try {

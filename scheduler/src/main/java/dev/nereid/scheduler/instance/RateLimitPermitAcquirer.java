@@ -11,14 +11,14 @@ final class RateLimitPermitAcquirer {
     private final DeviceInstances instances;
     private final BatchSource source;
 
-    /** For what the turn was used, until the turn is ended. */
+    /** The batch that uses the permit; {@code null} before {@link #use} and after {@link #end}. */
     private @Nullable ExecutionBatch used;
 
     /**
-     * Begins without a turn.
+     * Creates an acquirer without a permit.
      *
-     * @param instances whose turns are taken
-     * @param source where there is work, or not
+     * @param instances the holders of the permits
+     * @param source the queue of the batches
      */
     RateLimitPermitAcquirer(DeviceInstances instances, BatchSource source) {
         this.instances = instances;
@@ -26,55 +26,55 @@ final class RateLimitPermitAcquirer {
     }
 
     /**
-     * Waits for work, and then for the turn to do it.
+     * Waits for a batch, and then for a permit.
      *
-     * @return {@code false} if there is nothing left to do, ever
+     * @return {@code false} if the instance has no more work, ever
      */
-    boolean await(InstanceHandle seat) {
-        RateLimitPermits turns = instances.permits();
-        if (!turns.isRequested() && !source.awaitWork(seat)) {
+    boolean await(InstanceHandle handle) {
+        RateLimitPermits permits = instances.permits();
+        if (!permits.isRequested() && !source.awaitWork(handle)) {
             return false;
         }
-        turns.request();
-        return turns.await();
+        permits.request();
+        return permits.await();
     }
 
-    /** Asks for a turn if there is work, and begins it if it has come. */
+    /** Requests a permit if there is a batch, and uses it if it is granted; returns whether it is. */
     boolean tryBegin() {
-        RateLimitPermits turns = instances.permits();
-        if (!turns.isRequested() && !source.hasWork()) {
+        RateLimitPermits permits = instances.permits();
+        if (!permits.isRequested() && !source.hasWork()) {
             return false;
         }
-        turns.request();
-        return turns.tryBegin();
+        permits.request();
+        return permits.tryBegin();
     }
 
-    /** Takes note that the turn is used. */
+    /** Records the batch that uses the permit. */
     void use(ExecutionBatch batch) {
         used = batch;
     }
 
-    /** Says whether the turn was used, and there is work for another one. */
+    /** Returns whether the permit was used, and there is a batch for another one. */
     boolean isWorthAnother() {
         return used != null && source.hasWork();
     }
 
     /**
-     * Ends a turn, or leaves that to the end of the execution for which it was used.
+     * Releases a permit, at once if it is unused, else at the end of its execution.
      *
-     * @param turns of whom the turn was
-     * @param more whether to ask for another one before
+     * @param permits the permits of the instance that ran
+     * @param more whether to request another one before
      */
-    void end(RateLimitPermits turns, boolean more) {
+    void end(RateLimitPermits permits, boolean more) {
         ExecutionBatch batch = used;
         used = null;
         if (more) {
             instances.permits().request();
         }
         if (batch == null) {
-            turns.releaseUnused();
+            permits.releaseUnused();
         } else {
-            batch.onEnd(turns::release);
+            batch.onEnd(permits::release);
         }
     }
 }

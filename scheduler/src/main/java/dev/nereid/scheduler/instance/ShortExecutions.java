@@ -11,18 +11,18 @@ import org.slf4j.event.Level;
 /**
  * Decides whether submitting threads may execute batches of a model directly. Safe for use by any thread.
  *
- * <p>The word of the backend counts until it is refuted by three executions longer than {@link #MAX_NANOS}. Short
- * ones make good for long ones, {@value #FORGIVEN_BY} for each millisecond: the first execution loads classes, and any
- * thread may have to wait for a processor. Decoupled models are never trusted: they may send responses faster than the
- * thread of their client's connection can write them, which would be the very same thread.
+ * <p>A backend that declares its executions short is trusted until three executions exceed {@link #MAX_NANOS}. Short
+ * executions make up for long ones, {@value #FORGIVEN_BY} for each millisecond: the first execution loads classes, and
+ * any thread may have to wait for a processor. Decoupled models are never trusted: they may send responses faster than
+ * the thread of their client's connection can write them, which would be the same thread.
  *
- * <p>A model that was refuted earns its trust again by short executions on the threads of its instances, since a
- * busy machine makes any execution look long at times: {@value #PROBATION} at first, and twice as many each time it is
- * refuted again. A long one among them has to be made good for as ever. So who lies holds up the threads that submit
- * seldom, and ever more seldom.
+ * <p>A model that lost its trust regains it by short executions on the threads of its instances, since a busy machine
+ * makes any execution look long at times: {@value #PROBATION} at first, and twice as many each time. A long execution
+ * among them counts as above. So a backend with a wrong declaration delays submitting threads seldom, and ever more
+ * seldom.
  */
 public final class ShortExecutions {
-    /** What is still short, in nanoseconds. */
+    /** The limit of a short execution, in nanoseconds. */
     static final long MAX_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     private static final Logger LOG = LoggerFactory.getLogger(ShortExecutions.class);
@@ -34,38 +34,38 @@ public final class ShortExecutions {
 
     private final ModelSettings model;
     private final String backend;
-    /** How many short executions have to come until the long ones are forgotten. */
+    /** The number of short executions that make up for the long ones. */
     private final AtomicInteger doubt = new AtomicInteger();
 
-    /** Long executions that are not forgotten. */
+    /** The number of long executions that short ones have not made up for. */
     private final AtomicInteger strikes = new AtomicInteger();
 
-    /** How often the word of the backend was refuted. */
+    /** How often trust was lost. */
     private final AtomicInteger refutations = new AtomicInteger();
 
-    /** Whether the backend gives its word at all. */
-    private final boolean promised;
+    /** Whether the backend declares its executions short, for a model that is not decoupled. */
+    private final boolean declared;
 
     private final AtomicBoolean trusted;
 
     /**
-     * Begins with what the backend says.
+     * Begins with the declaration of the backend.
      *
-     * @param terms the name of the backend, and whether it calls its executions short
+     * @param traits the name of the backend, and whether it declares its executions short
      */
-    public ShortExecutions(ModelSettings model, ExecutionTraits terms) {
+    public ShortExecutions(ModelSettings model, ExecutionTraits traits) {
         this.model = model;
-        this.backend = terms.backend();
-        this.promised = terms.shortExecutions() && !model.decoupled();
-        this.trusted = new AtomicBoolean(promised);
+        this.backend = traits.backend();
+        this.declared = traits.shortExecutions() && !model.decoupled();
+        this.trusted = new AtomicBoolean(declared);
     }
 
-    /** Says whether the thread that submits a request may run its execution. */
+    /** Returns whether direct execution is allowed. */
     public boolean areTrusted() {
         return trusted.get();
     }
 
-    /** Takes note of how long an execution took on a thread that submits requests. */
+    /** Records the duration of a direct execution. */
     void recordDirect(long nanos) {
         if (nanos > MAX_NANOS) {
             doubt(nanos);
@@ -77,9 +77,9 @@ public final class ShortExecutions {
         }
     }
 
-    /** Takes note of how long an execution took on a thread of its instance. */
+    /** Records the duration of an execution on an instance thread. */
     void recordOnInstanceThread(long nanos) {
-        if (!promised || areTrusted()) {
+        if (!declared || areTrusted()) {
             return;
         }
         if (nanos > MAX_NANOS) {
@@ -100,9 +100,9 @@ public final class ShortExecutions {
             return;
         }
         int probation = PROBATION << Math.min(refutations.get(), MAX_DOUBLINGS);
-        doubt.updateAndGet(before -> Math.max(before, probation)); // first: from then on others may make it less
+        doubt.updateAndGet(before -> Math.max(before, probation)); // first: from then on other threads may lower it
         if (trusted.compareAndSet(true, false)) {
-            // One warning tells who lies; a busy machine may have it said again and again.
+            // One warning names the backend; a busy machine may repeat the loss of trust again and again.
             LOG.atLevel(refutations.getAndIncrement() == 0 ? Level.WARN : Level.DEBUG)
                     .addKeyValue("model", model.name())
                     .addKeyValue("version", model.version())

@@ -6,6 +6,6 @@ public interface ThreadPlacement {
     /** Leaves the thread where the operating system puts it. */
     ThreadPlacement ANYWHERE = () -> {};
 
-    /** Places the calling thread; called once, first thing, on each thread of the instance. Must not throw. */
+    /** Places the calling thread; called once, first, on each thread of the instance. Must not throw. */
     void place();
 }

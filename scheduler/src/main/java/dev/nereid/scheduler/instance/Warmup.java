@@ -25,9 +25,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Runs the warm-up samples on instances that start together. Safe for use by any thread.
  *
- * <p>Each instance executes the samples on its own thread, before it takes its first request and past the queue. It
- * takes requests only when all of them are warm: if one fails, none does. What is executed here is counted nowhere but
- * in the warm-up itself, which goes on when every call is answered to the end and has given its memory back.
+ * <p>Each instance executes the samples on its own thread, before its first request and without the queue. Instances
+ * take requests only when all of them are warm: if one fails, none does. The executions are not counted in the
+ * statistics. A sample ends when all its requests are complete and their memory is released.
  */
 public final class Warmup {
     private static final Logger LOG = LoggerFactory.getLogger(Warmup.class);
@@ -35,7 +35,7 @@ public final class Warmup {
 
     private final ExecutionScope scope;
     private final List<WarmupSample> samples;
-    /** The parts that are not over; whoever ends the last one decides how the warm-up ended. */
+    /** The number of threads that have not ended their part; the last one decides the outcome. */
     private final AtomicInteger parts;
 
     private final CountDownLatch running;
@@ -43,10 +43,10 @@ public final class Warmup {
     private final List<Runnable> onFailure = new CopyOnWriteArrayList<>();
 
     /**
-     * Prepares a warm-up.
+     * Creates a warm-up.
      *
-     * @param samples what each instance executes, in this order
-     * @param threads how many threads have instances to warm up
+     * @param samples the samples that each instance executes, in this order
+     * @param threads the number of threads that warm instances up
      */
     public Warmup(ExecutionScope scope, List<WarmupSample> samples, int threads) {
         this.scope = scope;
@@ -57,18 +57,18 @@ public final class Warmup {
     }
 
     /**
-     * Has something done when the first sample fails, or the warm-up is ended early. To be called before it begins.
+     * Registers an action that runs when the first sample fails, or the warm-up ends early. Called before it begins.
      *
-     * @param action for instance has a worker wait for its turn no longer; short, on whichever thread finds the failure
+     * @param action such as the retirement of a worker; short, runs on the thread that finds the failure
      */
     void onFailure(Runnable action) {
         onFailure.add(action);
     }
 
     /**
-     * Has a thread do its part, and waits for the others.
+     * Runs the part of one thread, and waits for the others.
      *
-     * @param part puts the thread in its place and calls {@link #warm} for each of its instances
+     * @param part places the thread and calls {@link #warm} for each of its instances
      * @return whether all instances are warm
      */
     boolean run(Runnable part) {
@@ -84,13 +84,14 @@ public final class Warmup {
             try {
                 running.await();
             } catch (InterruptedException e) {
-                // Only a backend has this thread at hand, and none of its code runs: it is meant for nothing to come.
+                // Only a backend has this thread at hand, and none of its code runs: the interrupt is meant for no
+                // later code.
             }
         }
         return !hasFailed();
     }
 
-    /** Does the part of a thread that was not started. */
+    /** Ends the part of a thread that was not started, as a failure. */
     void skip() {
         fail(ended());
         endPart();
@@ -104,8 +105,8 @@ public final class Warmup {
     }
 
     /**
-     * Ends the warm-up early, unless it is over or there is nothing to execute: what is executed now is the last, and
-     * no instance takes requests.
+     * Ends the warm-up early, unless it has ended or has no samples: the current executions are the last, and no
+     * instance takes requests.
      */
     public void abandon() {
         if (!samples.isEmpty()) {
@@ -113,7 +114,7 @@ public final class Warmup {
         }
     }
 
-    /** Ends the warm-up early, unless it is over: no instance takes requests, also if there is nothing to execute. */
+    /** Ends the warm-up early, unless it has ended: no instance takes requests, even without samples. */
     void cancel() {
         fail(ended());
     }
@@ -137,7 +138,7 @@ public final class Warmup {
     }
 
     /**
-     * Has an instance execute all samples, until one of them fails here or on another instance.
+     * Executes all samples on an instance, until one of them fails here or on another instance.
      *
      * @param name the name of the instance
      * @param instance executes a batch
@@ -157,8 +158,8 @@ public final class Warmup {
     }
 
     private void execute(WarmupSample sample, Consumer<ExecutionBatch> instance) {
-        InFlightRequests calls = new InFlightRequests();
-        ExecutionScope uncounted = scope.with(scope.model().uncounted(calls));
+        InFlightRequests inFlight = new InFlightRequests();
+        ExecutionScope uncounted = scope.with(scope.model().uncounted(inFlight));
         Errors errors = new Errors();
         ExecutionBatch batch = batch(sample, uncounted, errors);
         if (batch == null) {
@@ -166,38 +167,38 @@ public final class Warmup {
         }
         try {
             instance.accept(batch);
-        } finally { // also when the virtual machine failed: the batch was answered
-            calls.awaitNone();
+        } finally { // also after an error of the virtual machine: the batch is completed
+            inFlight.awaitNone();
             errors.failing(sample).ifPresent(this::fail);
         }
     }
 
     /**
-     * Makes the calls of a sample and their batch; whatever fails, the memory of all calls is given back.
+     * Creates the requests of a sample and their batch; on a failure, the memory of all requests is released.
      *
-     * @return {@code null} if the sample has no calls
+     * @return {@code null} if the sample has no requests
      */
     private @Nullable ExecutionBatch batch(WarmupSample sample, ExecutionScope uncounted, Errors errors) {
-        List<CheckedRequest> calls = sample.batch().get();
+        List<CheckedRequest> checked = sample.batch().get();
         List<ScheduledRequest> requests = new ArrayList<>();
         try {
             long now = scope.model().nanoTime().getAsLong();
-            for (CheckedRequest call : calls) {
+            for (CheckedRequest next : checked) {
                 ScheduledRequest request =
-                        new ScheduledRequest(uncounted.model(), null, call.arrivedAt(now), errors, now);
+                        new ScheduledRequest(uncounted.model(), null, next.arrivedAt(now), errors, now);
                 requests.add(request);
                 request.begin();
             }
             return requests.isEmpty() ? null : new ExecutionBatch(uncounted, requests);
-        } catch (RuntimeException | Error e) { // nobody else knows the requests: no instance has them
+        } catch (RuntimeException | Error e) { // no instance has the requests
             requests.forEach(ScheduledRequest::release);
-            calls.subList(requests.size(), calls.size())
-                    .forEach(call -> call.release().run());
+            checked.subList(requests.size(), checked.size())
+                    .forEach(unscheduled -> unscheduled.release().run());
             throw e;
         }
     }
 
-    /** Has the warm-up fail, unless it is over. */
+    /** Fails the warm-up, unless it has ended. */
     private void fail(InferenceException error) {
         if (outcome.compareAndSet(null, new Outcome.Failed(error))) {
             onFailure.forEach(Runnable::run);
@@ -213,7 +214,7 @@ public final class Warmup {
         /** All instances are warm. */
         record Warm() implements Outcome {}
 
-        /** None takes requests. */
+        /** A sample failed, or the warm-up ended early: no instance takes requests. */
         record Failed(InferenceException error) implements Outcome {}
     }
 

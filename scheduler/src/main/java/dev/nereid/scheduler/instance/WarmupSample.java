@@ -10,9 +10,9 @@ import java.util.function.Supplier;
  * Requests that an instance executes before it serves. Immutable.
  *
  * @param name the sample's name in the configuration
- * @param executions how often it is executed; at least 1
- * @param batch makes the calls that are executed together, each of one item; called for each execution, on the thread
- *     of the instance
+ * @param executions the number of executions; at least 1
+ * @param batch creates the requests that are executed together, each of one item; called for each execution, on the
+ *     thread of the instance
  */
 public record WarmupSample(String name, int executions, Supplier<List<CheckedRequest>> batch) {
     /** Checks the components. */

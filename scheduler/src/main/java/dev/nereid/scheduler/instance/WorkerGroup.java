@@ -6,10 +6,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Workers that start together, and their warm-up. Immutable but for what they do.
+ * Workers that start together, and their warm-up. Immutable except for the state of both.
  *
  * @param workers one for each thread
- * @param warmup what each of them does first
+ * @param warmup runs first on each of the threads
  */
 public record WorkerGroup(List<InstanceWorker> workers, Warmup warmup) {
     public WorkerGroup {
@@ -17,8 +17,8 @@ public record WorkerGroup(List<InstanceWorker> workers, Warmup warmup) {
     }
 
     /**
-     * Makes a worker for each instance, or for each device that executions block; all have their seats at the queue
-     * before the first one starts. If that fails, no seat is left.
+     * Creates a worker for each instance, or for each device that executions block. All are registered with the queue
+     * before the first one starts; if that fails, none is.
      */
     public static WorkerGroup of(
             ExecutionScope scope,
@@ -27,17 +27,17 @@ public record WorkerGroup(List<InstanceWorker> workers, Warmup warmup) {
             RequestQueue queue,
             ShortExecutions executions,
             List<WarmupSample> samples) {
-        List<DeviceInstances> seats = DeviceInstances.of(instances, blocksDevice);
-        Warmup together = new Warmup(scope, samples, seats.size());
+        List<DeviceInstances> groups = DeviceInstances.of(instances, blocksDevice);
+        Warmup warmup = new Warmup(scope, samples, groups.size());
         List<InstanceWorker> workers = new ArrayList<>();
         try {
-            for (DeviceInstances shared : seats) {
-                InstanceWorker worker = new InstanceWorker(scope, shared, queue.batches(), executions, together);
+            for (DeviceInstances group : groups) {
+                InstanceWorker worker = new InstanceWorker(scope, group, queue.batches(), executions, warmup);
                 workers.add(worker);
-                together.onFailure(worker::retire);
+                warmup.onFailure(worker::retire);
             }
-            return new WorkerGroup(workers, together);
-        } catch (RuntimeException | Error e) { // nobody will run those that have their seats
+            return new WorkerGroup(workers, warmup);
+        } catch (RuntimeException | Error e) { // no thread runs the registered workers
             workers.forEach(InstanceWorker::leaveQueue);
             throw e;
         }
@@ -58,7 +58,7 @@ public record WorkerGroup(List<InstanceWorker> workers, Warmup warmup) {
         } finally {
             if (!warm) {
                 warmup.cancel();
-                threads.retire(workers::contains); // some may serve: an interrupt can come after the warm-up
+                threads.retire(workers::contains); // some may serve: an interrupt can arrive after the warm-up
                 threads.end(workers::contains);
             }
         }

@@ -7,12 +7,12 @@ import java.util.List;
 import java.util.function.LongSupplier;
 
 /**
- * Gives batches to the instances of one model. Guarded by the lock of the queue, which each method takes; no backend,
- * observer or other foreign code is called under it. A {@link InstanceHandle} is used by the thread that runs its
+ * Passes batches to the instances of one model. Guarded by the lock of the queue, which each method takes; no backend,
+ * observer or other foreign code is called under it. An {@link InstanceHandle} is used by the thread that runs its
  * instance.
  *
- * <p><b>Pull.</b> Each instance takes its next batch itself when it is free; nobody stands between it and those who
- * offer requests. Which instance is woken for what, {@link IdleInstances} says.
+ * <p><b>Pull.</b> Each instance takes its next batch itself when it is free; no dispatcher thread stands between
+ * instances and threads that offer requests. {@link IdleInstances} decides which instance to wake.
  */
 public final class BatchSource {
     private final QueueLock lock;
@@ -28,52 +28,56 @@ public final class BatchSource {
     private final IdleInstances idleInstances;
 
     /**
-     * Opens the side of a queue that instances see.
+     * Creates the instances' view of a queue.
      *
      * @param lock the lock of the queue
-     * @param requests what waits
+     * @param requests the waiting requests
      * @param taker takes the batches
-     * @param seats the instances
+     * @param idleInstances the instances
      * @param nanoTime the clock
      */
     BatchSource(
-            QueueLock lock, WaitingRequests requests, BatchTaker taker, IdleInstances seats, LongSupplier nanoTime) {
+            QueueLock lock,
+            WaitingRequests requests,
+            BatchTaker taker,
+            IdleInstances idleInstances,
+            LongSupplier nanoTime) {
         this.lock = lock;
         this.requests = requests;
         this.taker = taker;
-        this.idleInstances = seats;
+        this.idleInstances = idleInstances;
         this.nanoTime = nanoTime;
     }
 
     /**
-     * Gives an instance its place.
+     * Registers an instance.
      *
-     * @param lentRun runs the instance on a thread to which the seat is lent, and then calls {@link #finishDirectRun}
-     * @param load tells how much the instance has had of what is limited; must not take any lock
+     * @param directRun runs the instance on the thread that acquired it, and then calls {@link #finishDirectRun}
+     * @param load the load of the instance by the rate limiter; must not take any lock
      */
-    public InstanceHandle register(Runnable lentRun, LongSupplier load) {
+    public InstanceHandle register(Runnable directRun, LongSupplier load) {
         lock.lock();
         try {
-            return idleInstances.add(lentRun, load);
+            return idleInstances.add(directRun, load);
         } finally {
             lock.unlock();
         }
     }
 
     /**
-     * Waits for a batch or for requests whose time is over, and leaves them at the seat.
+     * Waits for a batch or expired requests, and adds them to the handle.
      *
-     * @return {@code false} if there is nothing left to do, ever
+     * @return {@code false} if the instance has no more work, ever
      */
-    public boolean take(InstanceHandle seat) {
+    public boolean take(InstanceHandle handle) {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
-            while (seat.retired || !idleInstances.serve(seat, now)) {
-                if (seat.retired || !taker.mayHaveWork()) {
+            while (handle.retired || !idleInstances.serve(handle, now)) {
+                if (handle.retired || !taker.mayHaveWork()) {
                     return false;
                 }
-                idleInstances.await(seat, now);
+                idleInstances.await(handle, now);
                 now = nanoTime.getAsLong();
             }
             return true;
@@ -83,40 +87,40 @@ public final class BatchSource {
     }
 
     /** Does as {@link #take}, but returns {@code false} instead of waiting. */
-    public boolean poll(InstanceHandle seat) {
+    public boolean poll(InstanceHandle handle) {
         lock.lock();
         try {
-            return !seat.retired && idleInstances.serve(seat, nanoTime.getAsLong());
+            return !handle.retired && idleInstances.serve(handle, nanoTime.getAsLong());
         } finally {
             lock.unlock();
         }
     }
 
     /**
-     * Waits until there is a batch, and leaves it in the queue: by the time it is to be executed it may be another one,
-     * or none.
+     * Waits until there is a batch, and leaves it in the queue: the batch may have changed or gone when it is taken.
      *
-     * @return {@code false} if there is nothing left to do, ever
+     * @return {@code false} if the instance has no more work, ever
      */
-    public boolean awaitWork(InstanceHandle seat) {
+    public boolean awaitWork(InstanceHandle handle) {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
-            while (seat.retired || !taker.hasBatch(now)) {
-                if (seat.retired || !taker.mayHaveWork()) {
+            while (handle.retired || !taker.hasBatch(now)) {
+                if (handle.retired || !taker.mayHaveWork()) {
                     return false;
                 }
-                idleInstances.await(seat, now);
+                idleInstances.await(handle, now);
                 now = nanoTime.getAsLong();
             }
-            idleInstances.wakeFirst(taker.batches() - 1); // what this one leaves behind need not wait for its turn
+            // The other batches need not wait for the permit of this instance.
+            idleInstances.wakeFirst(taker.batches() - 1);
             return true;
         } finally {
             lock.unlock();
         }
     }
 
-    /** Says whether there is a batch. */
+    /** Returns whether there is a batch. */
     public boolean hasWork() {
         lock.lock();
         try {
@@ -127,40 +131,39 @@ public final class BatchSource {
     }
 
     /**
-     * Takes another batch for a seat that was lent, as {@link #poll} does, or gives the seat back.
+     * Takes another batch for direct execution, as {@link #poll} does, or makes the instance idle again.
      *
-     * @param mayRun whether the caller would run another batch
-     * @return whether there is another batch; if not, also if something is thrown, the caller must not run the instance
-     *     any more
+     * @param mayRun whether the caller may run another batch
+     * @return whether there is another batch; if not, or if this throws, the caller must not run the instance any more
      */
-    public boolean finishDirectRun(InstanceHandle seat, boolean mayRun) {
+    public boolean finishDirectRun(InstanceHandle handle, boolean mayRun) {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
-            if (mayRun && !seat.retired && !requests.hasHeavy() && idleInstances.serveDirectly(seat, now)) {
+            if (mayRun && !handle.retired && !requests.hasHeavy() && idleInstances.serveDirectly(handle, now)) {
                 return true;
             }
-            idleInstances.addIdle(seat);
-            if (taker.isStopped() || seat.retired) {
-                idleInstances.wakeIfWaiting(seat);
+            idleInstances.addIdle(handle);
+            if (taker.isStopped() || handle.retired) {
+                idleInstances.wakeIfWaiting(handle);
             } else {
                 idleInstances.wakeOne(now);
             }
             return false;
         } catch (RuntimeException | Error e) { // such as no memory
-            idleInstances.reclaim(seat);
+            idleInstances.reclaim(handle);
             throw e;
         } finally {
             lock.unlock();
         }
     }
 
-    /** Has the instance of a seat take no more; its thread has to {@link #deregister} then. */
-    public void retire(InstanceHandle seat) {
+    /** Stops an instance from taking batches; its thread has to {@link #deregister} then. */
+    public void retire(InstanceHandle handle) {
         lock.lock();
         try {
-            seat.retired = true;
-            if (!idleInstances.wakeIfWaiting(seat)) { // it may have been called for what waits, and wait for its turn
+            handle.retired = true;
+            if (!idleInstances.wakeIfWaiting(handle)) { // it may have been woken for a batch, and wait for its permit
                 idleInstances.wakeOne(nanoTime.getAsLong());
             }
         } finally {
@@ -169,9 +172,9 @@ public final class BatchSource {
     }
 
     /**
-     * Takes a seat away whose instance will not come back.
+     * Deregisters an instance.
      *
-     * @return the requests that nobody is left to execute, to be answered by the caller
+     * @return the requests that no instance is left to execute, to be completed by the caller
      */
     public List<ScheduledRequest> deregister() {
         List<ScheduledRequest> stranded = new ArrayList<>();
@@ -180,7 +183,7 @@ public final class BatchSource {
             idleInstances.remove();
             if (idleInstances.hasNoInstances()) {
                 requests.drainTo(stranded);
-            } else { // the call that woke this one may have been meant for what waits
+            } else { // this instance may have been woken for a waiting request
                 idleInstances.wakeOne(nanoTime.getAsLong());
             }
         } finally {

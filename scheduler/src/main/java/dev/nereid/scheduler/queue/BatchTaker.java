@@ -9,18 +9,18 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes the next batch out of the waiting requests. Guarded by the lock of the queue.
+ * Removes the next batch from the waiting requests. Guarded by the lock of the queue.
  *
- * <p><b>The model's own rule.</b> A model may have a rule of its own for what goes into a batch. It is foreign code, so
- * the lock is given back while a batch is formed: see {@link StrategyBatcher}. An instance that forms a batch looks
- * again at its end, so it needs no call meanwhile.
+ * <p><b>Batching strategy.</b> A model may have its own batching strategy. It is foreign code, so the lock is released
+ * while a batch is formed: see {@link StrategyBatcher}. An instance that forms a batch checks the queue again at its
+ * end, so it needs no wake-up meanwhile.
  *
- * <p><b>Hold.</b> For tests, no batch is taken until some number of requests wait; then all goes on as ever. A stop
- * ends the hold. Time-outs and deadlines count as ever meanwhile.
+ * <p><b>Hold.</b> For tests, no batch is taken until a number of requests wait, once. A stop ends the hold. Timeouts
+ * and deadlines apply meanwhile.
  */
 final class BatchTaker {
     /**
-     * So often is a batch begun anew while others come and go; then the first request goes alone, which it always may.
+     * Limits how often a batch is formed again while the queue changes; the last time, at least one request is taken.
      */
     private static final int MAX_FORMINGS = 16;
 
@@ -33,17 +33,17 @@ final class BatchTaker {
 
     private boolean stopped;
 
-    /** How many requests have to wait before the first batch is taken; 0 once they did. */
+    /** The number of requests that have to wait before the first batch is taken; 0 without a hold. */
     private int held;
 
     /**
-     * Takes from what waits.
+     * Creates a taker.
      *
      * @param lock the lock of the queue
-     * @param planner decides about batches
-     * @param requests what waits
+     * @param planner decides what makes a batch
+     * @param requests the waiting requests
      * @param nanoTime the clock
-     * @param strategy forms batches by the model's own rule; {@code null} if there is none
+     * @param strategy forms batches by the model's batching strategy; {@code null} if there is none
      */
     BatchTaker(
             Lock lock,
@@ -59,36 +59,36 @@ final class BatchTaker {
         this.strategy = strategy;
     }
 
-    /** Takes no batch until so many requests wait, once. */
+    /** Takes no batch until a number of requests wait, once. */
     void hold(int number) {
         held = number;
     }
 
-    /** Ends the hold, and says whether there was one. */
+    /** Ends the hold; returns whether there was one. */
     boolean endHold() {
         boolean ended = isHeld();
         held = 0;
         return ended;
     }
 
-    /** Takes note that a request was added. */
+    /** Ends the hold if enough requests wait; called after a request was added. */
     void added() {
         if (held <= requests.length()) {
             held = 0;
         }
     }
 
-    /** Says whether no batch is taken yet, whatever waits. */
+    /** Returns whether batches are held back. */
     private boolean isHeld() {
         return held > 0 && !stopped;
     }
 
-    /** Says whether any thread may take a batch at once: nothing foreign is asked about it. */
+    /** Returns whether any thread may take a batch at once: no batching strategy is called. */
     boolean isPlain() {
         return strategy == null;
     }
 
-    /** Takes what waits at once from now on, since nothing more will come. */
+    /** Takes waiting requests at once from now on, since no more are added. */
     void stop() {
         stopped = true;
         if (strategy != null) {
@@ -100,63 +100,65 @@ final class BatchTaker {
         return stopped;
     }
 
-    /** Says whether requests wait, or will come. */
+    /** Returns whether requests wait, or may be added. */
     boolean mayHaveWork() {
         return !stopped || requests.length() > 0;
     }
 
     /**
-     * Takes what is overdue, and a batch if there is one, and leaves them at a seat.
+     * Moves expired requests, and a batch if there is one, to an instance.
      *
-     * @param now the moment of the call
-     * @return the moment of the return
+     * @param now the current time
+     * @return the time at the return
      */
-    long take(InstanceHandle seat, long now) {
-        requests.expire(now, seat.expired);
+    long take(InstanceHandle handle, long now) {
+        requests.expire(now, handle.expired);
         if (isHeld()) {
             return now;
         }
         if (strategy != null) {
-            form(strategy, seat);
+            form(strategy, handle);
             return nanoTime.getAsLong();
         }
         int count;
         do {
             count = planner.take(view, now, stopped);
-            takeFirst(seat, count);
-        } while (count > 0 && seat.taken.isEmpty());
+            takeFirst(handle, count);
+        } while (count > 0 && handle.taken.isEmpty());
         return now;
     }
 
-    private void takeFirst(InstanceHandle seat, int count) {
+    private void takeFirst(InstanceHandle handle, int count) {
         for (int i = 0; i < count; i++) {
             ScheduledRequest request = requests.poll();
-            if (request != null && request.begin()) { // if not, it is about to be taken out by who answers it
+            if (request != null && request.begin()) { // if not, the thread that completes it is about to remove it
                 request.delivery().takePlace();
-                seat.taken.add(request);
+                handle.taken.add(request);
             }
         }
     }
 
-    /** Takes a batch that the model's own rule forms; what is overdue goes before it, since the rule takes its time. */
-    private void form(StrategyBatcher rule, InstanceHandle seat) {
-        boolean again = seat.expired.isEmpty();
+    /**
+     * Takes a batch that the batching strategy forms; expired requests go before it, since the strategy may be slow.
+     */
+    private void form(StrategyBatcher batcher, InstanceHandle handle) {
+        boolean again = handle.expired.isEmpty();
         int formings = 0;
-        while (again && rule.begin(view)) {
+        while (again && batcher.begin(view)) {
             int count = 0;
             try {
-                unlocked(rule::evaluate);
+                unlocked(batcher::evaluate);
                 long now = nanoTime.getAsLong();
-                requests.expire(now, seat.expired);
+                requests.expire(now, handle.expired);
                 boolean last = formings++ == MAX_FORMINGS;
-                count = rule.plan(view, now, stopped || last);
+                count = batcher.plan(view, now, stopped || last);
                 count = last ? Math.max(1, count) : count;
-                takeFirst(seat, count);
+                takeFirst(handle, count);
             } finally {
-                unlocked(rule::end);
-                again = rule.ended() || count > 0;
+                unlocked(batcher::end);
+                again = batcher.ended() || count > 0;
             }
-            again &= seat.taken.isEmpty() && seat.expired.isEmpty();
+            again &= handle.taken.isEmpty() && handle.expired.isEmpty();
         }
     }
 
@@ -169,13 +171,13 @@ final class BatchTaker {
         }
     }
 
-    /** Says whether a batch is being formed by the model's own rule. */
+    /** Returns whether the batching strategy is forming a batch. */
     boolean isForming() {
         return strategy != null && strategy.isForming();
     }
 
     /**
-     * Puts the call of an instance off while a batch is being formed.
+     * Defers the wake-up of an instance while a batch is being formed.
      *
      * @return whether one is
      */
@@ -187,34 +189,32 @@ final class BatchTaker {
         return true;
     }
 
-    /** Says whether there is a batch, as far as the planner goes. */
+    /** Returns whether there is a batch according to the planner. */
     boolean hasBatch(long now) {
         return !isForming() && !isHeld() && planner.take(view, now, stopped) > 0;
     }
 
-    /**
-     * Says whether somebody has to look: there is a batch, or the model's own rule is to be asked about each request.
-     */
+    /** Returns whether an instance has to check the queue: there is a batch, or the batching strategy decides. */
     boolean mayHaveBatch(long now) {
         return !isHeld() && (strategy != null || planner.take(view, now, stopped) > 0);
     }
 
-    /** Says whether requests wait that may wait for others, and nobody forms a batch. */
+    /** Returns whether requests wait that may wait for others, and no batch is being formed. */
     boolean needsLeader() {
         return requests.length() > 0 && !isForming() && !isHeld();
     }
 
-    /** Returns for how long what waits may wait for others. */
+    /** Returns how long the waiting requests may wait for others. */
     long waitNanos(long now) {
         return planner.waitNanos(view, now);
     }
 
-    /** Returns how many batches what waits makes at most. */
+    /** Returns the maximum number of batches that the waiting requests make. */
     long batches() {
         return planner.batches(requests.length(), requests.items());
     }
 
-    /** Says whether there is nothing to be taken, now or when time passes. */
+    /** Returns whether there is nothing to take, now or when time passes. */
     boolean isEmpty() {
         return requests.length() == 0 || isHeld();
     }

@@ -4,18 +4,18 @@ import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.request.SchedulerErrors;
 
 /**
- * The deadline or time-out of a waiting request. Confined to the lock of its queue until it is taken off the heap;
- * then to whoever answers the request.
+ * The deadline or timeout of a waiting request. Confined to the lock of its queue until it is removed from the heap;
+ * then to the thread that rejects the request.
  */
 final class Deadline {
-    /** Later than anybody waits: 73 years. Moments beyond count as none, so that comparing them never overflows. */
+    /** Sentinel: no deadline. Later deadlines count as none, so that comparisons never overflow; 73 years. */
     static final long NEVER = Long.MAX_VALUE / 4;
 
     /** The kind of a deadline. */
     enum Cause {
-        /** The time that its client waits. */
+        /** The deadline set by the client. */
         DEADLINE,
-        /** The time that it may wait in the queue. */
+        /** The timeout of the queue policy. */
         TIMEOUT
     }
 
@@ -23,15 +23,15 @@ final class Deadline {
     private final Cause cause;
     private final long nanos;
 
-    /** The place in the heap; kept by the heap. */
+    /** The index in the heap; maintained by the heap. */
     int index;
 
     /**
-     * Makes a moment.
+     * Creates a deadline.
      *
      * @param entry the request
-     * @param cause what is over then
-     * @param nanos the first nanosecond after its time, on the scale of the clock
+     * @param cause the kind of the deadline
+     * @param nanos the first nanosecond at which the request is expired, on the scale of the clock
      */
     Deadline(QueueEntry entry, Cause cause, long nanos) {
         this.entry = entry;
@@ -51,17 +51,17 @@ final class Deadline {
         return nanos;
     }
 
-    /** Says whether the moment has come. */
+    /** Returns whether the deadline has passed. */
     boolean isPast(long nowNanos) {
         return nowNanos - nanos >= 0;
     }
 
-    /** Says whether the moment comes before another. */
+    /** Returns whether this deadline is earlier than another. */
     boolean isBefore(Deadline other) {
         return nanos - other.nanos < 0;
     }
 
-    /** Tells the client that the time is over, unless the request was answered. */
+    /** Rejects the request, unless it is completed. */
     void rejectRequest() {
         switch (cause) {
             case DEADLINE -> entry.request().reject(SchedulerErrors.cancelled(), FailureReason.CANCELED);

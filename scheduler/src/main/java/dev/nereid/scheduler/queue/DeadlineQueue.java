@@ -7,75 +7,77 @@ import org.jspecify.annotations.Nullable;
 final class DeadlineQueue {
     private static final int INITIAL_CAPACITY = 16;
 
-    private @Nullable Deadline[] places = new @Nullable Deadline[INITIAL_CAPACITY];
+    private @Nullable Deadline[] heap = new @Nullable Deadline[INITIAL_CAPACITY];
     private int size;
 
     int size() {
         return size;
     }
 
-    /** Returns the earliest moment; {@code null} if there is none. */
+    /** Returns the earliest deadline; {@code null} if there is none. */
     @Nullable
     Deadline peek() {
-        return places[0];
+        return heap[0];
     }
 
-    void add(Deadline due) {
-        if (size == places.length) {
-            places = Arrays.copyOf(places, 2 * size);
+    void add(Deadline deadline) {
+        if (size == heap.length) {
+            heap = Arrays.copyOf(heap, 2 * size);
         }
         size++;
-        rise(due, size - 1);
+        rise(deadline, size - 1);
     }
 
-    /** Removes a moment that is in the heap. */
-    void remove(Deadline due) {
+    /** Removes a deadline that is in the heap. */
+    void remove(Deadline deadline) {
         size--;
         Deadline last = get(size);
-        places[size] = null;
-        if (last != due) {
-            sink(last, due.index);
-            if (last.index == due.index) {
-                rise(last, due.index);
+        heap[size] = null;
+        if (last != deadline) {
+            sink(last, deadline.index);
+            if (last.index == deadline.index) {
+                rise(last, deadline.index);
             }
         }
     }
 
-    /** Puts a moment at a place or, if it is earlier than those above, further up. */
-    private void rise(Deadline due, int from) {
-        int place = from;
-        while (place > 0 && due.isBefore(get((place - 1) / 2))) {
-            put(get((place - 1) / 2), place);
-            place = (place - 1) / 2;
+    /** Puts a deadline at an index or, if it is earlier than its ancestors, further up. */
+    private void rise(Deadline deadline, int from) {
+        int index = from;
+        while (index > 0 && deadline.isBefore(get((index - 1) / 2))) {
+            put(get((index - 1) / 2), index);
+            index = (index - 1) / 2;
         }
-        put(due, place);
+        put(deadline, index);
     }
 
-    /** Puts a moment at a place or, if it is later than those below, further down. */
-    private void sink(Deadline due, int from) {
-        int place = from;
-        for (int child = earlierChild(place); child < size && get(child).isBefore(due); child = earlierChild(place)) {
-            put(get(child), place);
-            place = child;
+    /** Puts a deadline at an index or, if it is later than its descendants, further down. */
+    private void sink(Deadline deadline, int from) {
+        int index = from;
+        for (int child = earlierChild(index);
+                child < size && get(child).isBefore(deadline);
+                child = earlierChild(index)) {
+            put(get(child), index);
+            index = child;
         }
-        put(due, place);
+        put(deadline, index);
     }
 
-    private int earlierChild(int place) {
-        int left = 2 * place + 1;
+    private int earlierChild(int index) {
+        int left = 2 * index + 1;
         return left + 1 < size && get(left + 1).isBefore(get(left)) ? left + 1 : left;
     }
 
-    private void put(Deadline due, int place) {
-        places[place] = due;
-        due.index = place;
+    private void put(Deadline deadline, int index) {
+        heap[index] = deadline;
+        deadline.index = index;
     }
 
-    private Deadline get(int place) {
-        Deadline due = places[place];
-        if (due == null) {
-            throw new IndexOutOfBoundsException("place: " + place + " (expected: below " + size + ")");
+    private Deadline get(int index) {
+        Deadline deadline = heap[index];
+        if (deadline == null) {
+            throw new IndexOutOfBoundsException("index: " + index + " (expected: below " + size + ")");
         }
-        return due;
+        return deadline;
     }
 }

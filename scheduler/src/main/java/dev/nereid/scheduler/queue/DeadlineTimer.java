@@ -7,33 +7,33 @@ import org.jspecify.annotations.Nullable;
 /**
  * Sets the timeout of a queue to its earliest deadline.
  *
- * <p>Whoever brings an earlier moment finds that out by {@link #reserve} under the lock of the queue, and sets the alarm
- * by {@link #schedule} after it gave the lock back: an alarm rings at the earliest moment that it was told, so it does not
- * matter who comes first.
+ * <p>A thread that adds an earlier deadline calls {@link #reserve} under the lock of the queue, and {@link #schedule}
+ * after the release of the lock. A timeout fires at the earliest time scheduled, so the order of threads does not
+ * matter.
  */
 final class DeadlineTimer {
     private final Timeout timeout;
 
-    /** Whether somebody sets the alarm, or did so and it has not rung; guarded by the lock of the queue. */
+    /** Whether a thread schedules the timeout, or did so and it has not fired; guarded by the lock of the queue. */
     private boolean reserved;
 
-    /** To which moment, if so; guarded by the lock of the queue. */
+    /** The time of that schedule, if any; guarded by the lock of the queue. */
     private long nanos;
 
     /**
-     * Takes an alarm.
+     * Creates a timeout.
      *
-     * @param ring handles what is due, and calls {@link #onTimeout} first
+     * @param action handles expired requests, and calls {@link #onTimeout} first
      */
-    DeadlineTimer(Timer timer, Runnable ring) {
-        this.timeout = timer.newTimeout(ring);
+    DeadlineTimer(Timer timer, Runnable action) {
+        this.timeout = timer.newTimeout(action);
     }
 
     /**
-     * Says whether the caller has to set the alarm. With the lock.
+     * Returns whether the caller has to schedule the timeout. The caller holds the lock.
      *
-     * @param next what is due next; {@code null} for nothing
-     * @return what to {@link #schedule} the alarm to, {@code null} if it is set
+     * @param next the earliest deadline; {@code null} for none
+     * @return the deadline to pass to {@link #schedule}; {@code null} if it is scheduled already
      */
     @Nullable
     Deadline reserve(@Nullable Deadline next) {
@@ -45,19 +45,19 @@ final class DeadlineTimer {
         return next;
     }
 
-    /** Sets the alarm to what was claimed. Without the lock. */
-    void schedule(@Nullable Deadline due) {
-        if (due != null) {
-            timeout.scheduleAtLatest(due.nanos());
+    /** Schedules the timeout to the result of {@link #reserve}. The caller does not hold the lock. */
+    void schedule(@Nullable Deadline deadline) {
+        if (deadline != null) {
+            timeout.scheduleAtLatest(deadline.nanos());
         }
     }
 
-    /** Takes note that the alarm rings. With the lock. */
+    /** Records that the timeout fired. The caller holds the lock. */
     void onTimeout() {
         reserved = false;
     }
 
-    /** Gives the alarm back. */
+    /** Closes the timeout. */
     void close() {
         timeout.close();
     }

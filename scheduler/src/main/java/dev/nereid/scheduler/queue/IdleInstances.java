@@ -8,40 +8,40 @@ import org.jspecify.annotations.Nullable;
 /**
  * The idle instances of a model, and the choice of the one to wake. Guarded by the lock of the queue.
  *
- * <p><b>Who is woken.</b> An instance that finds nothing to do waits in one of two ways. One at most is the
- * <em>leader</em>: requests are there but may still wait for others, and it sleeps until the oldest has waited enough.
- * All others are <em>idle</em> and sleep until they are called. A request calls the leader if it completes a batch;
- * without a leader it calls one idle instance, unless as many are on their way already as there are batches to be had.
- * Whoever takes a batch and leaves something behind does the same. Hence:
+ * <p><b>Wake-ups.</b> An instance without a batch waits in one of two ways. One instance at most is the
+ * <em>leader</em>: requests wait but may still wait for others, and the leader sleeps until the oldest has waited long
+ * enough. All other waiting instances are <em>idle</em> and sleep until they are woken. An offered request wakes the
+ * leader if it completes a batch; without a leader it wakes one idle instance, unless as many instances are woken
+ * already as there are batches. An instance that takes a batch and leaves requests behind does the same. Hence:
  *
  * <p><b>No lost wake-up.</b> Whenever the lock is free and requests wait, one of these holds: every instance is busy
- * and will come by itself; an instance is called and on its way; a leader sleeps, and what waits need not go before it
- * wakes. Time alone changes the third case, and the leader wakes for it. An instance that forms a batch by the model's
- * own rule is busy in this sense: it looks again at its end.
+ * and will return by itself; an instance is woken and about to take the lock; a leader sleeps, and the waiting requests
+ * need not run before it wakes. Time alone changes the third case, and the leader wakes for it. An instance that forms
+ * a batch by the batching strategy is busy in this sense: it checks the queue again afterwards.
  *
- * <p><b>Lent seats.</b> A thread that offers a request may be given an idle instance to run it on, without any wake-up.
- * That instance is busy in the sense above: the thread looks for what came meanwhile before it gives the seat back.
+ * <p><b>Direct execution.</b> A thread that offers a request may acquire an idle instance to run it on, without a
+ * wake-up. That instance is busy in the sense above: the thread checks the queue again before it releases the instance.
  *
- * <p>The instance that became idle last is called first: its caches are warm. Under the rate limiter it is that which
- * has had the fewest turns; it may have to wait for its turn after it was called, is busy meanwhile in the sense above,
- * and leaves the requests in the queue until its turn has come.
+ * <p>The instance that became idle last is woken first: its caches are warm. Under the rate limiter it is the instance
+ * with the lowest load. A woken instance may have to wait for its permit; meanwhile it is busy in the sense above, and
+ * leaves the requests in the queue until the permit is granted.
  */
 final class IdleInstances {
     private final QueueLock lock;
     private final BatchTaker taker;
     private @Nullable InstanceHandle leader;
 
-    /** The instance that became idle last; it knows the one before. */
+    /** The instance that became idle last; head of a linked list. */
     private @Nullable InstanceHandle idle;
 
-    /** Instances that were called and did not get the lock yet. */
+    /** The number of instances that were woken and did not take the lock yet. */
     private int woken;
 
-    /** All instances, whatever they do. */
+    /** The number of registered instances. */
     private int number;
 
     /**
-     * Begins without any.
+     * Creates an empty set.
      *
      * @param lock the lock of the queue
      * @param taker takes the batches
@@ -52,50 +52,49 @@ final class IdleInstances {
     }
 
     /**
-     * Gives an instance its place.
+     * Registers an instance.
      *
-     * @param lentRun runs the instance on a thread to which the seat is lent
-     * @param load tells how much the instance has had of what is limited; must not take any lock
+     * @param directRun runs the instance on the thread that acquired it for direct execution
+     * @param load the load of the instance by the rate limiter; must not take any lock
      */
-    InstanceHandle add(Runnable lentRun, LongSupplier load) {
+    InstanceHandle add(Runnable directRun, LongSupplier load) {
         number++;
-        return new InstanceHandle(lentRun, load);
+        return new InstanceHandle(directRun, load);
     }
 
-    /** Takes away the place of an instance that will not come back. */
+    /** Deregisters an instance. */
     void remove() {
         number--;
     }
 
-    /** Says whether there are no instances, waiting or not. */
+    /** Returns whether no instance is registered. */
     boolean hasNoInstances() {
         return number == 0;
     }
 
-    /** Says whether an instance waits for requests to come together. */
+    /** Returns whether an instance waits for a batch to fill. */
     boolean hasLeader() {
         return leader != null;
     }
 
     /**
-     * Leaves at a seat what there is to do, and calls another instance for what is left.
+     * Takes a batch and expired requests for an instance, and wakes another instance for what is left.
      *
-     * @return whether there is anything; if not, the instance waits for what is there, and needs no other
+     * @return whether any were taken; if not, the instance itself waits for the rest of the queue
      */
-    boolean serve(InstanceHandle seat, long now) {
-        long end =
-                seat.taken.isEmpty() ? taker.take(seat, now) : now; // what was taken when something failed goes first
+    boolean serve(InstanceHandle handle, long now) {
+        long end = handle.taken.isEmpty() ? taker.take(handle, now) : now; // requests left from a failure go first
         if (!taker.isPlain() && taker.isStopped()) {
-            wakeAll(); // those that found a batch being formed have to look whether anything is left
+            wakeAll(); // instances that waited for a batch being formed check whether requests are left
         }
-        boolean found = !seat.taken.isEmpty() || !seat.expired.isEmpty();
+        boolean found = !handle.taken.isEmpty() || !handle.expired.isEmpty();
         if (found) {
             wakeOne(end);
         }
         return found;
     }
 
-    /** Calls an instance if one more is needed for what waits. */
+    /** Wakes an instance if the waiting requests need one more. */
     void wakeOne(long now) {
         if (taker.isEmpty() || taker.defersWakeup()) {
             return;
@@ -108,66 +107,68 @@ final class IdleInstances {
     }
 
     /**
-     * Says whether a thread may run an idle instance: none is on its way to what waits, and this one may run anywhere.
+     * Returns whether a thread may run an idle instance: no instance is woken, and the idle one may run on any thread.
      */
     boolean mayRunDirectly() {
         return leader == null && woken == 0 && idle != null && !idle.placed;
     }
 
-    /** Lends the instance that became idle last; to be asked only if one {@linkplain #mayRunDirectly may}. */
+    /**
+     * Removes and returns the instance that became idle last; called only if one {@linkplain #mayRunDirectly may run}.
+     */
     InstanceHandle acquireIdle() {
-        InstanceHandle lent = requireNonNull(idle);
-        idle = lent.idleBefore;
-        lent.idleBefore = null;
-        return lent;
+        InstanceHandle acquired = requireNonNull(idle);
+        idle = acquired.idleBefore;
+        acquired.idleBefore = null;
+        return acquired;
     }
 
-    /** Does as {@link #serve} for a seat that is lent. If that fails, the seat is taken {@linkplain #reclaim back}. */
-    boolean serveDirectly(InstanceHandle seat, long now) {
+    /** Does as {@link #serve} for direct execution. If that throws, the instance is {@linkplain #reclaim reclaimed}. */
+    boolean serveDirectly(InstanceHandle handle, long now) {
         try {
-            return serve(seat, now);
+            return serve(handle, now);
         } catch (RuntimeException | Error e) {
-            reclaim(seat);
+            reclaim(handle);
             throw e;
         }
     }
 
     /**
-     * Takes back the seat of an instance after a failure, unless that was done, and has its own thread called, which
-     * goes on with what was taken.
+     * Makes an instance idle again after a failed direct execution, if it is not, and wakes its own thread, which
+     * continues with the requests that were taken.
      */
-    void reclaim(InstanceHandle seat) {
-        if (seat.waiting && !isIdle(seat)) {
-            addIdle(seat);
+    void reclaim(InstanceHandle handle) {
+        if (handle.waiting && !isIdle(handle)) {
+            addIdle(handle);
         }
-        wakeIfWaiting(seat);
+        wakeIfWaiting(handle);
     }
 
-    /** Takes back the seat of an instance that was lent; the instance is idle again. */
-    void addIdle(InstanceHandle seat) {
-        seat.idleBefore = idle;
-        idle = seat;
+    /** Adds an instance to the idle ones. */
+    void addIdle(InstanceHandle handle) {
+        handle.idleBefore = idle;
+        idle = handle;
     }
 
-    /** Calls the instance that goes first, if any is idle and fewer are on their way than there are batches. */
+    /** Wakes the first idle instance, if one is idle and fewer are woken than there are batches. */
     void wakeFirst(long batches) {
         if (idle != null && woken < batches) {
             wake(first(idle));
         }
     }
 
-    /** Returns the first of those that have had the least. */
+    /** Returns the idle instance with the lowest load; the last one to become idle among equals. */
     private static InstanceHandle first(InstanceHandle idle) {
         InstanceHandle first = idle;
-        for (InstanceHandle seat = idle.idleBefore; seat != null; seat = seat.idleBefore) {
-            if (seat.load.getAsLong() < first.load.getAsLong()) {
-                first = seat;
+        for (InstanceHandle handle = idle.idleBefore; handle != null; handle = handle.idleBefore) {
+            if (handle.load.getAsLong() < first.load.getAsLong()) {
+                first = handle;
             }
         }
         return first;
     }
 
-    /** Calls all that wait. */
+    /** Wakes all waiting instances. */
     void wakeAll() {
         if (leader != null) {
             wake(leader);
@@ -177,58 +178,56 @@ final class IdleInstances {
         }
     }
 
-    /** Calls an instance if it waits, and says whether it does. */
-    boolean wakeIfWaiting(InstanceHandle seat) {
-        boolean waits = seat == leader || isIdle(seat);
+    /** Wakes an instance if it waits; returns whether it did. */
+    boolean wakeIfWaiting(InstanceHandle handle) {
+        boolean waits = handle == leader || isIdle(handle);
         if (waits) {
-            wake(seat);
+            wake(handle);
         }
         return waits;
     }
 
-    private boolean isIdle(InstanceHandle seat) {
+    private boolean isIdle(InstanceHandle handle) {
         InstanceHandle found = idle;
-        while (found != null && found != seat) {
+        while (found != null && found != handle) {
             found = found.idleBefore;
         }
         return found != null;
     }
 
-    private void wake(InstanceHandle seat) {
-        if (seat == leader) {
+    private void wake(InstanceHandle handle) {
+        if (handle == leader) {
             leader = null;
-        } else if (seat == idle) {
-            idle = seat.idleBefore;
+        } else if (handle == idle) {
+            idle = handle.idleBefore;
         } else {
             InstanceHandle after = requireNonNull(idle);
-            while (after.idleBefore != seat) {
+            while (after.idleBefore != handle) {
                 after = requireNonNull(after.idleBefore);
             }
-            after.idleBefore = seat.idleBefore;
+            after.idleBefore = handle.idleBefore;
         }
-        seat.idleBefore = null;
-        seat.waiting = false;
+        handle.idleBefore = null;
+        handle.waiting = false;
         woken++;
-        lock.wake(seat.thread);
+        lock.wake(handle.thread);
     }
 
-    /**
-     * Waits until there may be something to do: as the leader for a time if there is none, or else until it is called.
-     */
-    void await(InstanceHandle seat, long now) {
+    /** Waits for work: as the leader for a limited time if there is none, or else until it is woken. */
+    void await(InstanceHandle handle, long now) {
         if (leader == null && taker.needsLeader()) {
-            lead(seat, taker.waitNanos(now));
+            lead(handle, taker.waitNanos(now));
         } else {
-            idle(seat);
+            idle(handle);
         }
     }
 
-    private void idle(InstanceHandle seat) {
-        beginToWait(seat);
-        addIdle(seat);
+    private void idle(InstanceHandle handle) {
+        beginToWait(handle);
+        addIdle(handle);
         boolean interrupted = false;
-        while (seat.waiting) {
-            interrupted |= lock.sleep(seat);
+        while (handle.waiting) {
+            interrupted |= lock.sleep(handle);
         }
         woken--;
         if (interrupted) {
@@ -237,25 +236,25 @@ final class IdleInstances {
     }
 
     /**
-     * Sleeps once, whatever ends that: the caller looks at queue and clock again. Only a backend has this thread at
-     * hand, and no execution runs: there is nothing to interrupt.
+     * Sleeps once, whatever ends that: the caller checks queue and clock again. An interrupt is ignored: only a backend
+     * has this thread at hand, and no execution runs.
      */
-    private void lead(InstanceHandle seat, long nanos) {
-        beginToWait(seat);
-        leader = seat;
+    private void lead(InstanceHandle handle, long nanos) {
+        beginToWait(handle);
+        leader = handle;
         if (nanos > 0) {
-            lock.sleep(seat, nanos);
+            lock.sleep(handle, nanos);
         }
-        if (seat.waiting) {
-            seat.waiting = false;
+        if (handle.waiting) {
+            handle.waiting = false;
             leader = null;
         } else {
             woken--;
         }
     }
 
-    private static void beginToWait(InstanceHandle seat) {
-        seat.waiting = true;
-        seat.thread = Thread.currentThread();
+    private static void beginToWait(InstanceHandle handle) {
+        handle.waiting = true;
+        handle.thread = Thread.currentThread();
     }
 }

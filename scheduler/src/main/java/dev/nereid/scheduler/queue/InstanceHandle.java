@@ -10,41 +10,41 @@ import org.jspecify.annotations.Nullable;
  * The handle of one instance at the queue of its model. The lists are confined to the thread that runs the instance;
  * the rest is guarded by the lock of the queue.
  *
- * <p>An instance of short executions that is idle may be lent to a thread that offers a request: then that thread runs
- * the instance, while the instance's own waits on, and gives the seat back.
+ * <p>A thread that offers a request may acquire an idle instance of short executions: it runs the instance while the
+ * instance's own thread waits on, and then releases it.
  */
 public final class InstanceHandle implements OfferResult {
-    /** Runs the instance on a thread to which the seat was lent, and gives the seat back. */
+    /** Runs the instance on the thread that acquired it, and releases it. */
     final Runnable directRun;
 
-    /** Tells how much the instance has had of what is limited; always 0 if nothing is. */
+    /** The load of the instance by the rate limiter; always 0 without limits. */
     final LongSupplier load;
 
-    /** The instance's own thread, once it waited; guarded by the lock of the queue. */
+    /** The instance's own thread, once it has waited; guarded by the lock of the queue. */
     @Nullable
     Thread thread;
 
-    /** Whether that thread waits and was not called; guarded likewise. */
+    /** Whether that thread waits and is not woken; guarded likewise. */
     boolean waiting;
 
     /** The instance that became idle before this one and still is, if this one is idle; guarded likewise. */
     @Nullable
     InstanceHandle idleBefore;
 
-    /** Whether only the instance's own thread may run it, which has its place; set before the instance first waits. */
+    /** Whether only the instance's own thread may run it, since it is placed; set before the instance first waits. */
     boolean placed;
 
-    /** Whether the instance takes no more; guarded by the lock of the queue. */
+    /** Whether the instance takes no more batches; guarded by the lock of the queue. */
     boolean retired;
 
-    /** The requests that have begun and make the next batch; filled by the queue, emptied by the instance. */
+    /** The begun requests of the next batch; filled by the queue, emptied by the instance. */
     final List<ScheduledRequest> taken = new ArrayList<>();
 
-    /** The requests whose time was over in the queue; filled by the queue, emptied by the instance. */
+    /** The requests that expired in the queue; filled by the queue, emptied by the instance. */
     final List<Deadline> expired = new ArrayList<>(0);
 
-    InstanceHandle(Runnable lentRun, LongSupplier load) {
-        this.directRun = lentRun;
+    InstanceHandle(Runnable directRun, LongSupplier load) {
+        this.directRun = directRun;
         this.load = load;
     }
 
@@ -61,12 +61,12 @@ public final class InstanceHandle implements OfferResult {
         }
     }
 
-    /** Keeps the instance to its own thread. To be called before the instance first waits. */
+    /** Restricts the instance to its own thread. Called before the instance first waits. */
     public void pin() {
         placed = true;
     }
 
-    /** Runs the instance on the calling thread, to which the queue gave it for direct execution. */
+    /** Runs the instance on the calling thread, which acquired it for direct execution. */
     public void runDirectly() {
         directRun.run();
     }

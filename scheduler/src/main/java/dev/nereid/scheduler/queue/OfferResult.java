@@ -4,13 +4,13 @@ package dev.nereid.scheduler.queue;
 public sealed interface OfferResult permits OfferResult.Outcome, InstanceHandle {
     /** Results of an offer without direct execution. */
     enum Outcome implements OfferResult {
-        /** The request waits, and will be answered, or was answered before. */
+        /** The request waits, or is completed already. */
         ACCEPTED,
-        /** No more requests may wait on its level. */
+        /** The priority level of the request is full. */
         FULL,
-        /** The queue takes no more. */
+        /** The queue is stopped. */
         STOPPED,
-        /** No instance is left that could execute it. */
+        /** No instance is left to execute the request. */
         NO_INSTANCE
     }
 }

@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The waiting requests of one priority level: live ones first, then delayed ones. Confined to the lock of the queue.
  *
- * <p>The links lie in the entries themselves, so that any of them leaves in one step.
+ * <p>An intrusive list: the entries hold the links, so that an entry is removed in constant time.
  */
 final class PriorityLevel {
     private final long number;
@@ -52,7 +52,7 @@ final class PriorityLevel {
         link(entry, last);
     }
 
-    /** Removes a request that is here. */
+    /** Removes a request of this level. */
     void remove(QueueEntry entry) {
         unlink(entry);
         entry.level = null;

@@ -10,14 +10,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * The waiting requests of a model, ordered by priority level. Confined to the lock of the queue.
  *
- * <p>There may be as many levels as there are numbers, so only those are kept on which somebody waits, and the one that
- * was used last. A model without levels has just that one.
+ * <p>The number of levels may be huge, so only the levels with waiting requests are kept, and the one used last. A
+ * model without levels has only the latter.
  */
 final class PriorityLevels implements QueueView {
     private final PriorityPolicy policy;
     private final EqualInputs equalInputs;
 
-    /** The levels on which somebody waits; not kept for a model without levels. */
+    /** The levels with waiting requests; empty for a model without levels. */
     private final TreeMap<Long, PriorityLevel> waiting = new TreeMap<>(Long::compareUnsigned);
 
     private PriorityLevel recent;
@@ -25,7 +25,7 @@ final class PriorityLevels implements QueueView {
     private long items;
     private int heavy;
 
-    /** Where the planner began to look, and where it looks. */
+    /** The first request that the planner visited, and the current one. */
     private @Nullable QueueEntry head;
 
     private @Nullable QueueEntry current;
@@ -51,15 +51,15 @@ final class PriorityLevels implements QueueView {
         return items;
     }
 
-    /** Returns the number of requests that wait and are left to the threads of instances. */
+    /** Returns the number of waiting requests that are excluded from direct execution. */
     int heavy() {
         return heavy;
     }
 
     /**
-     * Finds the level of a request.
+     * Returns the level of a request.
      *
-     * @param requested the level that it asks for
+     * @param requested the level that the request specifies
      */
     PriorityLevel level(long requested) {
         long number = policy.level(requested);
@@ -151,7 +151,7 @@ final class PriorityLevels implements QueueView {
 
     private static QueueEntry get(@Nullable QueueEntry entry) {
         if (entry == null) {
-            throw new IllegalStateException("looks at no request (expected: next said that there is one)");
+            throw new IllegalStateException("no current request (expected: next returned true)");
         }
         return entry;
     }

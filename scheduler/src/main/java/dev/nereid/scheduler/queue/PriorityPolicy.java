@@ -7,15 +7,14 @@ import java.util.Map;
 /**
  * The priority levels of a model and their queue policies. Level 1 goes first. Levels are unsigned. Immutable.
  *
- * @param levels how many levels there are; 0 for none, so that all requests are alike
- * @param defaultLevel the level of requests that ask for none, or for one that is not there; of no meaning without
- *     levels
- * @param defaultPolicy what holds on levels without a policy of their own, and without levels
- * @param byLevel what holds on the other levels; of no meaning without levels
+ * @param levels the number of levels; 0 for none, so that all requests have the same priority
+ * @param defaultLevel the level of requests that specify none, or one that does not exist; ignored without levels
+ * @param defaultPolicy the policy of levels without their own, and of models without levels
+ * @param byLevel the policies of the other levels; ignored without levels
  */
 public record PriorityPolicy(
         long levels, long defaultLevel, QueuePolicy defaultPolicy, Map<Long, QueuePolicy> byLevel) {
-    /** No levels, no time-out, no bound. */
+    /** No levels, no timeout, no size limit. */
     public static final PriorityPolicy NONE = new PriorityPolicy(0, 0, QueuePolicy.NONE, Map.of());
 
     /** Checks and copies the components. */
@@ -28,7 +27,7 @@ public record PriorityPolicy(
         }
     }
 
-    /** Says whether all requests are alike in priority. */
+    /** Returns whether all requests have the same priority. */
     boolean isFlat() {
         return Long.compareUnsigned(levels, 1) <= 0;
     }
@@ -36,8 +35,8 @@ public record PriorityPolicy(
     /**
      * Returns the level of a request.
      *
-     * @param requested the level it asks for, 0 for none
-     * @return the level it gets: 0 without levels
+     * @param requested the level that the request specifies; 0 for none
+     * @return the effective level; 0 without levels
      */
     public long level(long requested) {
         if (levels == 0) {
@@ -47,10 +46,9 @@ public record PriorityPolicy(
     }
 
     /**
-     * Returns what holds on a level.
+     * Returns the policy of a level.
      *
-     * @param level a level as {@link #level} gives it
-     * @return its policy
+     * @param level a level as returned by {@link #level}
      */
     public QueuePolicy policy(long level) {
         return levels == 0 ? defaultPolicy : byLevel.getOrDefault(level, defaultPolicy);

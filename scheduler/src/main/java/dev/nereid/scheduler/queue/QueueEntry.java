@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Links one request into its queue. The links are guarded by the lock of the queue.
  *
- * <p>A request has one entry for each offer to a queue, and knows its entry as a {@link QueuePosition} only.
+ * <p>A request has one entry for each offer to a queue, and refers to it as a {@link QueuePosition} only.
  */
 final class QueueEntry implements QueuePosition, EqualInputs.Candidate {
     private final ScheduledRequest request;
@@ -28,14 +28,14 @@ final class QueueEntry implements QueuePosition, EqualInputs.Candidate {
     @Nullable
     PriorityLevel level;
 
-    /** The deadline or time-out of the request, whichever is earlier; {@code null} for none. */
+    /** The deadline or timeout of the request, whichever is earlier; {@code null} for none. */
     @Nullable
     Deadline deadline;
 
     /**
-     * Makes an entry that is not in the queue.
+     * Creates an entry that is not in the queue.
      *
-     * @param content what {@link EqualInputs#content} returns for the request
+     * @param content the result of {@link EqualInputs#content} for the request
      * @param remover removes an entry from the queue, if it is there
      */
     QueueEntry(ScheduledRequest request, byte @Nullable [] content, Consumer<QueueEntry> remover) {

@@ -6,24 +6,24 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The lock of a queue, which wakes threads after its release. Safe for use by any thread. A thread that is called
- * under it is woken after it was given back, so that the thread does not wake up only to sleep again until the lock
- * is free.
+ * The lock of a queue, which wakes threads after its release. Safe for use by any thread. {@link #wake} defers the
+ * wake-up to the release, so that the thread does not wake up only to sleep again until the lock is free.
  *
- * <p>In place of a condition for each instance: the lists and nodes of those would have to come from one processor to
- * the other each time, and most of what an offer to an idle instance costs is such ways. It extends the lock that it is
- * so that what it guards can be checked.
+ * <p>It replaces one condition for each instance: the lists and nodes of conditions would move between processors at
+ * each wake-up, and such transfers dominate the cost of an offer to an idle instance. It extends {@link ReentrantLock}
+ * so that {@code @GuardedBy} can be checked.
  */
 final class QueueLock extends ReentrantLock {
     private static final long serialVersionUID = 1;
 
-    /** Is woken next; written with the lock. */
+    /** The thread to wake next; written while the lock is held. */
     private transient @Nullable Thread toWake;
 
     /**
-     * Has a thread woken when the lock is given back, or at once if another one is called after it. With the lock.
+     * Wakes a thread when the lock is released, or earlier if another thread is passed meanwhile. The caller holds the
+     * lock.
      *
-     * @param thread a thread that looks again at what it waits for whenever it wakes; {@code null} for none
+     * @param thread a thread that checks its condition again whenever it wakes; {@code null} for none
      */
     void wake(@Nullable Thread thread) {
         LockSupport.unpark(toWake);
@@ -31,10 +31,10 @@ final class QueueLock extends ReentrantLock {
     }
 
     /**
-     * Gives the lock back, sleeps until the thread is woken or interrupted, and takes the lock again. With the lock,
-     * held once. What woke the thread is not told, and an interruption is forgotten. Takes no memory.
+     * Releases the lock, sleeps until the thread is woken or interrupted, and takes the lock again. The caller holds
+     * the lock once. May return spuriously, and clears the interrupt status. Does not allocate.
      *
-     * @param blocker what is waited for, for those who look at the thread
+     * @param blocker shown in thread dumps
      * @return whether the thread was interrupted
      */
     boolean sleep(Object blocker) {
@@ -48,9 +48,9 @@ final class QueueLock extends ReentrantLock {
     }
 
     /**
-     * Does as {@link #sleep(Object)}, but not for longer than a time.
+     * Does as {@link #sleep(Object)}, for a limited time.
      *
-     * @param nanos the longest time, above 0
+     * @param nanos the maximum time, above 0
      */
     boolean sleep(Object blocker, long nanos) {
         unlock();
@@ -70,9 +70,9 @@ final class QueueLock extends ReentrantLock {
         LockSupport.unpark(woken);
     }
 
-    /** Not supported: a thread that awaits a condition would not wake those that were called. */
+    /** Not supported: a thread that awaits a condition would not run deferred wake-ups. */
     @Override
     public Condition newCondition() {
-        throw new UnsupportedOperationException("newCondition: not offered (expected: sleep and wake)");
+        throw new UnsupportedOperationException("newCondition: not supported (expected: sleep and wake)");
     }
 }

@@ -3,24 +3,24 @@ package dev.nereid.scheduler.queue;
 import static java.util.Objects.requireNonNull;
 
 /**
- * Time-out and size limit of one priority level. Immutable.
+ * Timeout and size limit of one priority level. Immutable.
  *
- * @param action what happens when the time of a request is over
- * @param defaultTimeoutNanos how long a request may wait that asks for nothing else, in nanoseconds; 0 for any time
- * @param allowOverride whether a request may ask for less
- * @param maxQueueSize how many requests may wait, delayed ones included; 0 for any number
+ * @param action what happens to a request when its timeout expires
+ * @param defaultTimeoutNanos the timeout of requests without their own, in nanoseconds; 0 for none
+ * @param allowOverride whether a request may set a shorter timeout
+ * @param maxQueueSize the maximum number of waiting requests, delayed ones included; 0 for no limit
  */
 public record QueuePolicy(TimeoutAction action, long defaultTimeoutNanos, boolean allowOverride, long maxQueueSize) {
-    /** No time-out and no bound. */
+    /** No timeout and no size limit. */
     public static final QueuePolicy NONE = new QueuePolicy(TimeoutAction.REJECT, 0, false, 0);
 
     private static final long NANOS_PER_MICRO = 1_000;
 
-    /** The action at the time-out of a waiting request. */
+    /** The action at the timeout of a waiting request. */
     public enum TimeoutAction {
-        /** It is answered with an error. */
+        /** The request completes with an error. */
         REJECT,
-        /** It waits on, behind all others of its level whose time is not over. */
+        /** The request waits on, behind all requests of its level that are not expired. */
         DELAY
     }
 
@@ -36,11 +36,11 @@ public record QueuePolicy(TimeoutAction action, long defaultTimeoutNanos, boolea
     }
 
     /**
-     * Returns how long a request may wait. A request that may ask for a time of its own never gets more than the
-     * default; a default of 0 counts as unlimited.
+     * Returns the timeout of a request. A timeout set by a request never exceeds the default; a default of 0 counts as
+     * unlimited.
      *
-     * @param requestedMicros what the request asks for, in microseconds, unsigned; 0 for nothing
-     * @return the time in nanoseconds, cut to what fits; 0 for any time
+     * @param requestedMicros the timeout set by the request, in microseconds, unsigned; 0 for none
+     * @return the timeout in nanoseconds, at most {@link Long#MAX_VALUE}; 0 for none
      */
     public long timeoutNanos(long requestedMicros) {
         if (!allowOverride || requestedMicros == 0) {
@@ -52,10 +52,9 @@ public record QueuePolicy(TimeoutAction action, long defaultTimeoutNanos, boolea
     }
 
     /**
-     * Says whether one more request may wait.
+     * Returns whether one more request may wait.
      *
-     * @param waiting how many wait
-     * @return whether that is below the bound
+     * @param waiting the number of waiting requests
      */
     public boolean admits(long waiting) {
         return maxQueueSize == 0 || waiting < maxQueueSize;

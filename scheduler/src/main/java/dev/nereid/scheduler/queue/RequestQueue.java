@@ -17,12 +17,12 @@ import org.jspecify.annotations.Nullable;
  * or other foreign code is called under it.
  *
  * <p><b>Pull.</b> Callers of {@link #offer} add requests; each instance takes its next batch itself from
- * {@link #batches} when it is free. Nobody stands between them, so a request costs one wake-up at most, and none while
- * all instances are busy: see {@link IdleInstances}.
+ * {@link #batches} when it is free. No dispatcher thread stands between them, so a request costs one wake-up at most,
+ * and none while all instances are busy: see {@link IdleInstances}.
  *
- * <p><b>Time.</b> One alarm is set to the earliest moment at which the time of a request is over, or earlier: see
- * {@link DeadlineTimer}. Whoever takes a batch handles what is due before, rung or not. A request is taken out by any of
- * them under the lock, and answered outside.
+ * <p><b>Deadlines.</b> One timeout is scheduled to the earliest deadline of a request, or earlier: see
+ * {@link DeadlineTimer}. A thread that takes a batch first removes the expired requests, whether the timeout fired or
+ * not. Expired requests are removed under the lock, and rejected outside of it.
  */
 public final class RequestQueue {
     private final LongSupplier nanoTime;
@@ -42,14 +42,14 @@ public final class RequestQueue {
     private final IdleInstances idleInstances;
 
     /**
-     * Makes an empty queue.
+     * Creates an empty queue.
      *
-     * @param planner decides about batches
+     * @param planner decides what makes a batch
      * @param priorities the priority levels of the model
      * @param equalInputs decides which requests may share a batch
      * @param nanoTime the clock
-     * @param timer an alarm of it is held until the queue is closed
-     * @param strategy forms batches by the model's own rule; {@code null} if there is none
+     * @param timer one of its timeouts is held until the queue is closed
+     * @param strategy forms batches by the model's batching strategy; {@code null} if there is none
      */
     public RequestQueue(
             BatchPlanner planner,
@@ -67,16 +67,16 @@ public final class RequestQueue {
         this.deadlineTimer = new DeadlineTimer(timer, this::onTimeout);
     }
 
-    /** Returns where instances take their batches; the same at every call. */
+    /** Returns the source from which instances take batches; always the same object. */
     public BatchSource batches() {
         return batches;
     }
 
     /**
-     * Lets no instance take a batch until so many requests wait, once; a stop ends that. To be called before the first
+     * Holds all batches back until a number of requests wait, once; a stop ends the hold. Called before the first
      * request is offered.
      *
-     * @param number the number of requests; 0 for none
+     * @param number the number of requests; 0 for no hold
      */
     public void hold(int number) {
         lock.lock();
@@ -87,7 +87,7 @@ public final class RequestQueue {
         }
     }
 
-    /** Ends what {@link #hold} began: what waits may be taken at once. */
+    /** Ends a {@link #hold}: waiting requests may be taken at once. */
     public void endHold() {
         lock.lock();
         try {
@@ -100,29 +100,30 @@ public final class RequestQueue {
     }
 
     /**
-     * Adds a request, unless it could not be executed any more. If anything is thrown, it is not in the queue.
+     * Adds a request, if it may still be executed. If this throws, the request is not in the queue.
      *
-     * @param mayRun whether the caller runs an instance if one is idle and there is a batch for it
-     * @return the seat of that instance with its batch, to be run by the caller at once; or else what became of the
+     * @param mayRun whether the caller runs an idle instance if there is a batch for it
+     * @return the handle of that instance with its batch, to be run by the caller at once; or else the outcome for the
      *     request
      */
     public OfferResult offer(ScheduledRequest request, boolean mayRun) {
         QueueEntry entry = new QueueEntry(request, equalInputs.content(request.checked()), remover);
         request.waitsAt(entry);
-        OfferResult admission;
+        OfferResult result;
         Deadline next;
         lock.lock();
         try {
-            admission = admit(entry, mayRun);
+            result = admit(entry, mayRun);
             next = deadlineTimer.reserve(requests.nextDeadline());
-        } catch (RuntimeException | Error e) { // such as no memory: the caller answers it, and no instance takes it
+        } catch (RuntimeException
+                | Error e) { // such as no memory: the caller completes the request, and no instance takes it
             requests.remove(entry);
             throw e;
         } finally {
             lock.unlock();
         }
         deadlineTimer.schedule(next);
-        return admission;
+        return result;
     }
 
     @GuardedBy("lock")
@@ -133,56 +134,56 @@ public final class RequestQueue {
         if (idleInstances.hasNoInstances()) {
             return OfferResult.Outcome.NO_INSTANCE;
         }
-        if (!entry.request().isWaiting()) { // withdrawn meanwhile, its memory given back
+        if (!entry.request().isWaiting()) { // cancelled meanwhile, and its memory released
             return OfferResult.Outcome.ACCEPTED;
         }
         if (!requests.add(entry)) {
             return OfferResult.Outcome.FULL;
         }
         taker.added();
-        long now = nanoTime.getAsLong(); // later than the request came if a cache was asked first
+        long now = nanoTime.getAsLong(); // later than the arrival if the cache was read first
         if (mayRun && taker.isPlain() && idleInstances.mayRunDirectly() && !requests.hasHeavy()) {
-            InstanceHandle seat = idleInstances.acquireIdle();
-            if (idleInstances.serveDirectly(seat, now)) {
-                return seat;
+            InstanceHandle handle = idleInstances.acquireIdle();
+            if (idleInstances.serveDirectly(handle, now)) {
+                return handle;
             }
-            idleInstances.addIdle(seat);
+            idleInstances.addIdle(handle);
         }
         idleInstances.wakeOne(now);
         return OfferResult.Outcome.ACCEPTED;
     }
 
-    /** Handles what is due; called by the alarm. */
+    /** Removes and rejects expired requests; called by the timeout. */
     private void onTimeout() {
-        List<Deadline> overdue = new ArrayList<>();
+        List<Deadline> expired = new ArrayList<>();
         Deadline next;
         lock.lock();
         try {
             deadlineTimer.onTimeout();
             long now = nanoTime.getAsLong();
-            requests.expire(now, overdue);
+            requests.expire(now, expired);
             idleInstances.wakeOne(now);
             next = deadlineTimer.reserve(requests.nextDeadline());
         } finally {
             lock.unlock();
         }
         deadlineTimer.schedule(next);
-        overdue.forEach(Deadline::rejectRequest);
+        expired.forEach(Deadline::rejectRequest);
     }
 
-    /** Takes a request out that was answered, if it waits here. */
+    /** Removes a completed request, if it is in the queue. */
     private void remove(QueueEntry entry) {
         lock.lock();
         try {
             if (requests.remove(entry) && idleInstances.hasLeader()) {
-                idleInstances.wakeOne(nanoTime.getAsLong()); // what is left may be a preferred size
+                idleInstances.wakeOne(nanoTime.getAsLong()); // the rest may have a preferred size
             }
         } finally {
             lock.unlock();
         }
     }
 
-    /** Returns the number of requests that wait. */
+    /** Returns the number of waiting requests. */
     public int waiting() {
         lock.lock();
         try {
@@ -192,7 +193,7 @@ public final class RequestQueue {
         }
     }
 
-    /** Takes no more requests; what waits goes at once. */
+    /** Refuses requests from now on; waiting requests may be taken at once. */
     public void stop() {
         lock.lock();
         try {
@@ -203,7 +204,7 @@ public final class RequestQueue {
         }
     }
 
-    /** Takes all requests out that wait, to be answered by the caller. */
+    /** Removes all waiting requests, to be completed by the caller. */
     public List<ScheduledRequest> drain() {
         List<ScheduledRequest> drained = new ArrayList<>();
         lock.lock();
@@ -215,12 +216,12 @@ public final class RequestQueue {
         return drained;
     }
 
-    /** Gives the alarm back; to be called once no request waits, nor ever will. */
+    /** Closes the timeout; called once no request waits, nor ever will. */
     public void close() {
         deadlineTimer.close();
     }
 
-    /** Says whether requests are taken. */
+    /** Returns whether requests are accepted. */
     public boolean isOpen() {
         lock.lock();
         try {
@@ -230,7 +231,7 @@ public final class RequestQueue {
         }
     }
 
-    /** Says whether no more requests are taken since the model ends. */
+    /** Returns whether the queue is stopped. */
     public boolean isStopped() {
         lock.lock();
         try {

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Orders the waiting requests of a model, and tracks their deadlines. Confined to the lock of the queue.
  *
- * <p>The memory of a request that is here is alive: whoever answers one takes it out before anything else.
+ * <p>The memory of a request in the queue is alive: a thread that completes one removes it first.
  */
 final class WaitingRequests {
     private final PriorityLevels levels;
@@ -35,7 +35,7 @@ final class WaitingRequests {
         return levels.items();
     }
 
-    /** Says whether any request is left to the threads of instances. */
+    /** Returns whether any request is excluded from direct execution. */
     boolean hasHeavy() {
         return levels.heavy() > 0;
     }
@@ -43,7 +43,7 @@ final class WaitingRequests {
     /**
      * Adds a request.
      *
-     * @return whether its level had room
+     * @return whether its priority level had capacity
      */
     boolean add(QueueEntry entry) {
         ScheduledRequest request = entry.request();
@@ -57,10 +57,10 @@ final class WaitingRequests {
         return true;
     }
 
-    private void setDeadline(QueueEntry entry, @Nullable Deadline due) {
-        entry.deadline = due;
-        if (due != null) {
-            deadlines.add(due);
+    private void setDeadline(QueueEntry entry, @Nullable Deadline deadline) {
+        entry.deadline = deadline;
+        if (deadline != null) {
+            deadlines.add(deadline);
         }
     }
 
@@ -72,7 +72,7 @@ final class WaitingRequests {
                 : newDeadline(entry, Deadline.Cause.DEADLINE, deadline.getAsLong() - request.enqueuedNanos());
     }
 
-    /** A request whose time ends with a nanosecond is in time during that nanosecond. */
+    /** Returns the timeout of a request. A request does not expire during the last nanosecond of its timeout. */
     private static @Nullable Deadline timeout(QueueEntry entry, QueuePolicy policy) {
         long timeout = policy.timeoutNanos(entry.request().checked().options().timeoutMicros());
         return timeout == 0 || timeout >= Deadline.NEVER
@@ -94,7 +94,7 @@ final class WaitingRequests {
     }
 
     /**
-     * Removes a request, if it is here.
+     * Removes a request, if it is in the queue.
      *
      * @return whether it was
      */
@@ -127,41 +127,43 @@ final class WaitingRequests {
     }
 
     /**
-     * Takes those out whose time is over, and delays those that are to wait on.
+     * Removes expired requests, and delays those whose policy lets them wait on.
      *
-     * @param overdue what is to be answered outside of the lock is added to it
+     * @param expired receives the deadlines of the removed requests, to be rejected outside of the lock
      */
-    void expire(long nowNanos, List<Deadline> overdue) {
-        for (Deadline due = deadlines.peek(); due != null && due.isPast(nowNanos); due = deadlines.peek()) {
-            if (!delay(due)) {
-                remove(due.entry());
-                overdue.add(due);
+    void expire(long nowNanos, List<Deadline> expired) {
+        for (Deadline deadline = deadlines.peek();
+                deadline != null && deadline.isPast(nowNanos);
+                deadline = deadlines.peek()) {
+            if (!delay(deadline)) {
+                remove(deadline.entry());
+                expired.add(deadline);
             }
         }
     }
 
-    /** Lets a request wait on behind the others, if that is what happens when its time is over. */
-    private boolean delay(Deadline due) {
-        QueueEntry entry = due.entry();
+    /** Moves a request behind the others of its level, if the policy of the level delays expired requests. */
+    private boolean delay(Deadline deadline) {
+        QueueEntry entry = deadline.entry();
         PriorityLevel level = entry.level;
         if (level == null
-                || due.cause() != Deadline.Cause.TIMEOUT
+                || deadline.cause() != Deadline.Cause.TIMEOUT
                 || level.policy().action() != QueuePolicy.TimeoutAction.DELAY) {
             return false;
         }
         clearDeadline(entry);
         level.delay(entry);
-        setDeadline(entry, deadline(entry)); // its time is over once only, but its client may still leave
+        setDeadline(entry, deadline(entry)); // the timeout counts once only, but the client's deadline stays
         return true;
     }
 
-    /** Returns the next moment at which the time of a request is over; {@code null} if there is none. */
+    /** Returns the earliest deadline of a request; {@code null} if there is none. */
     @Nullable
     Deadline nextDeadline() {
         return deadlines.peek();
     }
 
-    /** Takes all requests out. */
+    /** Removes all requests. */
     void drainTo(List<ScheduledRequest> drained) {
         for (ScheduledRequest request = poll(); request != null; request = poll()) {
             drained.add(request);

@@ -10,13 +10,12 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Grants permits to the instances with the fewest executions, within the resource limits. Guarded by its lock;
- * whoever is granted a turn is told outside of it.
+ * Grants permits to the instances with the fewest executions, within the resource limits. Guarded by its lock; grants
+ * run outside of it.
  *
- * <p>The instances that have work wait in one order: first who has had least, each execution counted as often as the
- * priority says; among equals, the one of the higher priority, which is the lower number; then the one that has waited
- * longest. Only the first of them is tried. While there is not enough for it all others wait too, also those for which
- * there would be enough: it would never be its turn otherwise.
+ * <p>Staged instances wait in one order: by load, which is the executions times the priority; then by priority, the
+ * lower number first; then by waiting time. Only the first instance is tried. While its resources are not available all
+ * others wait too, even if their resources are: otherwise the first one might never be granted a permit.
  */
 public final class ExecutionCountLimiter implements RateLimiter {
     private final ReentrantLock lock = new ReentrantLock();
@@ -29,15 +28,14 @@ public final class ExecutionCountLimiter implements RateLimiter {
             .thenComparingInt(i -> i.priority)
             .thenComparingLong(i -> i.order));
 
-    /** How many instances were staged so far. */
+    /** The number of stagings so far. */
     @GuardedBy("lock")
     private long stagings;
 
     /**
-     * Begins without instances.
+     * Creates a limiter without instances.
      *
-     * @param limits how much there is of what; of everything else there is as much as the instance takes that takes the
-     *     most
+     * @param limits the capacities; the capacity of any other resource is the maximum that one instance takes
      */
     public ExecutionCountLimiter(List<ResourceLimit> limits) {
         pool = new ResourcePool(limits);
@@ -55,7 +53,7 @@ public final class ExecutionCountLimiter implements RateLimiter {
         lock.lock();
         try {
             pool.add(instance.need);
-            grants = allocate(); // there may be more of a resource now
+            grants = allocate(); // the capacity of a resource may have grown
         } finally {
             lock.unlock();
         }
@@ -64,9 +62,9 @@ public final class ExecutionCountLimiter implements RateLimiter {
     }
 
     /**
-     * Counts the instances that wait for their turn.
+     * Returns the number of instances that wait for a permit.
      *
-     * @return the number at this moment
+     * @return the current number
      */
     public int waiting() {
         lock.lock();
@@ -77,7 +75,7 @@ public final class ExecutionCountLimiter implements RateLimiter {
         }
     }
 
-    /** Lets an instance compete. */
+    /** Stages an instance. */
     @GuardedBy("lock")
     private void enter(Instance instance, Runnable granted) {
         instance.state = State.STAGED;
@@ -86,7 +84,7 @@ public final class ExecutionCountLimiter implements RateLimiter {
         staged.add(instance);
     }
 
-    /** Takes an instance out that has nothing any more. */
+    /** Deregisters an instance that holds no resources. */
     @GuardedBy("lock")
     private void deregister(Instance instance) {
         instance.state = State.CLOSED;
@@ -94,17 +92,18 @@ public final class ExecutionCountLimiter implements RateLimiter {
     }
 
     /**
-     * Gives turns to whoever comes first, until there is not enough for one; the caller tells them, outside the lock.
+     * Grants permits in order, until the resources of an instance are not available. The caller runs the grants outside
+     * of the lock.
      */
     @GuardedBy("lock")
     private List<Runnable> allocate() {
         List<Runnable> grants = new ArrayList<>(1);
-        for (Instance head = staged.peek(); head != null && pool.fits(head.need); head = staged.peek()) {
+        for (Instance first = staged.peek(); first != null && pool.fits(first.need); first = staged.peek()) {
             staged.remove();
-            pool.take(head.need);
-            head.state = State.ALLOCATED;
-            Runnable granted = head.granted;
-            head.granted = null;
+            pool.take(first.need);
+            first.state = State.ALLOCATED;
+            Runnable granted = first.granted;
+            first.granted = null;
             if (granted != null) {
                 grants.add(granted);
             }
@@ -114,19 +113,17 @@ public final class ExecutionCountLimiter implements RateLimiter {
 
     /** The state of an instance. */
     private enum State {
-        /** It has asked for nothing. */
+        /** It has requested no permit. */
         AVAILABLE,
-        /** It waits for its turn. */
+        /** It waits for a permit. */
         STAGED,
-        /** It has its resources. */
+        /** It holds its resources. */
         ALLOCATED,
-        /** It is forgotten. */
+        /** It is deregistered. */
         CLOSED
     }
 
-    /**
-     * A registered instance. Guarded by the lock of the limiter, but for {@code load}, which any thread may read.
-     */
+    /** A registered instance. Guarded by the lock of the limiter, but for {@code load}, which any thread may read. */
     private final class Instance implements RateLimitRegistration {
         private final ResourceNeed need;
         private final int priority;
@@ -138,7 +135,7 @@ public final class ExecutionCountLimiter implements RateLimiter {
         /** Changed while the instance is not staged. */
         private volatile long load;
 
-        /** Who is told of the next turn, if one was asked for. */
+        /** Runs at the next grant; {@code null} if no permit is requested. */
         private @Nullable Runnable granted;
 
         Instance(ResourceNeed need, int priority) {
@@ -163,7 +160,9 @@ public final class ExecutionCountLimiter implements RateLimiter {
             try {
                 if (closing || granted != null) {
                     throw new IllegalStateException(
-                            closing ? "stage: the ticket is closed" : "stage: called again before the turn came");
+                            closing
+                                    ? "stage: the registration is closed"
+                                    : "stage: called again before the permit was granted");
                 }
                 if (state == State.ALLOCATED) {
                     granted = grant;

@@ -4,16 +4,17 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * Requests and awaits the rate limiter permits of one instance. Confined to the thread that runs the instance, but
- * for {@link #cancel} and {@link #load}, which any thread may call; the grants come from any thread.
+ * Requests and awaits the rate limiter permits of one instance. Confined to the thread that runs the instance, but for
+ * {@link #cancel} and {@link #load}, which any thread may call; the grants come from any thread.
  *
- * <p>An instance asks for a turn when there is work and takes its batch only when it has the turn: so what waits stays
- * in the queue, where it may be withdrawn, overtaken or come to its time-out, until it can really be executed. An
- * instance that ends an execution while more work waits asks for its next turn before it gives this one back, as the
- * {@link RateLimitRegistration} wants it; one that was granted a turn and finds nothing left gives it back unused.
+ * <p>An instance requests a permit when there is work and takes its batch only when it holds the permit. So requests
+ * stay in the queue, where they may be cancelled, overtaken or expire, until they can be executed. An instance that
+ * ends an execution while more requests wait requests its next permit before it releases the current one, as
+ * {@link RateLimitRegistration#stage} describes. An instance that is granted a permit and finds no batch releases it
+ * unused.
  *
- * <p>Grant and withdrawal race for the step away from {@code ASKED}. A grant that comes too late is given back at once.
- * A withdrawal that comes before the question is seen by who asks, since that one looks for it afterwards.
+ * <p>Grant and cancellation race for the step away from {@code REQUESTED}. A grant that loses is released at once. A
+ * cancellation before a request is seen by {@link #request}, which checks for it afterwards.
  */
 public final class RateLimitPermits {
     private enum State {
@@ -28,26 +29,26 @@ public final class RateLimitPermits {
     private final Semaphore ended = new Semaphore(0);
     private volatile boolean cancelled;
 
-    public RateLimitPermits(RateLimitRegistration ticket) {
-        this.registration = ticket;
+    public RateLimitPermits(RateLimitRegistration registration) {
+        this.registration = registration;
     }
 
-    /** Says whether there are turns at all; if not, nothing else is to be called. */
+    /** Returns whether permits are needed; if not, no other method has to be called. */
     public boolean areLimited() {
         return registration.isLimited();
     }
 
-    /** Tells how much the instance has had; less goes first. */
+    /** Returns the load of the instance; lower goes first. */
     public long load() {
         return registration.load();
     }
 
-    /** Says whether a turn was asked for that has not begun. */
+    /** Returns whether a permit is requested and not yet used. */
     public boolean isRequested() {
         return state.get() != State.NONE;
     }
 
-    /** Asks for a turn, unless that was done. */
+    /** Requests a permit, unless one is requested. */
     public void request() {
         if (state.compareAndSet(State.NONE, State.REQUESTED)) {
             registration.stage(this::granted);
@@ -66,26 +67,26 @@ public final class RateLimitPermits {
     }
 
     /**
-     * Waits for the turn that was asked for, whatever interrupts.
+     * Waits uninterruptibly for the requested permit.
      *
-     * @return whether it has begun; if not, it was withdrawn, keeps nobody else waiting, and none is to be asked for
-     *     any more
+     * @return whether it is granted; if not, it was cancelled and the registration is closed, so that no further permit
+     *     may be requested
      */
     public boolean await() {
         ended.acquireUninterruptibly();
-        boolean begun = state.compareAndSet(State.GRANTED, State.NONE);
-        if (!begun) {
+        boolean granted = state.compareAndSet(State.GRANTED, State.NONE);
+        if (!granted) {
             registration.close();
         }
-        return begun;
+        return granted;
     }
 
-    /** Begins the turn that was asked for, if it has come. */
+    /** Takes the requested permit, if it is granted; returns whether it is. */
     public boolean tryBegin() {
         return ended.tryAcquire() && state.compareAndSet(State.GRANTED, State.NONE);
     }
 
-    /** Has the instance wait for no turn any more; one that has begun goes on. */
+    /** Ends all waits for a permit; a permit in use stays valid. */
     public void cancel() {
         cancelled = true;
         if (state.compareAndSet(State.REQUESTED, State.CANCELLED)) {
@@ -93,17 +94,17 @@ public final class RateLimitPermits {
         }
     }
 
-    /** Ends a turn in which nothing was executed. */
+    /** Releases a permit without an execution. */
     public void releaseUnused() {
         registration.releaseUnused();
     }
 
-    /** Ends a turn by the end of its execution. Any thread may call this. */
+    /** Releases a permit at the end of its execution. Called by any thread. */
     public void release() {
         registration.release();
     }
 
-    /** Asks for no more turns. */
+    /** Closes the registration: no more permits are requested. */
     public void close() {
         registration.close();
     }

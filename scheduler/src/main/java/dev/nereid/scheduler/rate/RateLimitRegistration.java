@@ -4,51 +4,51 @@ package dev.nereid.scheduler.rate;
  * An instance's registration with the rate limiter. Safe for use by any thread; never blocks.
  *
  * <p>An instance is available, staged, or allocated. It is staged by {@link #stage} when there is work for it,
- * allocated when the resources for one execution are there and it is its turn, and available again after
- * {@link #release} or {@link #releaseUnused}, of which every grant is followed by exactly one.
+ * allocated when it is first in the order and the resources for one execution are available, and available again after
+ * {@link #release} or {@link #releaseUnused}. Exactly one of these follows every grant.
  */
 public interface RateLimitRegistration extends AutoCloseable {
     /**
-     * Says whether turns are to be asked for.
+     * Returns whether permits have to be requested.
      *
      * @return {@code false} if the other methods need not be called
      */
     boolean isLimited();
 
     /**
-     * Tells how much the instance has had: the executions so far, each times the priority. Less goes first.
+     * Returns the load: the executions so far, each times the priority. The lowest load goes first.
      *
-     * @return the number at this moment
+     * @return the current load
      */
     long load();
 
     /**
-     * Asks for a turn: at once if the instance is available, or else when it becomes so, in one step with its release,
-     * so that it competes with all others for what it gives back.
+     * Requests a permit: at once if the instance is available, or else when it becomes so, atomically with its release,
+     * so that it competes with all others for the resources that it releases.
      *
-     * @param granted run once when the resources are the instance's, by whichever thread gave them free, perhaps before
-     *     this method returns; short, must not block or throw
-     * @throws IllegalStateException if a turn was asked for and not granted yet, or if the ticket is closed
+     * @param granted run once when the resources are allocated, on the thread that released them, perhaps before this
+     *     method returns; short, must not block or throw
+     * @throws IllegalStateException if a permit is requested and not granted yet, or if the registration is closed
      */
     void stage(Runnable granted);
 
     /**
-     * Ends an execution: counts it, and gives its resources back. Whoever is next gets its turn.
+     * Ends an execution: counts it, releases its resources, and grants the next permits.
      *
-     * @throws IllegalStateException if no turn was granted
+     * @throws IllegalStateException if no permit is granted
      */
     void release();
 
     /**
-     * Gives a turn back in which nothing was executed; it is not counted.
+     * Releases a permit without an execution; it is not counted.
      *
-     * @throws IllegalStateException if no turn was granted
+     * @throws IllegalStateException if no permit is granted
      */
     void releaseUnused();
 
     /**
-     * Forgets the instance; a turn that it asked for is not granted any more. What an execution still has goes back
-     * when that is released. Later calls do nothing.
+     * Deregisters the instance; a requested permit is not granted any more. The resources of an execution are released
+     * at its end. Later calls have no effect.
      */
     @Override
     void close();

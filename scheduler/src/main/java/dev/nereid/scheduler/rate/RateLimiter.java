@@ -4,25 +4,25 @@ import dev.nereid.spi.Device;
 
 /** Decides which instances of all models may execute at the same time. Safe for use by any thread; never blocks. */
 public interface RateLimiter {
-    /** Lets every instance execute whenever it likes. */
+    /** Does not limit executions. */
     RateLimiter OFF = new NoLimits();
 
     /**
-     * Says whether there are limits at all.
+     * Returns whether there are limits.
      *
-     * @return {@code false} if tickets need not be asked
+     * @return {@code false} if registrations grant every permit at once
      */
     boolean isLimiting();
 
     /**
-     * Makes an instance known that takes resources from now on.
+     * Registers an instance.
      *
-     * @param device where it runs; processors count as device 0
-     * @param profile what each of its executions takes, and how often it gets its turn
-     * @return by which the instance asks for its turns; owned, and to be closed, by the caller
-     * @throws dev.nereid.api.InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if there could never
-     *     be enough of a resource, or if a resource is one of all devices here and of each device there; the instance
-     *     is not known then
+     * @param device the device of the instance; CPUs count as device 0
+     * @param profile the resources and the priority of its executions
+     * @return the registration, owned and closed by the caller
+     * @throws dev.nereid.api.InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if an execution takes
+     *     more of a resource than its limit, or if a resource is both global and device-specific; the instance is not
+     *     registered then
      */
     RateLimitRegistration register(Device device, RateProfile profile);
 }

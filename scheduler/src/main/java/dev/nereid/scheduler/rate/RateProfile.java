@@ -7,12 +7,12 @@ import java.util.List;
 /**
  * Resources and priority of the executions of an instance. Immutable.
  *
- * @param priority the weight of an execution: an instance of priority 2 gets half the turns of one of priority 1; 0
- *     counts as 1
- * @param resources what each execution takes; empty for nothing
+ * @param priority the weight of an execution: an instance of priority 2 is granted half the permits of one of priority
+ *     1; 0 counts as 1
+ * @param resources the resources that each execution takes
  */
 public record RateProfile(int priority, List<RateResource> resources) {
-    /** Takes nothing, and has its turn like most. */
+    /** No resources, and the default priority. */
     public static final RateProfile NONE = new RateProfile(0, List.of());
 
     /** Checks and copies the components. */

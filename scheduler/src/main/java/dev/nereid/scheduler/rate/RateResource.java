@@ -7,7 +7,7 @@ import static java.util.Objects.requireNonNull;
  *
  * @param name the resource's name
  * @param global whether all devices share it; otherwise each device has its own
- * @param count how much of it; 0 or more
+ * @param count the amount; 0 or more
  */
 public record RateResource(String name, boolean global, int count) {
     /** Checks the components. */

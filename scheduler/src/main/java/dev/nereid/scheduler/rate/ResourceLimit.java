@@ -7,10 +7,10 @@ import java.util.OptionalInt;
 /**
  * The available amount of a resource. Immutable.
  *
- * @param name the resource's name, as models write it
- * @param count how much; 0 or more
- * @param device the number of the device that has it; empty for each device. A resource that all devices share has as
- *     much as the largest of its limits says, whatever their devices
+ * @param name the resource's name, as in model configurations
+ * @param count the capacity; 0 or more
+ * @param device the number of the device; empty for each device. The capacity of a global resource is the largest of
+ *     its limits, whatever their devices
  */
 public record ResourceLimit(String name, int count, OptionalInt device) {
     /** Checks the components. */

@@ -7,17 +7,17 @@ import java.util.TreeMap;
 /**
  * The resources that one execution of an instance takes. Immutable.
  *
- * @param counts how much of each
+ * @param counts the amount of each resource
  */
 record ResourceNeed(Map<Key, Integer> counts) {
     /**
      * A resource on one device or on all devices.
      *
-     * @param name its name
+     * @param name the resource's name
      * @param device the number of its device; {@link #ALL} if all devices share it
      */
     record Key(String name, int device) implements Comparable<Key> {
-        /** Stands for all devices together. */
+        /** Represents all devices together. */
         static final int ALL = -1;
 
         boolean isGlobal() {
@@ -35,7 +35,7 @@ record ResourceNeed(Map<Key, Integer> counts) {
         counts = Map.copyOf(counts);
     }
 
-    /** Returns what an instance takes; of a resource that is named twice, what is written last. */
+    /** Returns the resources that an instance takes; of a resource that is listed twice, the last amount. */
     static ResourceNeed of(Device device, RateProfile profile) {
         int number = device.kind() == Device.Kind.GPU ? device.id() : 0;
         Map<Key, Integer> counts = new TreeMap<>();

@@ -12,8 +12,8 @@ import java.util.TreeMap;
 /**
  * Tracks the capacity and use of resources. Confined to its limiter.
  *
- * <p>There is as much of a resource as its limits say, or, without any, as the instance takes that takes the most. So
- * there may be less than is taken for a while after such an instance is gone.
+ * <p>The capacity of a resource is its limit, or, without any, the maximum that one instance takes. After such an
+ * instance is removed, more than the capacity may be taken for a while.
  */
 final class ResourcePool {
     private final List<ResourceLimit> limits;
@@ -22,15 +22,15 @@ final class ResourcePool {
     private final Map<ResourceNeed.Key, Long> taken = new HashMap<>();
 
     /**
-     * Begins without instances.
+     * Creates a pool without instances.
      *
-     * @param limits how much there is of what; of two for one resource and device the smaller one counts
+     * @param limits the capacities; of two for one resource and device the smaller one counts
      */
     ResourcePool(List<ResourceLimit> limits) {
         this.limits = List.copyOf(limits);
     }
 
-    /** Makes an instance known; nothing has changed if it is refused. */
+    /** Adds an instance; a refusal has no effect on the pool. */
     void add(ResourceNeed need) {
         new TreeMap<>(need.counts()).forEach(this::checkLimit);
         new TreeMap<>(need.counts()).keySet().forEach(key -> checkKind(key, need));
@@ -67,7 +67,7 @@ final class ResourcePool {
         }
     }
 
-    /** Forgets an instance that was added; what it has taken stays taken until it is given back. */
+    /** Removes an instance; its taken resources stay taken until they are released. */
     void remove(ResourceNeed need) {
         needs.remove(need);
         measure();
@@ -80,10 +80,10 @@ final class ResourcePool {
         }
     }
 
-    /** Returns how much there is of a resource by the limits; empty if none names it. */
+    /** Returns the capacity of a resource by its limits; empty if it has none. */
     private OptionalInt limit(ResourceNeed.Key key) {
         boolean named = false;
-        int most = 0;
+        int max = 0;
         Map<OptionalInt, Integer> byDevice = new HashMap<>();
         for (ResourceLimit limit : limits) {
             if (limit.name().equals(key.name())) {
@@ -93,23 +93,23 @@ final class ResourcePool {
         }
         for (Map.Entry<OptionalInt, Integer> limit : byDevice.entrySet()) {
             if (key.isGlobal() || limit.getKey().orElse(key.device()) == key.device()) {
-                most = Math.max(most, limit.getValue());
+                max = Math.max(max, limit.getValue());
             }
         }
-        return named ? OptionalInt.of(most) : OptionalInt.empty();
+        return named ? OptionalInt.of(max) : OptionalInt.empty();
     }
 
-    /** Returns how much there is of a resource; 0 if no instance takes any. */
+    /** Returns the capacity of a resource; 0 if no instance takes any. */
     int capacity(ResourceNeed.Key key) {
         return capacity.getOrDefault(key, 0);
     }
 
-    /** Returns how much of a resource is taken. */
+    /** Returns the taken amount of a resource. */
     long taken(ResourceNeed.Key key) {
         return taken.getOrDefault(key, 0L);
     }
 
-    /** Says whether there is enough of everything. */
+    /** Returns whether all resources of an execution are available. */
     boolean fits(ResourceNeed need) {
         for (Map.Entry<ResourceNeed.Key, Integer> count : need.counts().entrySet()) {
             if (count.getValue() > capacity(count.getKey()) - taken(count.getKey())) {
@@ -119,12 +119,12 @@ final class ResourcePool {
         return true;
     }
 
-    /** Takes what fits. */
+    /** Takes the resources of an execution, which are available. */
     void take(ResourceNeed need) {
         need.counts().forEach((key, count) -> taken.merge(key, (long) count, Long::sum));
     }
 
-    /** Gives back what was taken. */
+    /** Releases the resources of an execution. */
     void release(ResourceNeed need) {
         need.counts().forEach((key, count) -> taken.merge(key, -(long) count, Long::sum));
     }

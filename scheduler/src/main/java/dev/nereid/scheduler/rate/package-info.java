@@ -1,7 +1,8 @@
 /**
  * Rate limiter: decides which instances of all models may execute at the same time.
  *
- * <p>Starting points: {@link dev.nereid.scheduler.rate.RateLimiter} and {@link dev.nereid.scheduler.rate.RateLimitRegistration}.
+ * <p>Starting points: {@link dev.nereid.scheduler.rate.RateLimiter} and
+ * {@link dev.nereid.scheduler.rate.RateLimitRegistration}.
  */
 @NullMarked
 package dev.nereid.scheduler.rate;

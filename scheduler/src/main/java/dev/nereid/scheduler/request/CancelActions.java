@@ -14,11 +14,11 @@ import org.slf4j.LoggerFactory;
  * Runs the cancel actions that a backend registered for one request. Guarded by its own lock; actions run outside of
  * it.
  *
- * <p>Made only for requests that are withdrawn while they are executed, or whose backend asked to hear of it. An action
- * runs at most once, since whoever takes it off the list runs it. It never runs after the request was answered: an
- * answer that comes while actions run is handed to the thread that runs them, which tells it afterwards, so the
- * answering thread does not wait. It never runs after its hook was closed: that is the one place where somebody waits
- * for an action.
+ * <p>Created only for requests that are cancelled during their execution, or whose backend registers an action. An
+ * action runs at most once, since the thread that removes it from the list runs it. It never runs after the request is
+ * completed: a completion during actions is passed to the thread that runs them, which delivers it afterwards, so the
+ * completing thread does not wait. It never runs after its hook is closed: {@link Hook#close} is the only place that
+ * waits for an action.
  */
 final class CancelActions {
     private static final Logger LOG = LoggerFactory.getLogger(CancelActions.class);
@@ -42,7 +42,7 @@ final class CancelActions {
     @GuardedBy("lock")
     private @Nullable Runnable delivery;
 
-    /** Keeps an action for a withdrawal to come, or runs it at once after one, or drops it after the answer. */
+    /** Keeps an action for a later cancellation, runs it at once after one, or drops it after the completion. */
     CancelHook add(Runnable action) {
         Hook hook = new Hook(action);
         lock.lock();
@@ -62,7 +62,7 @@ final class CancelActions {
         return hook;
     }
 
-    /** Runs the actions, unless that was done before or the request was answered. */
+    /** Runs the actions, unless they ran before or the request is completed. */
     void cancel() {
         lock.lock();
         try {
@@ -78,10 +78,10 @@ final class CancelActions {
     }
 
     /**
-     * Lets no further action begin.
+     * Prevents further actions from starting.
      *
-     * @param later tells the answer; kept for the thread that runs actions at this moment, if there is one
-     * @return whether the caller has to tell the answer
+     * @param later delivers the completion; passed to the thread that runs actions at this moment, if any
+     * @return whether the caller has to run {@code later}
      */
     boolean close(Runnable later) {
         lock.lock();
@@ -96,7 +96,7 @@ final class CancelActions {
     }
 
     private void runAll() {
-        Runnable kept = null;
+        Runnable deferred = null;
         for (Hook hook = next(); hook != null; hook = next()) {
             try {
                 hook.action.run();
@@ -109,14 +109,14 @@ final class CancelActions {
         try {
             runners--;
             if (runners == 0) {
-                kept = delivery;
+                deferred = delivery;
                 delivery = null;
             }
         } finally {
             lock.unlock();
         }
-        if (kept != null) {
-            kept.run();
+        if (deferred != null) {
+            deferred.run();
         }
     }
 
@@ -143,7 +143,7 @@ final class CancelActions {
         }
     }
 
-    /** One registered cancel action. The runner is guarded by the lock of all. */
+    /** One registered cancel action. The runner is guarded by the lock of {@link CancelActions}. */
     private final class Hook implements CancelHook {
         private final Runnable action;
         private @Nullable Thread runner;

@@ -7,12 +7,11 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The cancellation state of one request, and the cancel actions of its backend. Lock-free; safe for use by any
- * thread.
+ * The cancellation state of one request, and the cancel actions of its backend. Lock-free; safe for use by any thread.
  *
- * <p><b>Against the answer.</b> {@code actions} is null for most calls. An answer steps the {@link CompletionLatch} and
- * then reads {@code actions}; a withdrawal writes {@code actions} and then reads the latch. Both are volatile, so at
- * least one sees the other, and {@link CancelActions} puts them in order.
+ * <p><b>Race with the completion.</b> {@code actions} is null for most requests. A completion steps the
+ * {@link CompletionLatch} and then reads {@code actions}; a cancellation writes {@code actions} and then reads the
+ * latch. Both are volatile, so at least one sees the other, and {@link CancelActions} orders them.
  */
 final class CancellationState {
     private static final VarHandle ACTIONS;
@@ -28,38 +27,40 @@ final class CancellationState {
     private volatile @Nullable CancelActions actions;
     private volatile boolean requested;
 
-    /** What is told if it was not the client who asked. */
+    /** The failure to deliver if the server cancelled the request, not the client. */
     private volatile ResponseEvent.@Nullable Failure failure;
 
-    /** Takes note that the client withdraws the call. */
+    /** Records that the client cancels the request. */
     void request() {
         requested = true;
     }
 
     /**
-     * Takes note that somebody else withdraws the call, unless the client did.
+     * Records that the server cancels the request, unless the client did.
      *
-     * @param told what the client is told
+     * @param reported the failure to deliver
      */
-    void request(ResponseEvent.Failure told) {
+    void request(ResponseEvent.Failure reported) {
         if (!requested) {
-            failure = told;
+            failure = reported;
             requested = true;
         }
     }
 
-    /** Returns what the client is told of the withdrawal. */
+    /** Returns the failure with which the cancelled request completes. */
     ResponseEvent.Failure failure() {
-        ResponseEvent.Failure told = failure;
-        return told == null ? new ResponseEvent.Failure(SchedulerErrors.cancelled(), FailureReason.CANCELED) : told;
+        ResponseEvent.Failure current = failure;
+        return current == null
+                ? new ResponseEvent.Failure(SchedulerErrors.cancelled(), FailureReason.CANCELED)
+                : current;
     }
 
-    /** Says whether the call was withdrawn. */
+    /** Returns whether the request is cancelled. */
     boolean isRequested() {
         return requested;
     }
 
-    /** Has the backend hear of the withdrawal, if the call is with it. */
+    /** Notifies the backend of the cancellation, if the request is in execution. */
     void notifyBackend(CompletionLatch latch) {
         if (latch.isExecuting()) {
             CancelActions current = actions();
@@ -69,7 +70,7 @@ final class CancellationState {
         }
     }
 
-    /** Has an action run when the client withdraws the call, as the SPI says. */
+    /** Registers an action that runs when the request is cancelled, as the SPI describes. */
     CancelHook onCancel(Runnable action, CompletionLatch latch) {
         if (latch.isExecuting()) {
             CancelActions current = actions();
@@ -81,7 +82,8 @@ final class CancellationState {
     }
 
     /**
-     * Returns what orders actions and answer; {@code null} if there is no action. To be called after the latch stepped.
+     * Returns the cancel actions, which order themselves with the completion; {@code null} if there are none. Called
+     * after the step of the latch.
      */
     @Nullable
     CancelActions existing() {

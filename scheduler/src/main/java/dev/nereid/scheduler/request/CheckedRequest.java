@@ -9,15 +9,15 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request that passed the checks against its model configuration. Immutable as a view of its memory, which belongs
- * to the holder of the request.
+ * A request that passed the checks against its model configuration. Immutable as a view of its memory, which the holder
+ * of the request owns.
  *
  * @param modelVersion the model version that serves the request
- * @param id the client's name of the request; empty for none
+ * @param id the client's id of the request; empty for none
  * @param inputs the input tensors, and the action that frees their memory
  * @param outputs the requested outputs
  * @param parameters the parameters for the backend, without those that {@code options} holds; immutable
- * @param options priority, timeout, deadline and sequence
+ * @param options the scheduling options
  * @param arrivedNanos the time at which the server received the request, on the scale of {@link System#nanoTime()}
  */
 public record CheckedRequest(
@@ -28,7 +28,7 @@ public record CheckedRequest(
         Map<String, ParameterValue> parameters,
         RequestOptions options,
         long arrivedNanos) {
-    /** Checks the components; the map is taken over as it is, since this is the hot path: do not change it. */
+    /** Checks the components; the map is not copied, since this is the hot path: callers must not change it. */
     public CheckedRequest {
         requireNonNull(modelVersion, "modelVersion");
         requireNonNull(id, "id");
@@ -63,7 +63,7 @@ public record CheckedRequest(
         return inputs.batchSize();
     }
 
-    /** Returns the bytes of all inputs. */
+    /** Returns the size of all inputs in bytes. */
     public long inputBytes() {
         return inputs.byteSize();
     }
@@ -73,13 +73,13 @@ public record CheckedRequest(
         return inputs.release();
     }
 
-    /** Returns the client memory that an output is to be written to; {@code null} for none. */
+    /** Returns the client memory for an output; {@code null} if the client passed none. */
     @Nullable
     public MemorySegment target(String output) {
         return outputs.target(output);
     }
 
-    /** Returns whether the client requests an output. */
+    /** Returns whether the client requested an output. */
     public boolean requestsOutput(String output) {
         return outputs.contains(output);
     }

@@ -5,19 +5,19 @@ import dev.nereid.spi.ErrorCode;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Accesses shared memory of clients, which may disappear during an access. Whoever touches what is gone gets an
- * {@link InternalError}, at once or a little later; here is where the server touches it. Static functions only.
+ * Accesses shared memory of clients, which may disappear during an access. An access to lost memory throws an
+ * {@link InternalError}, at once or a little later. Static functions only.
  */
 public final class ClientMemory {
-    private static final Object NOTHING = new Object();
+    private static final Object FAULT_LOCK = new Object();
 
     private ClientMemory() {}
 
     /**
      * Copies from or to memory of a client.
      *
-     * @param from the content
-     * @param to where to copy it; at least as large
+     * @param from the source
+     * @param to the destination; at least as large
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the memory is gone
      */
     public static void copy(MemorySegment from, MemorySegment to) {
@@ -29,12 +29,12 @@ public final class ClientMemory {
         }
     }
 
-    /** Says whether memory may belong to a client. */
+    /** Returns whether memory may belong to a client. */
     public static boolean isClientMemory(MemorySegment memory) {
         return memory.isMapped();
     }
 
-    /** What a client is told whose memory went away. */
+    /** Creates the error for a client whose memory went away. */
     public static InferenceException lostError() {
         return new InferenceException(
                 ErrorCode.INVALID_ARGUMENT,
@@ -42,11 +42,11 @@ public final class ClientMemory {
     }
 
     /**
-     * Has this thread throw the error of an access that failed before. Compiled code goes on after such an access, and
-     * the virtual machine throws when the thread passes a safepoint; the return from native code is one.
+     * Throws the error of an earlier failed access of this thread. Compiled code goes on after such an access, and the
+     * virtual machine throws when the thread passes a safepoint; the return from native code is one.
      */
     public static void awaitFaults() {
-        boolean held = Thread.holdsLock(NOTHING);
-        assert !held : "a lock that nobody else can see";
+        boolean held = Thread.holdsLock(FAULT_LOCK);
+        assert !held : "FAULT_LOCK: held (expected: private to this class)";
     }
 }

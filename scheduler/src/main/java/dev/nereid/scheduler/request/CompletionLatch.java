@@ -6,13 +6,13 @@ import java.lang.invoke.VarHandle;
 /**
  * The life-cycle state of a request, and the reference count of its memory. Lock-free; safe for use by any thread.
  *
- * <p><b>One answer.</b> A call goes from waiting through executing to answered, or from waiting straight to answered;
- * there is no other step, and each is one compare-and-set. All that may end a call race for the step to answered; the
- * one that takes it answers, all others do nothing. What a thread wrote before its step is seen by whoever finds the
- * step taken.
+ * <p><b>One completion.</b> A request steps from waiting through executing to completed, or from waiting straight to
+ * completed; there is no other step, and each is one compare-and-set. All causes of a completion race for the step to
+ * completed; the thread that takes it completes the request, the others do nothing. Writes before a step are visible to
+ * threads that see the step.
  *
- * <p><b>One release.</b> The count of users begins at one. A user that is still one may add another; so the count
- * reaches zero once, and whoever brings it there sees all that the other users did.
+ * <p><b>One release.</b> The reference count begins at one and rises only while it is above zero. So it reaches zero
+ * once, and the thread that brings it there sees all writes before the other releases.
  */
 final class CompletionLatch {
     private static final int WAITING = 0;
@@ -20,32 +20,32 @@ final class CompletionLatch {
     private static final int COMPLETED = 2;
 
     private static final VarHandle STEP;
-    private static final VarHandle USERS;
+    private static final VarHandle REFERENCES;
 
     static {
         try {
             MethodHandles.Lookup lookup = MethodHandles.lookup();
             STEP = lookup.findVarHandle(CompletionLatch.class, "step", int.class);
-            USERS = lookup.findVarHandle(CompletionLatch.class, "users", int.class);
+            REFERENCES = lookup.findVarHandle(CompletionLatch.class, "references", int.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
     }
 
     private volatile int step = WAITING;
-    private volatile int users = 1;
+    private volatile int references = 1;
 
-    /** Says whether the call waits for its execution. */
+    /** Returns whether the request waits for its execution. */
     boolean isWaiting() {
         return step == WAITING;
     }
 
-    /** Says whether the call is with its backend, and not answered. */
+    /** Returns whether the request is in execution, and not completed. */
     boolean isExecuting() {
         return step == EXECUTING;
     }
 
-    /** Says whether it is settled how the call ends. */
+    /** Returns whether the request is completed. */
     boolean isCompleted() {
         return step == COMPLETED;
     }
@@ -53,54 +53,54 @@ final class CompletionLatch {
     /**
      * Takes the step from waiting to executing.
      *
-     * @return whether this call of the method took it
+     * @return whether this invocation took it
      */
     boolean begin() {
         return STEP.compareAndSet(this, WAITING, EXECUTING);
     }
 
     /**
-     * Takes the step from waiting to answered.
+     * Takes the step from waiting to completed.
      *
-     * @return whether this call of the method took it; if so, its caller answers
+     * @return whether this invocation took it; if so, its caller completes the request
      */
     boolean completeWaiting() {
         return STEP.compareAndSet(this, WAITING, COMPLETED);
     }
 
     /**
-     * Takes the step from executing to answered.
+     * Takes the step from executing to completed.
      *
-     * @return whether this call of the method took it; if so, its caller answers
+     * @return whether this invocation took it; if so, its caller completes the request
      */
     boolean completeExecuting() {
         return STEP.compareAndSet(this, EXECUTING, COMPLETED);
     }
 
-    /** Adds a user; to be called by a user only. */
+    /** Adds a reference; the caller holds one. */
     void retain() {
-        USERS.getAndAdd(this, 1);
+        REFERENCES.getAndAdd(this, 1);
     }
 
     /**
-     * Adds a user; any thread may call this.
+     * Adds a reference; called by any thread.
      *
-     * @return {@code false} if there was none any more
+     * @return {@code false} if none was left
      */
     boolean tryRetain() {
-        int count = users;
-        while (count > 0 && !USERS.compareAndSet(this, count, count + 1)) {
-            count = users;
+        int count = references;
+        while (count > 0 && !REFERENCES.compareAndSet(this, count, count + 1)) {
+            count = references;
         }
         return count > 0;
     }
 
     /**
-     * Takes a user away.
+     * Releases a reference.
      *
      * @return whether it was the last one
      */
     boolean release() {
-        return (int) USERS.getAndAdd(this, -1) == 1;
+        return (int) REFERENCES.getAndAdd(this, -1) == 1;
     }
 }

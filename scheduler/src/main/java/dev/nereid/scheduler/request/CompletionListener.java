@@ -6,5 +6,5 @@ package dev.nereid.scheduler.request;
  */
 public interface CompletionListener {
     /** Called by the thread that completes the request. Must be short, and must not block or throw. */
-    void completed(ResponseEvent answer);
+    void completed(ResponseEvent event);
 }

@@ -9,8 +9,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Inputs of one request, with those in client memory copied. Immutable; whoever makes it closes it, when nobody uses
- * the inputs any more.
+ * Inputs of one request, with those in client memory copied. Immutable; owned by the request, which closes it when its
+ * inputs are released.
  */
 final class CopiedInputs implements AutoCloseable {
     private final List<NamedTensor> inputs;
@@ -19,15 +19,15 @@ final class CopiedInputs implements AutoCloseable {
     /**
      * Copies the inputs that may lie in memory of a client.
      *
-     * @param given all inputs
+     * @param originals all inputs
      * @param memory where copies are made
-     * @throws InferenceException if there is no memory, or the client's is gone; no copy is left then
+     * @throws InferenceException if no memory is left, or the client's is gone; all copies are freed then
      */
-    CopiedInputs(List<NamedTensor> given, TensorMemory memory) {
-        inputs = new ArrayList<>(given.size());
-        copies = new ArrayList<>(given.size());
+    CopiedInputs(List<NamedTensor> originals, TensorMemory memory) {
+        inputs = new ArrayList<>(originals.size());
+        copies = new ArrayList<>(originals.size());
         try {
-            for (NamedTensor input : given) {
+            for (NamedTensor input : originals) {
                 Tensor tensor = input.tensor();
                 inputs.add(
                         ClientMemory.isClientMemory(tensor.data())
@@ -47,12 +47,12 @@ final class CopiedInputs implements AutoCloseable {
         return Tensor.of(tensor.type(), tensor.shape(), copy.segment());
     }
 
-    /** Returns the inputs in their order, with the copies in place of what was copied. */
+    /** Returns the inputs in their order, with the copies in place of the originals. */
     List<NamedTensor> inputs() {
         return inputs;
     }
 
-    /** Gives the copies back. */
+    /** Frees the copies. */
     @Override
     public void close() {
         copies.forEach(TensorBuffer::close);

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A complete response, which holds the memory of its outputs and inputs until closed. Immutable but for its end; safe
- * for use by any thread.
+ * A complete response, which holds the memory of its outputs and inputs until closed. Immutable except for its close;
+ * safe for use by any thread.
  */
 public final class FinishedResponse implements InferResponse, ResponseEvent {
     private static final VarHandle CLOSED;
@@ -33,7 +33,7 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
     @SuppressWarnings("UnusedVariable") // by CLOSED
     private volatile boolean closed;
 
-    /** Becomes a user of the request, and takes over the use of each piece of memory. */
+    /** Retains the request, and takes over a reference to each piece of memory. */
     public FinishedResponse(
             ScheduledRequest request,
             List<NamedTensor> outputs,

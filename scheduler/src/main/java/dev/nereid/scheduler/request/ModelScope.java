@@ -36,7 +36,7 @@ public record ModelScope(
      */
     record Counters(ModelMeter meter, InFlightRequests inFlight) {}
 
-    /** Makes a scope without requests. */
+    /** Creates a scope without requests. */
     public ModelScope(
             ModelSettings settings,
             TensorMemory memory,
@@ -65,9 +65,9 @@ public record ModelScope(
     }
 
     /**
-     * Returns the same scope for requests that the statistics of the model leave out.
+     * Returns the same scope for requests that are not counted in the statistics of the model.
      *
-     * @param requests counts those of them that are in flight
+     * @param requests counts the uncounted requests in flight
      */
     public ModelScope uncounted(InFlightRequests requests) {
         Counters apart = new Counters(new ModelMeter(InstantSource.system()), requests);

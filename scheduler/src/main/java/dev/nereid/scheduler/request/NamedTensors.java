@@ -23,7 +23,7 @@ public final class NamedTensors {
         return Collections.unmodifiableList(names);
     }
 
-    /** Finds the first tensor of a name; {@code null} if there is none. */
+    /** Returns the first tensor of a name; {@code null} if there is none. */
     public static @Nullable Tensor find(List<NamedTensor> tensors, String name) {
         for (int i = 0; i < tensors.size(); i++) {
             NamedTensor tensor = tensors.get(i);

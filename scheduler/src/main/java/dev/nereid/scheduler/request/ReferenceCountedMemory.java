@@ -9,8 +9,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Reference-counted memory, freed by the last release. Lock-free; safe for use by any thread.
  *
- * <p>The count starts at one for whoever made it and only rises while somebody holds it, so it reaches zero once. A
- * batch and all responses with a slice of one of its outputs are users of the same memory.
+ * <p>The count starts at one, for the creator, and rises only while it is above zero, so it reaches zero once. A batch
+ * and all responses with a slice of one of its outputs hold references to the same memory.
  */
 public final class ReferenceCountedMemory {
     private static final Logger LOG = LoggerFactory.getLogger(ReferenceCountedMemory.class);
@@ -19,33 +19,33 @@ public final class ReferenceCountedMemory {
     private final @Nullable ReferenceCountedMemory parent;
     private final AtomicInteger references = new AtomicInteger(1);
 
-    private ReferenceCountedMemory(Runnable giveBack, @Nullable ReferenceCountedMemory under) {
-        this.onRelease = giveBack;
-        this.parent = under;
+    private ReferenceCountedMemory(Runnable onRelease, @Nullable ReferenceCountedMemory parent) {
+        this.onRelease = onRelease;
+        this.parent = parent;
     }
 
-    /** Takes over a buffer, with its maker as the only user. */
+    /** Takes ownership of a buffer. The caller holds the only reference. */
     public static ReferenceCountedMemory of(TensorBuffer buffer) {
         return new ReferenceCountedMemory(buffer::close, null);
     }
 
     /**
-     * Takes over memory of a backend, with its maker as the only user.
+     * Takes ownership of memory of a backend. The caller holds the only reference.
      *
-     * @param giveBack run when the last user is done
-     * @param under other memory that this is a part of and that must last as long, whose use is taken over, or
-     *     {@code null}
+     * @param onRelease run by the last release
+     * @param parent memory that contains this memory and must last as long; its reference is taken over. {@code null}
+     *     for none
      */
-    public static ReferenceCountedMemory of(Runnable giveBack, @Nullable ReferenceCountedMemory under) {
-        return new ReferenceCountedMemory(giveBack, under);
+    public static ReferenceCountedMemory of(Runnable onRelease, @Nullable ReferenceCountedMemory parent) {
+        return new ReferenceCountedMemory(onRelease, parent);
     }
 
-    /** Adds a user; to be called by a user only. */
+    /** Adds a reference; the caller holds one. */
     public void retain() {
         references.incrementAndGet();
     }
 
-    /** Takes a user away, and with the last one gives the memory back. What that throws is logged. */
+    /** Releases a reference; the last release frees the memory. Errors of that are logged. */
     public void release() {
         if (references.decrementAndGet() > 0) {
             return;

@@ -9,11 +9,12 @@ public final class RequestLog {
 
     private RequestLog() {}
 
-    public static void error(CheckedRequest call, String event, Throwable cause) {
+    /** Logs a failure with the model, version and id of its request. */
+    public static void error(CheckedRequest request, String event, Throwable cause) {
         LOG.atError()
-                .addKeyValue("model", call.model())
-                .addKeyValue("version", call.version())
-                .addKeyValue("requestId", call.id())
+                .addKeyValue("model", request.model())
+                .addKeyValue("version", request.version())
+                .addKeyValue("requestId", request.id())
                 .setCause(cause)
                 .log(event);
     }

@@ -5,10 +5,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Delivers the responses of one request to its observer. Lock-free; safe for use by any thread, but {@link #open} is
- * confined to the execution of the request. Which answer counts was settled before, by the {@link ScheduledRequest}.
+ * confined to the execution of the request. The {@link ScheduledRequest} decides which completion counts.
  *
- * <p>The last answer goes after what the backend does about a withdrawal, and through the stream of a decoupled model
- * if one was opened; all answers go through the order of the model, if it has one.
+ * <p>The terminal response is delivered after the cancel actions of the backend, and through the channel of a decoupled
+ * model if one is open. All responses go through the order of the model, if it preserves one.
  */
 public final class ResponseDelivery implements ResponseOrder.Recipient {
     private final ScheduledRequest request;
@@ -16,25 +16,24 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     private final @Nullable ResponseOrder order;
 
     /**
-     * The responses of a decoupled model. Who answers from outside of the execution and does not see it may tell the
-     * answer by itself: the stream is opened after the request was answered then, and sends nothing.
+     * The responses of a decoupled model. A thread that completes the request from outside of the execution and does
+     * not see the channel may deliver the completion directly: the channel is opened after the completion then, and
+     * sends nothing.
      */
     private volatile @Nullable ResponseChannel channel;
 
-    /**
-     * The place among the answers of a model that answers in order; below 0 for none. Given when the request begins.
-     */
+    /** The place in the order of a model that preserves order; below 0 for none. Taken when the request begins. */
     private long place = -1;
 
     /** Sees the terminal response before the observer; set before the request is queued. */
     private @Nullable CompletionListener listener;
 
     /**
-     * Begins with nothing told.
+     * Creates the delivery of a request.
      *
-     * @param request whose answers these are
-     * @param observer who is told
-     * @param order keeps the answers of the model in order; {@code null} if any order will do
+     * @param request the request
+     * @param observer the receiver of the responses
+     * @param order orders the responses of the model; {@code null} if the model preserves no order
      */
     ResponseDelivery(ScheduledRequest request, ResponseObserver observer, @Nullable ResponseOrder order) {
         this.request = request;
@@ -43,8 +42,8 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     }
 
     /**
-     * Gives the request its place in the order of responses, if the model keeps one. To be called once, when the request
-     * begins or is completed without having been queued.
+     * Takes the next place in the order of responses, if the model preserves one. Called once, when the request begins
+     * or completes without having been queued.
      */
     public void takePlace() {
         if (order != null) {
@@ -52,9 +51,9 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
         }
     }
 
-    /** Sets the listener that sees the terminal response; to be called before the request is queued. */
-    public void onCompletion(CompletionListener observing) {
-        listener = observing;
+    /** Sets the listener that sees the terminal response; called before the request is queued. */
+    public void onCompletion(CompletionListener added) {
+        listener = added;
     }
 
     /** Returns the channel of a decoupled model; {@code null} until it is opened. */
@@ -79,67 +78,67 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
         request.release();
     }
 
-    /** Says whether the responses of a decoupled model were opened. */
+    /** Returns whether the channel of a decoupled model was opened. */
     public boolean isStreaming() {
         return channel != null;
     }
 
-    /** Says whether the responses of a decoupled model were opened, and may still be sent. */
+    /** Returns whether the channel of a decoupled model was opened, and may still send. */
     public boolean isStreamOpen() {
         ResponseChannel opened = channel;
         return opened != null && !opened.isEnded();
     }
 
     /**
-     * Tells the answer that counts, after what goes before it.
+     * Delivers the terminal response, after the cancel actions.
      *
-     * @param actions what the backend does about a withdrawal, if that is anything
+     * @param actions the cancel actions of the backend; {@code null} for none
      */
-    void deliver(ResponseEvent answer, @Nullable CancelActions actions) {
+    void deliver(ResponseEvent event, @Nullable CancelActions actions) {
         if (listener != null) {
-            listener.completed(answer);
+            listener.completed(event);
         }
         if (actions == null) {
-            sendTerminal(answer);
+            sendTerminal(event);
             return;
         }
         request.retain();
-        Runnable telling = () -> {
-            sendTerminal(answer);
+        Runnable delivery = () -> {
+            sendTerminal(event);
             request.release();
         };
-        if (actions.close(telling)) {
-            telling.run();
+        if (actions.close(delivery)) {
+            delivery.run();
         }
     }
 
-    /** Tells the answer that counts. */
-    void sendTerminal(ResponseEvent answer) {
-        ResponseEvent last = place < 0 ? answer : new ResponseEvent.Terminal(answer);
+    /** Delivers the terminal response. */
+    void sendTerminal(ResponseEvent event) {
+        ResponseEvent terminal = place < 0 ? event : new ResponseEvent.Terminal(event);
         ResponseChannel opened = channel;
         if (opened == null) {
-            send(last);
+            send(terminal);
         } else {
-            opened.sendTerminal(last);
+            opened.sendTerminal(terminal);
         }
     }
 
-    /** Tells an answer when it is its turn. */
-    public void send(ResponseEvent answer) {
+    /** Delivers a response when its place in the order is the first. */
+    public void send(ResponseEvent event) {
         if (place < 0 || order == null) {
-            sendNow(answer);
+            sendNow(event);
         } else {
-            order.send(place, this, answer, answer instanceof ResponseEvent.Terminal);
+            order.send(place, this, event, event instanceof ResponseEvent.Terminal);
         }
     }
 
     /** Calls the observer; what it throws is logged. */
     @Override
-    public void sendNow(ResponseEvent answer) {
+    public void sendNow(ResponseEvent event) {
         try {
-            answer.deliverTo(observer);
+            event.deliverTo(observer);
         } catch (Throwable e) {
-            request.log("observer of responses failed", e);
+            request.log("response observer failed", e);
         }
     }
 }

@@ -7,16 +7,16 @@ import dev.nereid.spi.BackendException;
 
 /** A response, failure or end of responses for the observer of one request. */
 public interface ResponseEvent {
-    /** Tells it. */
+    /** Passes the event to an observer. */
     void deliverTo(ResponseObserver observer);
 
-    /** Takes back what the answer holds, instead of telling it. Nothing by default. */
+    /** Releases the resources of an event that is not delivered. Does nothing by default. */
     default void discard() {}
 
     /**
      * The terminal response of a model that preserves the order of responses.
      *
-     * @param event what is told
+     * @param event the response, failure or end
      */
     record Terminal(ResponseEvent event) implements ResponseEvent {
         @Override
@@ -33,7 +33,7 @@ public interface ResponseEvent {
     /**
      * A failed response of a decoupled model that other responses may follow. Immutable.
      *
-     * @param error what went wrong
+     * @param error the error
      */
     record FailedResponse(InferenceException error) implements ResponseEvent {
         @Override
@@ -48,18 +48,18 @@ public interface ResponseEvent {
     /**
      * A failure. Immutable.
      *
-     * @param error what went wrong
-     * @param reason how it is counted
+     * @param error the error
+     * @param reason how the failure is counted
      */
     record Failure(InferenceException error, FailureReason reason) implements ResponseEvent {
-        /** Makes a failure of what a backend throws, or might throw. */
+        /** Creates a failure from an error of a backend. */
         public static Failure of(BackendException error, FailureReason reason) {
             return new Failure(SchedulerErrors.of(error), reason);
         }
 
-        /** Makes the failure of a request for which its server waited as long as it could. */
-        public static Failure abandoned(CheckedRequest call) {
-            return new Failure(SchedulerErrors.abandoned(call), FailureReason.OTHER);
+        /** Creates the failure of a request for which the server stops waiting. */
+        public static Failure abandoned(CheckedRequest request) {
+            return new Failure(SchedulerErrors.abandoned(request), FailureReason.OTHER);
         }
 
         @Override

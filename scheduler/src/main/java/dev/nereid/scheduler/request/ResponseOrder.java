@@ -12,40 +12,40 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Delivers responses of a model in the order in which its requests began. Guarded by its own lock; observers are
- * called outside of it.
+ * Delivers responses of a model in the order in which its requests began. Guarded by its own lock; observers are called
+ * outside of it.
  *
- * <p>Each request gets a place when it begins, one after the other. Only the answers of the place at the head are told;
- * those of later places are held until the head gets there. The last answer of a place moves the head on. Since every
- * request that begins is answered, no place holds up the others for ever. A request that never began has no place, and
- * its answer does not come here.
+ * <p>Each request takes the next place when it begins. Only the responses of the first place are delivered; those of
+ * later places are held until their place becomes the first. The terminal response of a place ends it. Since every
+ * request that begins completes, no place blocks the others for ever. A request that never begins has no place, and its
+ * completion does not pass through here.
  *
- * <p>One thread at a time tells: whoever brings an answer that may be told while nobody tells any becomes the teller,
- * and tells until none is left; the others only add. The request stays in use while an answer of it is held.
+ * <p>One thread at a time delivers: a thread that adds a deliverable response while no other thread delivers becomes
+ * the sender, and delivers until none is left; the others only add. A held response keeps a reference to its request.
  */
 public final class ResponseOrder {
-    /** Receives the responses to one request when their place comes. */
+    /** Receives the responses to one request when its place is the first. */
     interface Recipient {
         /** Retains the request. */
         void retain();
 
         /** Receives a response. */
-        void sendNow(ResponseEvent answer);
+        void sendNow(ResponseEvent event);
 
         /** Releases the request. */
         void release();
     }
 
-    /** A response that waits for its place. */
-    private record Held(Recipient recipient, ResponseEvent answer, boolean last) {}
+    /** A response and its recipient. */
+    private record Held(Recipient recipient, ResponseEvent event, boolean last) {}
 
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** The answers of places behind the head. */
+    /** The responses of places after the first. */
     @GuardedBy("lock")
     private final Map<Long, List<Held>> ahead = new HashMap<>();
 
-    /** The answers to be told, in order. */
+    /** The responses to deliver, in order. */
     @GuardedBy("lock")
     private final Queue<Held> ready = new ArrayDeque<>();
 
@@ -53,36 +53,36 @@ public final class ResponseOrder {
     @GuardedBy("lock")
     private long head;
 
-    /** Whether some thread is about to tell answers. */
+    /** Whether a thread delivers responses. */
     @GuardedBy("lock")
     private boolean sending;
 
-    /** How many places were given. */
+    /** The number of places taken. */
     private final AtomicLong places = new AtomicLong();
 
-    /** Returns the next place; called under the lock of the queue for a request that leaves one. */
+    /** Takes the next place; called under the lock of the queue for a request that leaves one. */
     long nextPlace() {
         return places.getAndIncrement();
     }
 
     /**
-     * Tells an answer when it is its turn: before the return, or later by another thread.
+     * Delivers a response when its place is the first: before the return, or later on another thread.
      *
      * @param place the place of the request, from 0 without gaps
      * @param recipient the receiver, whose request the caller has retained
-     * @param last whether the place ends with this answer
+     * @param last whether this response ends the place
      */
-    void send(long place, Recipient recipient, ResponseEvent answer, boolean last) {
+    void send(long place, Recipient recipient, ResponseEvent event, boolean last) {
         recipient.retain();
-        if (add(place, new Held(recipient, answer, last))) {
+        if (add(place, new Held(recipient, event, last))) {
             for (Held next = next(); next != null; next = next()) {
-                next.recipient.sendNow(next.answer);
+                next.recipient.sendNow(next.event);
                 next.recipient.release();
             }
         }
     }
 
-    /** Adds an answer; returns whether the caller has to tell what is ready. */
+    /** Adds a response; returns whether the caller has to deliver the ready ones. */
     private boolean add(long place, Held held) {
         lock.lock();
         try {
@@ -102,7 +102,7 @@ public final class ResponseOrder {
         }
     }
 
-    /** Moves the head to the next place that has not ended. */
+    /** Moves {@link #head} to the next place that has not ended. */
     @GuardedBy("lock")
     private void advance() {
         boolean ended = true;

@@ -15,19 +15,19 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One request from its arrival to the release of its memory. Lock-free; safe for use by any thread. What its backend
- * sees of it is an {@code ExecutedRequest}; what its observer hears goes through its {@link ResponseDelivery}.
+ * One request from its arrival to the release of its memory. Lock-free; safe for use by any thread. Its backend sees an
+ * {@code ExecutedRequest}; its {@link ResponseDelivery} calls its observer.
  *
- * <p><b>One answer.</b> Response, error, withdrawal, time-out and shutdown race for the last step of a
- * {@link CompletionLatch}, and whoever takes it counts the request and then tells the observer. A waiting request
- * that is withdrawn is taken out of its queue and answered at once, and can no longer begin, so it never reaches a
- * backend. One that is withdrawn while it is executed is answered when its backend is done with it, and always as
- * withdrawn: also when the backend gives outputs, or an error of its own that tells of the interruption. One whose
- * server cannot wait any more is answered at once in any case, by whoever gives it up, who is a user meanwhile.
+ * <p><b>One completion.</b> Response, error, cancellation, timeout and shutdown race for the last step of a
+ * {@link CompletionLatch}. The thread that takes the step counts the request and then calls the observer. A waiting
+ * request that is cancelled leaves its queue and completes at once; it can no longer begin, so it never reaches a
+ * backend. A request that is cancelled during its execution completes when its backend is done with it, and always as
+ * cancelled: also if the backend responds with outputs, or with an error caused by the interruption. If the server
+ * stops waiting for a request, the thread that abandons it completes it at once, and holds a reference to it meanwhile.
  *
- * <p><b>Memory.</b> The inputs have users: the queue or execution, each response, and the stream of a decoupled model.
- * The last one to go gives them back and takes the call out of the count of calls in flight. Outputs may therefore lie
- * in inputs, and when no call is in flight nobody reads memory of the model any more.
+ * <p><b>Memory.</b> References keep the inputs alive: one of the queue or execution, one of each response, and one of
+ * the stream of a decoupled model. The last release frees the inputs and ends the count of the request as in flight.
+ * Outputs may therefore lie in inputs, and while no request is in flight no thread reads memory of the model.
  */
 public final class ScheduledRequest implements Cancellation {
     private final ModelScope model;
@@ -37,45 +37,47 @@ public final class ScheduledRequest implements Cancellation {
     private final CompletionLatch latch = new CompletionLatch();
     private final CancellationState cancellation = new CancellationState();
 
-    /** Whether it has to be taken from the stragglers at its end. */
+    /** Whether the request is among the detached requests, to be removed from them at its end. */
     private volatile boolean detached;
 
     /** When the execution began; written before the backend sees the request. */
     private long startedNanos;
 
-    /** Whether only the threads of instances may execute it, since more than its execution is to be done. */
+    /** Whether only instance threads may execute the request, since it needs more work than its execution. */
     private boolean heavy;
 
     /**
      * The last position in a queue. A queue writes it and then checks that the request still waits; a thread that
-     * completes a waiting request takes the step of the latch and then reads it. Both are volatile, so that at least one
-     * sees the other.
+     * completes a waiting request takes the step of the latch and then reads it. Both are volatile, so that at least
+     * one sees the other.
      */
     private volatile @Nullable QueuePosition position;
 
-    /** Counts the calls that its instance is not done with; written before the backend sees the request. */
+    /** Counts the requests that use the instance; written before the backend sees the request. */
     private @Nullable InFlightRequests instanceRequests;
 
-    /** How many bytes of the load it has; below 0 if it was not counted as load. Set before the request is queued. */
+    /** The request's bytes in the load; below 0 if it is not counted as load. Set before the request is queued. */
     private long loadBytes = -1;
 
-    /** The inputs as the backend sees them, if they are not those of the call; set before it sees them. */
+    /**
+     * The inputs as the backend sees them, if they differ from those of the request; set before the backend sees them.
+     */
     private @Nullable CopiedInputs copied;
 
     /**
-     * Counts the call as in flight, and takes over its memory. Whoever makes it offers it to the queue.
+     * Counts the request as in flight, and takes ownership of its memory. The caller offers it to the queue.
      *
-     * @param order keeps the answers of the model in order; {@code null} if any order will do
+     * @param order orders the responses of the model; {@code null} if the model preserves no order
      * @param enqueuedNanos when it is queued
      */
     public ScheduledRequest(
             ModelScope model,
             @Nullable ResponseOrder order,
-            CheckedRequest call,
+            CheckedRequest checked,
             ResponseObserver observer,
             long enqueuedNanos) {
         this.model = model;
-        this.checked = call;
+        this.checked = checked;
         this.delivery = new ResponseDelivery(this, observer, order);
         this.enqueuedNanos = enqueuedNanos;
         model.inFlight().enter();
@@ -89,12 +91,12 @@ public final class ScheduledRequest implements Cancellation {
         return checked;
     }
 
-    /** Returns what its observer is told. */
+    /** Returns the delivery of its responses. */
     public ResponseDelivery delivery() {
         return delivery;
     }
 
-    /** Returns when the server was given the call. */
+    /** Returns when the server received the request. */
     public long arrivedNanos() {
         return checked.arrivedNanos();
     }
@@ -104,7 +106,11 @@ public final class ScheduledRequest implements Cancellation {
         return copied == null ? checked.inputs() : copied.inputs();
     }
 
-    /** Returns an input as the backend sees it, which has to be there. */
+    /**
+     * Returns an input as the backend sees it.
+     *
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the request has no such input
+     */
     public Tensor input(String name) throws BackendException {
         Tensor found = NamedTensors.find(inputs(), name);
         if (found == null) {
@@ -115,39 +121,38 @@ public final class ScheduledRequest implements Cancellation {
         return found;
     }
 
-    /** Takes note of the instance that executes the request; to be called before the backend sees it. */
-    public void usedBy(InFlightRequests calls) {
-        calls.enter();
-        instanceRequests = calls;
+    /** Counts the request as using an instance; called before the backend sees the request. */
+    public void usedBy(InFlightRequests requests) {
+        requests.enter();
+        instanceRequests = requests;
     }
 
     /**
-     * Takes note that the request was counted as load, to be taken off at its end. To be called before it is offered.
+     * Records the bytes that the request adds to the load, to be subtracted at its end. Called before it is offered.
      */
     public void admitted(long bytes) {
         loadBytes = bytes;
     }
 
-    /** Leaves the request to the threads of instances. To be called before it is offered. */
+    /** Excludes the request from direct execution. Called before it is offered. */
     public void requireInstanceThread() {
         heavy = true;
     }
 
-    /** Says whether the request is left to the threads of instances. */
+    /** Returns whether the request is excluded from direct execution. */
     public boolean isHeavy() {
         return heavy;
     }
 
-    /** Says whether the backend would work in memory of the client. */
+    /** Returns whether the backend would work in memory of the client. */
     public boolean usesClientMemory() {
         return checked.inputs().useClientMemory() || checked.outputs().hasTargets();
     }
 
     /**
-     * Copies the inputs that lie in memory of the client. To be called between the begin of the execution and the
-     * backend.
+     * Copies the inputs that lie in memory of the client. Called after {@link #begin} and before the backend.
      *
-     * @return whether the request can be executed; otherwise it was answered, and is not to be touched any more
+     * @return whether the request can be executed; otherwise it is completed and released
      */
     public boolean copyClientMemory() {
         if (!checked.inputs().useClientMemory()) {
@@ -172,27 +177,27 @@ public final class ScheduledRequest implements Cancellation {
         position = given;
     }
 
-    /** Says whether the request still waits for its execution. */
+    /** Returns whether the request still waits for its execution. */
     public boolean isWaiting() {
         return latch.isWaiting();
     }
 
-    /** Says whether it is settled how the request ends. */
+    /** Returns whether the completion of the request is decided. */
     public boolean isCompleted() {
         return latch.isCompleted();
     }
 
-    /** Begins the execution, unless the request was answered. */
+    /** Begins the execution, unless the request is completed. */
     public boolean begin() {
         return latch.begin();
     }
 
-    /** Takes note of when the execution begins. */
+    /** Records when the execution begins. */
     public void started(long nanos) {
         startedNanos = nanos;
     }
 
-    /** Answers a request that waits, if nobody did, takes it out of the queue, and gives its inputs back. */
+    /** Completes a waiting request with an error, removes it from its queue, and releases its inputs. */
     public boolean reject(InferenceException error, FailureReason reason) {
         if (!latch.completeWaiting()) {
             return false;
@@ -206,40 +211,41 @@ public final class ScheduledRequest implements Cancellation {
     }
 
     /**
-     * Answers a request that could not be queued for an error of the server, unless it was answered or is executed all
-     * the same; and gives its inputs back.
+     * Completes a request that could not be queued because of an error of the server, and releases its inputs. Has no
+     * effect on a request that is completed, or executed all the same.
      */
     public void failUnqueued(Throwable cause) {
         log("queueing failed", cause);
         reject(SchedulerErrors.internal(cause), FailureReason.OTHER);
     }
 
-    /** Answers a request that was not queued, unless it was answered, and gives its inputs back. */
+    /** Refuses a request that was not queued, unless it is completed, and releases its inputs. */
     public void refuse(InferenceException error) {
         if (latch.completeWaiting()) {
-            endWaiting(told -> told.onRefused(error), FailureReason.REJECTED);
+            endWaiting(observer -> observer.onRefused(error), FailureReason.REJECTED);
         }
     }
 
     /**
-     * Answers a request that was not queued with a response that was made before, unless it was answered, in its turn
-     * if the model keeps order; and gives its inputs back. The caller has it counted.
+     * Completes a request that was not queued with an existing response, unless it is completed, and releases its
+     * inputs. The response takes its place in the order of the model, if it preserves one. The caller counts the
+     * request.
      *
-     * @return whether the answer was taken
+     * @return whether the event completes the request
      */
-    public boolean completeUnqueued(ResponseEvent answer) {
+    public boolean completeUnqueued(ResponseEvent event) {
         if (!latch.completeWaiting()) {
             return false;
         }
         delivery.takePlace();
-        delivery.sendTerminal(answer);
+        delivery.sendTerminal(event);
         release();
         return true;
     }
 
-    private void endWaiting(ResponseEvent answer, FailureReason reason) {
+    private void endWaiting(ResponseEvent event, FailureReason reason) {
         model.meter().failed(reason, model.nanoTime().getAsLong() - checked.arrivedNanos());
-        delivery.send(answer);
+        delivery.send(event);
         release();
     }
 
@@ -252,9 +258,10 @@ public final class ScheduledRequest implements Cancellation {
     }
 
     /**
-     * Ends a request whose server cannot wait for it any more: one that waits is refused as all that come now, one that
-     * is executed is withdrawn from its backend and then told {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} at once. The
-     * inputs stay as long as the backend uses them. One that was answered is left alone.
+     * Completes a request for which the server stops waiting. A waiting request is rejected as new requests are. A
+     * request in execution is cancelled at its backend and then completed with
+     * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} at once; its inputs stay as long as the backend uses them. Has no
+     * effect on a completed request.
      */
     public void abandon() {
         if (!latch.tryRetain()) {
@@ -269,13 +276,13 @@ public final class ScheduledRequest implements Cancellation {
         release();
     }
 
-    /** Has the request remembered as one that neither waits nor is with an instance. To be called by a user. */
+    /** Adds the request to the detached requests. The caller holds a reference. */
     public void detach() {
         detached = true;
         model.detached().add(this);
     }
 
-    /** Takes note that the request goes where it is found without being remembered. */
+    /** Removes the request from the detached requests, since it is waiting or on an instance again. */
     public void attach() {
         if (detached) {
             detached = false;
@@ -283,22 +290,22 @@ public final class ScheduledRequest implements Cancellation {
         }
     }
 
-    /** Says whether the client withdrew the call. */
+    /** Returns whether the request is cancelled. */
     public boolean isCancelled() {
         return cancellation.isRequested();
     }
 
-    /** Has an action run when the client withdraws the call, as the SPI says. */
+    /** Registers an action that runs when the request is cancelled, as the SPI describes. */
     public CancelHook onCancel(Runnable action) {
         return cancellation.onCancel(action, latch);
     }
 
-    /** Adds a user of the inputs; to be called by a user only. */
+    /** Adds a reference to the inputs; the caller holds one. */
     public void retain() {
         latch.retain();
     }
 
-    /** Takes a user of the inputs away; the last one gives them back. */
+    /** Releases a reference to the inputs; the last release frees them. */
     public void release() {
         if (!latch.release()) {
             return;
@@ -323,34 +330,34 @@ public final class ScheduledRequest implements Cancellation {
         model.inFlight().leave();
     }
 
-    /** Answers with an error of the backend. */
+    /** Completes the request with an error of the backend. */
     public void fail(BackendException error) {
         fail(error, FailureReason.BACKEND);
     }
 
-    /** Answers with an error of its execution. */
+    /** Completes the request with an error of its execution. */
     public void fail(BackendException error, FailureReason reason) {
         complete(ResponseEvent.Failure.of(error, reason));
     }
 
-    /** Answers an executing request by itself, unless it was answered: settles it, counts it, tells it. */
+    /** Completes an executing request by itself, unless it is completed: settles, counts and delivers. */
     public void complete(ResponseEvent given) {
-        ResponseEvent answer = settle(given);
-        if (answer == null) {
+        ResponseEvent event = settle(given);
+        if (event == null) {
             return;
         }
         long now = model.nanoTime().getAsLong();
         ExecutionTally tally = new ExecutionTally(startedNanos, startedNanos, now, now);
-        count(answer, tally);
+        count(event, tally);
         model.meter().record(tally);
-        deliver(answer);
+        deliver(event);
     }
 
     /**
-     * Settles how an executing request ends; the answer of one that was withdrawn is replaced.
+     * Decides how an executing request ends; the event of a cancelled request is replaced.
      *
-     * @return what the caller has to {@link #count} and then to {@link #deliver}; {@code null} if the request was
-     *     answered before
+     * @return the event that the caller has to {@link #count} and then to {@link #deliver}; {@code null} if the request
+     *     was completed before
      */
     @Nullable
     public ResponseEvent settle(ResponseEvent given) {
@@ -365,21 +372,21 @@ public final class ScheduledRequest implements Cancellation {
         return given;
     }
 
-    /** Adds what was settled to the figures of an execution. */
-    public void count(ResponseEvent answer, ExecutionTally tally) {
-        if (answer instanceof ResponseEvent.Failure failure) {
+    /** Adds a settled event to the tally of an execution. */
+    public void count(ResponseEvent event, ExecutionTally tally) {
+        if (event instanceof ResponseEvent.Failure failure) {
             tally.failed(failure.reason(), checked.arrivedNanos());
         } else {
             tally.succeeded(checked.batchSize(), checked.arrivedNanos(), enqueuedNanos);
         }
     }
 
-    /** Tells what was settled, after what goes before it. */
-    public void deliver(ResponseEvent answer) {
-        delivery.deliver(answer, cancellation.existing());
+    /** Delivers a settled event, after running cancel actions and after responses ordered before it. */
+    public void deliver(ResponseEvent event) {
+        delivery.deliver(event, cancellation.existing());
     }
 
-    /** Logs what must not have happened to this request. */
+    /** Logs an unexpected failure of this request. */
     public void log(String event, Throwable cause) {
         model.fatalErrors().check(cause);
         RequestLog.error(checked, event, cause);

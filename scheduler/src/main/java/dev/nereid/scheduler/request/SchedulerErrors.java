@@ -10,88 +10,88 @@ import java.time.Duration;
 
 /** Creates the errors that schedulers report. */
 public final class SchedulerErrors {
-    /** When to ask again after a refusal for too much load: what is in flight now is most likely done by then. */
+    /** When to retry after a refusal because of load: the requests in flight have most likely ended by then. */
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
     private SchedulerErrors() {}
 
-    /** The client, or its deadline, withdrew the call. */
+    /** The client, or its deadline, cancelled the request. */
     public static InferenceException cancelled() {
         return new InferenceException(ErrorCode.CANCELLED, "request was cancelled");
     }
 
-    /** The model takes no more calls. */
-    public static InferenceException stopped(CheckedRequest call) {
+    /** The model accepts no more requests. */
+    public static InferenceException stopped(CheckedRequest request) {
         return unavailable(
-                call, "Server is stopping, scheduler for model has stopped accepting new inference requests");
+                request, "Server is stopping, scheduler for model has stopped accepting new inference requests");
     }
 
-    /** The server's time to end is over, and the call is executed still. */
-    static InferenceException abandoned(CheckedRequest call) {
-        return unavailable(call, "Server is stopping, and could not wait for the end of the execution");
+    /** The exit timeout of the server expired during the execution of the request. */
+    static InferenceException abandoned(CheckedRequest request) {
+        return unavailable(request, "Server is stopping, and could not wait for the end of the execution");
     }
 
-    /** As many requests wait as may wait on the level of the call. */
-    public static InferenceException full(CheckedRequest call) {
-        return overloaded(call, "Exceeds maximum queue size");
+    /** The priority level of the request has reached its maximum queue size. */
+    public static InferenceException full(CheckedRequest request) {
+        return overloaded(request, "Exceeds maximum queue size");
     }
 
-    /** As many requests are in flight as may be. */
-    static InferenceException tooManyRequests(CheckedRequest call) {
-        return overloaded(call, "Exceeds maximum number of requests in flight");
+    /** The limit of requests in flight is reached. */
+    static InferenceException tooManyRequests(CheckedRequest request) {
+        return overloaded(request, "Exceeds maximum number of requests in flight");
     }
 
-    /** With the inputs of the call, more bytes would be in flight than may be. */
-    static InferenceException tooManyBytes(CheckedRequest call) {
-        return overloaded(call, "Exceeds maximum number of bytes in flight");
+    /** With the inputs of the request, the limit of bytes in flight would be exceeded. */
+    static InferenceException tooManyBytes(CheckedRequest request) {
+        return overloaded(request, "Exceeds maximum number of bytes in flight");
     }
 
-    /** The call waited for longer than it may. */
+    /** The timeout of the waiting request expired. */
     public static InferenceException timedOut() {
         return new InferenceException(ErrorCode.UNAVAILABLE, "Request timeout expired");
     }
 
-    /** The server failed at the call. */
+    /** The server failed at the request. */
     public static InferenceException internal(Throwable cause) {
         return new InferenceException(ErrorCode.INTERNAL, "internal error: " + cause);
     }
 
-    private static InferenceException unavailable(CheckedRequest call, String problem) {
-        return new InferenceException(ErrorCode.UNAVAILABLE, withId(call, problem));
+    private static InferenceException unavailable(CheckedRequest request, String problem) {
+        return new InferenceException(ErrorCode.UNAVAILABLE, withId(request, problem));
     }
 
-    private static InferenceException overloaded(CheckedRequest call, String problem) {
-        return InferenceException.overloaded(withId(call, problem), RETRY_AFTER);
+    private static InferenceException overloaded(CheckedRequest request, String problem) {
+        return InferenceException.overloaded(withId(request, problem), RETRY_AFTER);
     }
 
-    private static String withId(CheckedRequest call, String problem) {
-        return Quoted.requestPrefix(call.id()) + problem;
+    private static String withId(CheckedRequest request, String problem) {
+        return Quoted.requestPrefix(request.id()) + problem;
     }
 
-    /** The last instance died. */
-    public static InferenceException noInstance(CheckedRequest call) {
+    /** The last instance failed. */
+    public static InferenceException noInstance(CheckedRequest request) {
         return new InferenceException(
                 ErrorCode.UNAVAILABLE,
-                "no instance of model '" + call.model() + "' version " + call.version()
+                "no instance of model '" + request.model() + "' version " + request.version()
                         + " is left: the last one failed beyond repair; load the model again");
     }
 
-    /** A failure of a backend as its client sees it: the same kind, the same text. */
+    /** Converts a failure of a backend for the client: the same code, the same text. */
     public static InferenceException of(BackendException error) {
-        if (error.getCause() instanceof InferenceException mistake && mistake.isClientError()) {
-            return mistake;
+        if (error.getCause() instanceof InferenceException clientError && clientError.isClientError()) {
+            return clientError;
         }
         return new InferenceException(error.code(), String.valueOf(error.getMessage()));
     }
 
-    /** A failure of the server as a backend sees it: the same kind, the same text. */
+    /** Converts a failure of the server for a backend: the same code, the same text. */
     public static BackendException of(InferenceException error) {
         return error.isClientError()
                 ? new BackendException(error.code(), error.publicMessage(), error)
                 : new BackendException(error.code(), error.publicMessage());
     }
 
-    /** Something that a backend must not throw. */
+    /** A backend threw something that the SPI does not allow. */
     public static BackendException unexpected(ModelSettings model, Throwable thrown) {
         String text = thrown.getMessage() == null ? "" : ": " + thrown.getMessage();
         return new BackendException(
@@ -101,22 +101,22 @@ public final class SchedulerErrors {
                 thrown);
     }
 
-    /** An output that a backend gives again. */
+    /** A backend set an output twice. */
     public static BackendException duplicateOutput(ModelSettings model, String output) {
         return output(model, output, "given twice (expected: once)");
     }
 
-    /** An output that does not fit. */
+    /** An output does not match the model configuration. */
     public static BackendException output(ModelSettings model, String output, String problem) {
         return new BackendException(
                 ErrorCode.INTERNAL, "output '" + output + "' of model '" + model.name() + "': " + problem);
     }
 
-    /** Says why a call is not taken: that there is too much, unless it would not be taken in any case. */
-    public static InferenceException refusal(CheckedRequest call, ModelLoad.Verdict verdict, boolean stopped) {
+    /** Returns why a request is refused: because of the load, unless the model is stopped. */
+    public static InferenceException refusal(CheckedRequest request, ModelLoad.Verdict verdict, boolean stopped) {
         if (stopped) {
-            return stopped(call);
+            return stopped(request);
         }
-        return verdict == ModelLoad.Verdict.TOO_MANY_BYTES ? tooManyBytes(call) : tooManyRequests(call);
+        return verdict == ModelLoad.Verdict.TOO_MANY_BYTES ? tooManyBytes(request) : tooManyRequests(request);
     }
 }

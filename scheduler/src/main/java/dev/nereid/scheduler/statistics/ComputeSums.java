@@ -12,7 +12,7 @@ final class ComputeSums {
     long inferMicros;
     long outputMicros;
 
-    /** Adds the parts of an execution, so many times. */
+    /** Adds the parts of an execution, a number of times. */
     void add(ExecutionTally tally, long times) {
         input.add(times, times * tally.inputNanos);
         infer.add(times, times * tally.inferNanos);

@@ -6,11 +6,11 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Collects the statistics of one execution. Confined to the thread that ends the execution. All times are on the
- * scale of {@link System#nanoTime()}.
+ * Collects the statistics of one execution. Confined to the thread that ends the execution. All times are on the scale
+ * of {@link System#nanoTime()}.
  *
- * <p>An execution has three parts: inputs are prepared until {@code inputsNanos}, outputs are there at
- * {@code outputsNanos}. Marks that are out of order count as if they lay at the nearest moment that is in order.
+ * <p>An execution has three parts: inputs are prepared until {@code inputsNanos}, outputs are computed until
+ * {@code outputsNanos}, and the rest. Times that are out of order are clamped to the nearest time in order.
  */
 public final class ExecutionTally {
     private final long startNanos;
@@ -31,12 +31,12 @@ public final class ExecutionTally {
     Map<FailureReason, Integer> failures = Map.of();
 
     /**
-     * Begins with the times of the execution.
+     * Creates a tally with the times of the execution.
      *
-     * @param startNanos when the backend was given the batch
-     * @param inputsNanos when it had prepared the inputs
-     * @param outputsNanos when it had computed the outputs
-     * @param endNanos when the requests are answered
+     * @param startNanos when the execution started
+     * @param inputsNanos when the backend had prepared the inputs
+     * @param outputsNanos when the backend had computed the outputs
+     * @param endNanos when the requests complete
      */
     public ExecutionTally(long startNanos, long inputsNanos, long outputsNanos, long endNanos) {
         long whole = Math.max(0, endNanos - startNanos);
@@ -52,17 +52,17 @@ public final class ExecutionTally {
     /**
      * Counts the execution itself, unless its backend failed.
      *
-     * @param batchSize the items of all its requests, well answered or not
+     * @param batchSize the items of all its requests, successful or not
      */
     public void executed(int batchSize) {
         executedItems = batchSize;
     }
 
     /**
-     * Counts a request that is answered well.
+     * Counts a successful request.
      *
      * @param batchSize its items
-     * @param arrivedNanos when it came
+     * @param arrivedNanos when it arrived
      * @param queuedNanos when it was queued
      */
     public void succeeded(int batchSize, long arrivedNanos, long queuedNanos) {
@@ -77,10 +77,10 @@ public final class ExecutionTally {
     }
 
     /**
-     * Counts a request that is answered with an error.
+     * Counts a failed request.
      *
-     * @param reason why
-     * @param arrivedNanos when it came
+     * @param reason the reason of the failure
+     * @param arrivedNanos when it arrived
      */
     public void failed(FailureReason reason, long arrivedNanos) {
         if (failures.isEmpty()) {

@@ -18,15 +18,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Collects the statistics of one model version. Safe for use by any thread: guarded by one lock, which is held for
- * sums only, and under which nothing else is called or locked.
+ * Collects the statistics of one model version. Safe for use by any thread: guarded by one lock, which is held for sums
+ * only, and under which nothing else is called or locked.
  *
- * <p>Whoever answers a request counts it first and tells its client then: who has an answer and reads the meter finds
- * it counted. A reading is consistent, for instance as many requests computed as were answered well without the cache.
+ * <p>A request is counted before its completion is delivered: a client that has a response and reads the statistics
+ * finds it counted. A reading is consistent: for example, the count of computed requests equals that of successful
+ * requests that were not in the cache.
  */
 public final class ModelMeter {
-    /** The number of places of responses that are counted apart; those of later places count with the last. */
-    public static final int MAX_PLACES = 16_384;
+    /** The number of response indices with their own statistics; responses of later indices count with the last. */
+    public static final int MAX_INDICES = 16_384;
 
     private final InstantSource wallClock;
     private final ReentrantLock lock = new ReentrantLock();
@@ -81,9 +82,9 @@ public final class ModelMeter {
     private long lastInferenceMillis;
 
     /**
-     * Creates a meter that stands at zero.
+     * Creates a meter at zero.
      *
-     * @param wallClock tells when executions end
+     * @param wallClock the clock for the ends of executions
      */
     public ModelMeter(InstantSource wallClock) {
         this.wallClock = wallClock;
@@ -92,7 +93,7 @@ public final class ModelMeter {
     /**
      * Adds an execution and its requests.
      *
-     * @param tally what to add
+     * @param tally the statistics of the execution
      */
     public void record(ExecutionTally tally) {
         long now = tally.executedItems > 0 ? wallClock.millis() : 0;
@@ -124,9 +125,9 @@ public final class ModelMeter {
     }
 
     /**
-     * Counts a request that is answered with an error outside of an execution.
+     * Counts a request that fails outside of an execution.
      *
-     * @param reason why
+     * @param reason the reason of the failure
      * @param requestNanos the time from its arrival, in nanoseconds
      */
     public void failed(FailureReason reason, long requestNanos) {
@@ -140,10 +141,10 @@ public final class ModelMeter {
     }
 
     /**
-     * Counts a request that is answered from the cache.
+     * Counts a request that is completed from the cache.
      *
-     * @param queueNanos the time from being queued to the look-up
-     * @param lookupNanos the time of the look-up
+     * @param queueNanos the time from being queued to the lookup
+     * @param lookupNanos the duration of the lookup
      * @param requestNanos the time from its arrival
      */
     public void hit(long queueNanos, long lookupNanos, long requestNanos) {
@@ -161,9 +162,9 @@ public final class ModelMeter {
     }
 
     /**
-     * Counts a response that was put into the cache since it was not there. Its request is counted apart.
+     * Counts a response that was inserted into the cache after a miss. Its request is counted separately.
      *
-     * @param lookupAndInsertNanos the time of both
+     * @param lookupAndInsertNanos the duration of lookup and insertion
      */
     public void missed(long lookupAndInsertNanos) {
         lock.lock();
@@ -178,7 +179,7 @@ public final class ModelMeter {
     }
 
     /**
-     * Checks that the times of a reported response are in order.
+     * Throws unless the times of a reported response are in order.
      *
      * @param report the times
      * @throws BackendException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if they are not
@@ -190,22 +191,22 @@ public final class ModelMeter {
     /**
      * Counts a response of a decoupled model that its backend reported.
      *
-     * @param place the place of the response in its request, from 0
+     * @param index the index of the response in its request, from 0
      * @param report its times, which were checked
      */
-    public void responded(int place, ResponseReport report) {
+    public void responded(int index, ResponseReport report) {
         lock.lock();
         try {
-            responses.add(Math.min(place, MAX_PLACES - 1), report);
+            responses.add(Math.min(index, MAX_INDICES - 1), report);
         } finally {
             lock.unlock();
         }
     }
 
     /**
-     * Reads all figures at one moment.
+     * Reads a consistent snapshot of the statistics.
      *
-     * @return the figures
+     * @return the snapshot
      */
     public MeterReading read() {
         lock.lock();

@@ -26,7 +26,7 @@ final class ResponseSums {
         }
     }
 
-    /** Checks that the times of a report are in order. */
+    /** Throws unless the times of a report are in order. */
     static void check(ResponseReport report) throws BackendException {
         long start = report.startNanos();
         if (report.outputStartNanos().isPresent()) {
@@ -45,15 +45,15 @@ final class ResponseSums {
     }
 
     /**
-     * Adds a report that was checked.
+     * Adds a checked report.
      *
-     * @param place the place of the response in its request, from 0
+     * @param index the index of the response in its request, from 0
      */
-    void add(int place, ResponseReport report) {
-        while (byIndex.size() <= place) {
+    void add(int index, ResponseReport report) {
+        while (byIndex.size() <= index) {
             byIndex.add(new OfIndex());
         }
-        OfIndex sums = byIndex.get(place);
+        OfIndex sums = byIndex.get(index);
         long whole = report.endNanos() - report.startNanos();
         if (report.error().isPresent() && report.error().get() == ErrorCode.CANCELLED) {
             sums.cancel.add(1, whole);

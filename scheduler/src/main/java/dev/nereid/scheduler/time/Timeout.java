@@ -3,14 +3,15 @@ package dev.nereid.scheduler.time;
 /** A timeout that may be scheduled repeatedly. Safe for use by any thread; no method blocks. */
 public interface Timeout extends AutoCloseable {
     /**
-     * Has the alarm ring at a moment, unless it is set to an earlier one. Once it has rung it is not set any more. A
-     * moment that has passed rings at once, on the timer's thread.
+     * Schedules the timeout, unless it is scheduled to an earlier time. Once it has fired it is not scheduled any more.
+     * A deadline that has passed fires at once, on the timer's thread.
      *
-     * @param dueNanos the moment, on the scale of {@link System#nanoTime()}, within 140 years of those of other alarms
+     * @param deadlineNanos when to fire, on the scale of {@link System#nanoTime()}, within 140 years of the deadlines
+     *     of other timeouts
      */
-    void scheduleAtLatest(long dueNanos);
+    void scheduleAtLatest(long deadlineNanos);
 
-    /** Lets the alarm never ring again; an action that runs already goes on. Closing twice is of no effect. */
+    /** Closes the timeout: it never fires again, but an action that runs already goes on. Idempotent. */
     @Override
     void close();
 }

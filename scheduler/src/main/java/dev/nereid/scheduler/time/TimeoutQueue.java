@@ -11,8 +11,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A timer without a thread, which runs its timeouts when called. Has no thread: somebody has to call {@link
- * #runExpired}. Guarded by its lock; actions run outside of it.
+ * A timer without a thread: its caller fires timeouts by {@link #runExpired}. Guarded by its lock; actions run outside
+ * of it.
  */
 public final class TimeoutQueue implements Timer {
     private static final Logger LOG = LoggerFactory.getLogger(TimeoutQueue.class);
@@ -21,28 +21,28 @@ public final class TimeoutQueue implements Timer {
     private final FatalErrorHandler fatalErrors;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** The alarms that are set, the next one first. There are as many as models: to find one may take a search. */
+    /** The scheduled timeouts, the next one first. Their number is that of models, so a linear search is acceptable. */
     @GuardedBy("lock")
     private final PriorityQueue<QueuedTimeout> timeouts =
             new PriorityQueue<>((one, other) -> Long.signum(one.deadlineNanos - other.deadlineNanos));
 
     /**
-     * Creates a timer without alarms.
+     * Creates a timer without timeouts.
      *
-     * @param earlier called by whoever sets an alarm that is to ring before all others; must not block
+     * @param onEarlierTimeout called by a thread that schedules a timeout to fire before all others; must not block
      */
-    public TimeoutQueue(Runnable earlier) {
-        this(earlier, FatalErrorHandler.NONE);
+    public TimeoutQueue(Runnable onEarlierTimeout) {
+        this(onEarlierTimeout, FatalErrorHandler.NONE);
     }
 
     /**
-     * Creates a timer without alarms.
+     * Creates a timer without timeouts.
      *
-     * @param earlier called by whoever sets an alarm that is to ring before all others; must not block
-     * @param fatalErrors is told if an action fails with such an error
+     * @param onEarlierTimeout called by a thread that schedules a timeout to fire before all others; must not block
+     * @param fatalErrors notified of fatal errors of actions
      */
-    public TimeoutQueue(Runnable earlier, FatalErrorHandler fatalErrors) {
-        this.onEarlierTimeout = requireNonNull(earlier, "earlier");
+    public TimeoutQueue(Runnable onEarlierTimeout, FatalErrorHandler fatalErrors) {
+        this.onEarlierTimeout = requireNonNull(onEarlierTimeout, "onEarlierTimeout");
         this.fatalErrors = requireNonNull(fatalErrors, "fatalErrors");
     }
 
@@ -52,18 +52,18 @@ public final class TimeoutQueue implements Timer {
     }
 
     /**
-     * Rings all alarms that are due, on the thread of the caller, which has to be the only one to call.
+     * Fires all expired timeouts, on the calling thread, which has to be the only one to call this.
      *
-     * @param nowNanos the time, on the scale of the alarms
-     * @return how many nanoseconds later the next alarm is due; {@link Long#MAX_VALUE} if none is set
+     * @param nowNanos the time, on the scale of the timeouts
+     * @return the nanoseconds until the next timeout fires; {@link Long#MAX_VALUE} if none is scheduled
      */
     public long runExpired(long nowNanos) {
-        for (QueuedTimeout due = pollExpired(nowNanos); due != null; due = pollExpired(nowNanos)) {
+        for (QueuedTimeout expired = pollExpired(nowNanos); expired != null; expired = pollExpired(nowNanos)) {
             try {
-                due.action.run();
-            } catch (Throwable e) { // the timer serves all models, and must outlive the fault of one
+                expired.action.run();
+            } catch (Throwable e) { // the timer serves all models, and must outlive the failure of one
                 fatalErrors.check(e);
-                LOG.atError().setCause(e).log("action of alarm failed");
+                LOG.atError().setCause(e).log("action of timeout failed");
             }
         }
         lock.lock();
@@ -75,7 +75,7 @@ public final class TimeoutQueue implements Timer {
         }
     }
 
-    /** Takes the next alarm that is due. */
+    /** Removes the next expired timeout; {@code null} if there is none. */
     private @Nullable QueuedTimeout pollExpired(long nowNanos) {
         lock.lock();
         try {
@@ -87,8 +87,8 @@ public final class TimeoutQueue implements Timer {
     }
 
     /**
-     * One timeout of the queue. The fields that change are guarded by the lock of all; an alarm is set while it is in
-     * the queue.
+     * One timeout of the queue. The mutable fields are guarded by the lock of the queue; a timeout is scheduled while
+     * it is in the queue.
      */
     private final class QueuedTimeout implements Timeout {
         private final Runnable action;
@@ -100,14 +100,14 @@ public final class TimeoutQueue implements Timer {
         }
 
         @Override
-        public void scheduleAtLatest(long due) {
+        public void scheduleAtLatest(long requestedNanos) {
             lock.lock();
             try {
-                if (closed || (timeouts.contains(this) && deadlineNanos - due <= 0)) {
+                if (closed || (timeouts.contains(this) && deadlineNanos - requestedNanos <= 0)) {
                     return;
                 }
                 timeouts.remove(this);
-                deadlineNanos = due;
+                deadlineNanos = requestedNanos;
                 timeouts.add(this);
                 if (!equals(timeouts.peek())) {
                     return;

@@ -7,8 +7,8 @@ import java.util.function.LongSupplier;
 /**
  * A timer with one thread, named {@code timer}. Safe for use by any thread.
  *
- * <p>No wake-up is lost: whoever sets an earlier alarm or closes the timer unparks the thread afterwards, and a permit
- * that comes before the thread parks keeps it from parking.
+ * <p>No wake-up is lost: a thread that schedules an earlier timeout or closes the timer unparks the timer thread
+ * afterwards, and an unpark before the park prevents the park.
  */
 public final class TimerThread implements Timer, AutoCloseable {
     private final LongSupplier nanoTime;
@@ -29,7 +29,7 @@ public final class TimerThread implements Timer, AutoCloseable {
      * Starts the thread.
      *
      * @param nanoTime the clock, on the scale of {@link System#nanoTime()} and as fast
-     * @param fatalErrors is told if an action fails with such an error
+     * @param fatalErrors notified of fatal errors of actions
      */
     public TimerThread(LongSupplier nanoTime, FatalErrorHandler fatalErrors) {
         this.nanoTime = nanoTime;
@@ -55,7 +55,7 @@ public final class TimerThread implements Timer, AutoCloseable {
         }
     }
 
-    /** Ends the thread, after the action that runs. Waits for that; not to be called by an action. */
+    /** Ends the thread, after the current action. Waits for that; must not be called by an action. */
     @Override
     public void close() {
         closed = true;

@@ -10,18 +10,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs all registered checks once a second. Safe for use by any thread. The alarm is set while there is something to
- * look at.
+ * Runs all registered checks once a second. Safe for use by any thread. The timeout is scheduled while there are
+ * checks.
  */
 public final class Watchdog implements AutoCloseable {
-    /** How often it looks. */
+    /** The interval of checks. */
     public static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** A check of something that may take too long. */
+    /** A check for operations that take too long. */
     @FunctionalInterface
     public interface Watched {
         /**
-         * Looks whether it takes too long. Called by one thread at a time; must be short and never block.
+         * Checks whether an operation takes too long. Called by one thread at a time; must be short and never block.
          *
          * @param nowNanos the time, on the scale of {@link System#nanoTime()}
          */
@@ -35,9 +35,9 @@ public final class Watchdog implements AutoCloseable {
     private final List<Watched> watched = new CopyOnWriteArrayList<>();
 
     /**
-     * Makes a watchdog that looks at nothing.
+     * Creates a watchdog without checks.
      *
-     * @param timer wakes it
+     * @param timer runs the checks
      * @param nanoTime the clock of the timer
      */
     public Watchdog(Timer timer, LongSupplier nanoTime) {
@@ -46,9 +46,9 @@ public final class Watchdog implements AutoCloseable {
     }
 
     /**
-     * Looks at something from now on.
+     * Adds a check.
      *
-     * @param added what may take too long
+     * @param added the check
      */
     public void add(Watched added) {
         watched.add(requireNonNull(added, "added"));
@@ -56,9 +56,9 @@ public final class Watchdog implements AutoCloseable {
     }
 
     /**
-     * Looks at something no more. A look that has begun goes on.
+     * Removes a check. A check in progress goes on.
      *
-     * @param removed what was added
+     * @param removed a check that was added
      */
     public void remove(Watched removed) {
         watched.remove(removed);
@@ -88,7 +88,7 @@ public final class Watchdog implements AutoCloseable {
         }
     }
 
-    /** Looks at nothing any more. */
+    /** Removes all checks. */
     @Override
     public void close() {
         watched.clear();

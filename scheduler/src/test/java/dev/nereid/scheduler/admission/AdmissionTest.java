@@ -50,7 +50,7 @@ final class AdmissionTest {
     private static final String REQUESTS = "Exceeds maximum number of requests in flight";
     private static final String BYTES = "Exceeds maximum number of bytes in flight";
 
-    /** The bytes of a call of one item. */
+    /** The bytes of a request of one item. */
     private static final long ITEM = 2 * Float.BYTES;
 
     @AutoClose
@@ -105,7 +105,7 @@ final class AdmissionTest {
         RecordingObserver first = submit(scheduler, "a", 1);
         AtomicReference<InferenceException> refused = new AtomicReference<>();
 
-        scheduler.submit(call("b", 1), new ResponseObserver() {
+        scheduler.submit(request("b", 1), new ResponseObserver() {
             @Override
             public void onResponse(InferResponse response) {
                 response.close();
@@ -214,14 +214,14 @@ final class AdmissionTest {
         }
         AtomicInteger released = new AtomicInteger();
 
-        for (int i = 1; i <= 2; i++) { // the second time, there is room for it again
-            CheckedRequest call = Requests.to(shaped, memory)
+        for (int i = 1; i <= 2; i++) { // the second time, the limit admits it again
+            CheckedRequest request = Requests.to(shaped, memory)
                     .input("IN", unreadable)
                     .onRelease(released::incrementAndGet)
                     .of(1);
             RecordingObserver observer = new RecordingObserver();
             observers.add(observer);
-            scheduler.submit(call, observer).cancel();
+            scheduler.submit(request, observer).cancel();
             assertThat(observer.error().code()).isEqualTo(ErrorCode.INTERNAL);
             assertThat(observer.error().publicMessage())
                     .isEqualTo("internal error: java.lang.IllegalStateException: Already closed");
@@ -247,14 +247,14 @@ final class AdmissionTest {
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
 
-        scheduler.submit(call("a", 1), observer).cancel();
+        scheduler.submit(request("a", 1), observer).cancel();
 
         observer.assertError(ErrorCode.INTERNAL, "internal error: java.lang.IllegalStateException: no time");
         assertThat(scheduler.inFlight()).isZero();
         assertThat(scheduler.waiting()).isZero();
         assertThat(memory.bytesInUse()).isZero();
         assertThat(executions).isEmpty();
-        finish(submit(scheduler, "b", 1)); // there is room for it
+        finish(submit(scheduler, "b", 1)); // the limit admits it
     }
 
     @Test
@@ -295,7 +295,7 @@ final class AdmissionTest {
         return scheduler;
     }
 
-    private CheckedRequest call(String id, int items) {
+    private CheckedRequest request(String id, int items) {
         return Requests.to(model, memory)
                 .id(id)
                 .floats("IN", Shape.of(items, 2), 1)
@@ -305,11 +305,11 @@ final class AdmissionTest {
     private RecordingObserver submit(ModelScheduler scheduler, String id, int items) {
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        scheduler.submit(call(id, items), observer);
+        scheduler.submit(request(id, items), observer);
         return observer;
     }
 
-    /** Lets the executions of calls end, and gives their responses back. */
+    /** Lets executions end, and closes their responses. */
     private void finish(RecordingObserver... taken) throws InterruptedException {
         for (int i = 0; i < taken.length; i++) {
             executions.take().finish();

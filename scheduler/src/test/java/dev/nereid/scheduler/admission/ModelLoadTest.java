@@ -73,7 +73,7 @@ final class ModelLoadTest {
         AtomicLong requests = new AtomicLong();
         AtomicLong bytes = new AtomicLong();
         AtomicLong admitted = new AtomicLong();
-        List<String> mistakes = new CopyOnWriteArrayList<>();
+        List<String> violations = new CopyOnWriteArrayList<>();
         int threads = 8;
         CyclicBarrier start = new CyclicBarrier(threads);
         List<Thread> running = new ArrayList<>();
@@ -88,10 +88,10 @@ final class ModelLoadTest {
                         continue;
                     }
                     // Counted after the entry and before the leave: never more than is in flight.
-                    check(mistakes, "requests", requests.incrementAndGet(), serverLimits.requests());
-                    check(mistakes, "bytes", bytes.addAndGet(size), serverLimits.bytes());
-                    check(mistakes, "requests of a model", model.requests.incrementAndGet(), modelLimits.requests());
-                    check(mistakes, "bytes of a model", model.bytes.addAndGet(size), modelLimits.bytes());
+                    check(violations, "requests", requests.incrementAndGet(), serverLimits.requests());
+                    check(violations, "bytes", bytes.addAndGet(size), serverLimits.bytes());
+                    check(violations, "requests of a model", model.requests.incrementAndGet(), modelLimits.requests());
+                    check(violations, "bytes of a model", model.bytes.addAndGet(size), modelLimits.bytes());
                     if (random.nextInt(4) == 0) {
                         Thread.onSpinWait();
                     }
@@ -108,7 +108,7 @@ final class ModelLoadTest {
             thread.join();
         }
 
-        assertThat(mistakes).isEmpty();
+        assertThat(violations).isEmpty();
         assertThat(admitted.get()).isPositive();
         assertThat(server.requests.count()).isZero();
         assertThat(server.bytes.count()).isZero();
@@ -145,9 +145,9 @@ final class ModelLoadTest {
         assertThat(turnedAway).isZero();
     }
 
-    private static void check(List<String> mistakes, String what, long count, long bound) {
+    private static void check(List<String> violations, String what, long count, long bound) {
         if (count > bound) {
-            mistakes.add(what + ": " + count + " (expected: at most " + bound + ")");
+            violations.add(what + ": " + count + " (expected: at most " + bound + ")");
         }
     }
 

@@ -167,6 +167,15 @@ final class BatchPlannerTest {
     }
 
     @Test
+    void returnsTheSameDelayAfterADecision() {
+        BatchPlanner planner = new BatchPlanner(8, List.of(), 100);
+        Sizes queue = Sizes.of("1@9 1@0");
+
+        assertThat(planner.take(queue, 30, false)).isZero();
+        assertThat(planner.waitNanos(queue, 30)).isEqualTo(70);
+    }
+
+    @Test
     void countsTheBatchesToBeHad() {
         BatchPlanner planner = new BatchPlanner(8, List.of(), 0);
 

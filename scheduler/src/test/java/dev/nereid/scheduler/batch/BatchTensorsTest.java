@@ -47,14 +47,14 @@ final class BatchTensorsTest {
             assertThat(batch.requestedOutputs()).containsExactly("OUT", "MORE");
             batch.scatter("OUT", in, () -> {});
         })) {
-            CheckedRequest call =
-                    execution.call().floats("IN", Shape.of(3, 2), 1).of(3);
-            RecordingObserver observer = execution.submit(call);
+            CheckedRequest checked =
+                    execution.request().floats("IN", Shape.of(3, 2), 1).of(3);
+            RecordingObserver observer = execution.submit(checked);
 
             execution.run();
 
             assertThat(observer.output("OUT").data())
-                    .isEqualTo(call.inputs().getFirst().tensor().data());
+                    .isEqualTo(checked.inputs().getFirst().tensor().data());
             assertThat(execution.memory.buffersInUse()).isEqualTo(1);
         }
     }
@@ -63,9 +63,9 @@ final class BatchTensorsTest {
     void keepsGatheredMemoryForOutputsThatLieInIt() {
         try (Execution execution = new Execution(model, batch -> batch.scatter("OUT", batch.gather("IN"), () -> {}))) {
             RecordingObserver a = execution.submit(
-                    execution.call().floats("IN", Shape.of(1, 2), 1).of(1));
+                    execution.request().floats("IN", Shape.of(1, 2), 1).of(1));
             RecordingObserver b = execution.submit(
-                    execution.call().floats("IN", Shape.of(2, 2), 5).of(2));
+                    execution.request().floats("IN", Shape.of(2, 2), 5).of(2));
 
             execution.run();
 
@@ -104,9 +104,9 @@ final class BatchTensorsTest {
             batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2));
         })) {
             RecordingObserver all = execution.submit(
-                    execution.call().floats("IN", Shape.of(1, 2), 1).of(1));
+                    execution.request().floats("IN", Shape.of(1, 2), 1).of(1));
             RecordingObserver more = execution.submit(execution
-                    .call()
+                    .request()
                     .outputs("MORE")
                     .floats("IN", Shape.of(1, 2), 1)
                     .of(1));
@@ -124,12 +124,12 @@ final class BatchTensorsTest {
             assertThat(batch.requestedOutputs()).containsExactly("MORE");
             assertThat(batch.requests().getFirst().requestedOutputs()).containsExactly("MORE");
         })) {
-            CheckedRequest call = execution
-                    .call()
+            CheckedRequest checked = execution
+                    .request()
                     .outputs("MORE")
                     .floats("IN", Shape.of(1, 2), 1)
                     .of(1);
-            RecordingObserver observer = execution.submit(call);
+            RecordingObserver observer = execution.submit(checked);
 
             execution.run();
 
@@ -149,9 +149,9 @@ final class BatchTensorsTest {
             batch.allocateBytes("OUT", in.shape(), in.byteSize()).data().copyFrom(in.data());
         })) {
             RecordingObserver a = execution.submit(
-                    execution.call().strings("IN", Shape.of(1, 2), "", "ä").of(1));
+                    execution.request().strings("IN", Shape.of(1, 2), "", "ä").of(1));
             RecordingObserver b = execution.submit(execution
-                    .call()
+                    .request()
                     .strings("IN", Shape.of(2, 2), "one", "", "three", "x")
                     .of(2));
 
@@ -248,9 +248,9 @@ final class BatchTensorsTest {
         };
         try (Execution single = new Execution(ragged, backend);
                 Execution several = new Execution(ragged, backend)) {
-            single.submit(single.call().floats("IN", Shape.of(2, 3), 0).of(2));
-            several.submit(several.call().floats("IN", Shape.of(2, 3), 0).of(2));
-            several.submit(several.call().floats("IN", Shape.of(1, 3), 10).of(1));
+            single.submit(single.request().floats("IN", Shape.of(2, 3), 0).of(2));
+            several.submit(several.request().floats("IN", Shape.of(2, 3), 0).of(2));
+            several.submit(several.request().floats("IN", Shape.of(1, 3), 10).of(1));
 
             single.run();
             several.run();
@@ -276,7 +276,7 @@ final class BatchTensorsTest {
         })) {
             for (int items = 1; items <= 2; items++) {
                 execution.submit(execution
-                        .call()
+                        .request()
                         .floats("IN", Shape.of(items, 2), 0)
                         .longs("SHAPE", Shape.of(2), 4, 5)
                         .of(items));
@@ -303,7 +303,7 @@ final class BatchTensorsTest {
         })) {
             for (int items = 1; items <= 2; items++) {
                 execution.submit(execution
-                        .call()
+                        .request()
                         .floats("IN", Shape.of(items, 2), 0)
                         .floats("B", Shape.of(items, 2), 0)
                         .of(items));

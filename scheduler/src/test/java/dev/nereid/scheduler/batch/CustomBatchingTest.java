@@ -53,7 +53,7 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** How a model's own rule for its batches is asked, and what its answers lead to. */
+/** Calls of a batching strategy, and the effect of its decisions. */
 final class CustomBatchingTest {
     private static final long DELAY = 1_000;
 
@@ -75,10 +75,10 @@ final class CustomBatchingTest {
     void everythingIsGivenBack() {
         observers.forEach(RecordingObserver::check);
         observers.forEach(
-                observer -> assertThat(observer.hasEnded()).as("answered").isTrue());
+                observer -> assertThat(observer.hasEnded()).as("completed").isTrue());
         observers.forEach(RecordingObserver::close);
-        assertThat(instance.mistakes()).isEmpty();
-        assertThat(strategy.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
+        assertThat(strategy.violations()).isEmpty();
         assertThat(strategy.isForming()).isFalse();
         memory.close();
     }
@@ -122,7 +122,7 @@ final class CustomBatchingTest {
         PriorityPolicy priorities = new PriorityPolicy(2, 2, QueuePolicy.NONE, Map.of());
         begin(request -> true, new BatchPlanner(8, List.of(), 0), priorities);
         submit("low", 1);
-        submit("high", 1, call -> call.priority(1));
+        submit("high", 1, builder -> builder.priority(1));
         submit("last", 2);
 
         scheduler.drain();
@@ -138,7 +138,7 @@ final class CustomBatchingTest {
         submit("a", 5);
         submit("too large", 4);
         submit("b", 1);
-        submit("other shape", 1, call -> {}, 7);
+        submit("other shape", 1, builder -> {}, 7);
 
         scheduler.drain();
 
@@ -196,7 +196,7 @@ final class CustomBatchingTest {
         begin(
                 request -> {
                     if (seen.add(request.id()) && request.id().equals("low")) {
-                        submit("high", 1, call -> call.priority(1));
+                        submit("high", 1, builder -> builder.priority(1));
                     }
                     return true;
                 },
@@ -300,7 +300,7 @@ final class CustomBatchingTest {
                 .containsExactly(List.of("0"), List.of("1"), List.of("2"), List.of("3"), List.of("4"));
     }
 
-    /** Throws whatever it is, as code may that was not compiled from Java. */
+    /** Throws any exception, as code may that was not compiled from Java. */
     @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
     private static <T extends Throwable> RuntimeException sneaky(Throwable thrown) throws T {
         throw (T) thrown;
@@ -355,13 +355,13 @@ final class CustomBatchingTest {
 
     @Test
     void aCancelledCandidateIsSkipped() {
-        List<Cancellation> calls = new ArrayList<>();
+        List<Cancellation> cancellations = new ArrayList<>();
         List<Float> read = new ArrayList<>();
         begin(
                 request -> {
                     if (request.id().equals("b")) {
-                        calls.get(1).cancel();
-                        calls.get(2).cancel();
+                        cancellations.get(1).cancel();
+                        cancellations.get(2).cancel();
                     }
                     var content = request.input("IN").orElseThrow().data();
                     read.add(content.get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0));
@@ -369,7 +369,7 @@ final class CustomBatchingTest {
                 },
                 0);
         for (String id : List.of("a", "b", "c", "d")) {
-            calls.add(submit(id, 1));
+            cancellations.add(submit(id, 1));
         }
 
         scheduler.drain();
@@ -382,17 +382,17 @@ final class CustomBatchingTest {
 
     @Test
     void restartsWhenTheFirstCandidateIsCancelled() {
-        List<Cancellation> calls = new ArrayList<>();
+        List<Cancellation> cancellations = new ArrayList<>();
         begin(
                 request -> {
                     if (request.id().equals("b")) {
-                        calls.getFirst().cancel();
+                        cancellations.getFirst().cancel();
                     }
                     return !request.id().equals("c");
                 },
                 0);
         for (String id : List.of("a", "b", "c", "d")) {
-            calls.add(submit(id, 1));
+            cancellations.add(submit(id, 1));
         }
 
         scheduler.drain();
@@ -404,16 +404,16 @@ final class CustomBatchingTest {
 
     @Test
     void endsAlsoWhenOthersComeAndGoAllTheTime() {
-        List<Cancellation> calls = new ArrayList<>();
+        List<Cancellation> cancellations = new ArrayList<>();
         begin(
                 request -> {
-                    assertThat(calls.size()).as("ends").isLessThan(100);
-                    calls.getLast().cancel();
-                    calls.add(submit(String.valueOf(calls.size()), 1));
+                    assertThat(cancellations.size()).as("ends").isLessThan(100);
+                    cancellations.getLast().cancel();
+                    cancellations.add(submit(String.valueOf(cancellations.size()), 1));
                     return true;
                 },
                 DELAY);
-        calls.add(submit("0", 1));
+        cancellations.add(submit("0", 1));
 
         assertThat(scheduler.step()).isTrue();
 
@@ -428,7 +428,7 @@ final class CustomBatchingTest {
                     return true;
                 },
                 0);
-        submit("a", 1, call -> call.deadline(scheduler.clock.getAsLong() + 15));
+        submit("a", 1, builder -> builder.deadline(scheduler.clock.getAsLong() + 15));
         submit("b", 1);
 
         scheduler.drain();
@@ -495,7 +495,7 @@ final class CustomBatchingTest {
                     return true;
                 },
                 0);
-        submit("a", 2, call -> call.priority(7));
+        submit("a", 2, builder -> builder.priority(7));
 
         scheduler.drain();
 
@@ -513,7 +513,7 @@ final class CustomBatchingTest {
                 environment());
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        started.submit(call("a", 1, 2).of(1), observer);
+        started.submit(request("a", 1, 2).of(1), observer);
         observer.await().close();
 
         started.close();
@@ -544,7 +544,7 @@ final class CustomBatchingTest {
                 environment());
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        started.submit(call("a", 1, 2).of(1), observer);
+        started.submit(request("a", 1, 2).of(1), observer);
         observer.await().close();
         started.close();
 
@@ -568,20 +568,20 @@ final class CustomBatchingTest {
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
 
-        started.submit(call("a", 1, 2).of(1), observer);
+        started.submit(request("a", 1, 2).of(1), observer);
         observer.await().close();
         started.close();
 
         assertThat(threads).hasSize(1).doesNotContain(Thread.currentThread());
     }
 
-    /** The instance that waits for more has asked; the other one need not ask again, nor the first after it. */
+    /** The instance that waits for more has called the strategy; neither the other one nor the first calls it again. */
     @Test
     void evaluatesNothingTwiceWhileIdle() {
         strategy = new FakeStrategy(request -> true);
         FakeInstance one = new FakeInstance(FakeInstance::copy);
         FakeInstance other = new FakeInstance(FakeInstance::copy);
-        CountDownLatch answered = new CountDownLatch(1);
+        CountDownLatch responded = new CountDownLatch(1);
         try (ModelScheduler started = ModelScheduler.start(
                 new ModelPlan(model, new BatchingPolicy(true, List.of(), TimeUnit.HOURS.toNanos(1)))
                         .withStrategy(Optional.of(strategy)),
@@ -589,17 +589,17 @@ final class CustomBatchingTest {
                         new InstanceSlot("patient_0", Device.CPU, one),
                         new InstanceSlot("patient_1", Device.CPU, other)),
                 new SchedulerEnvironment(memory, System::nanoTime, new TimeoutQueue(() -> {})))) {
-            started.submit(call("a", 1, 2).of(1), counting(new AtomicInteger(), answered));
+            started.submit(request("a", 1, 2).of(1), counting(new AtomicInteger(), responded));
             for (int settled = 0; settled < 1_000; settled = isSettled() ? settled + 1 : 0) {
                 Thread.onSpinWait();
             }
 
             assertThat(strategy.calls()).filteredOn("begin"::equals).hasSizeBetween(1, 2);
         }
-        await(answered);
+        await(responded);
     }
 
-    /** Says whether one instance waits for a time, and the other one until it is called. */
+    /** Returns whether one instance waits for a time, and the other one until it is woken. */
     private static boolean isSettled() {
         return Thread.getAllStackTraces().keySet().stream()
                 .filter(thread -> thread.getName().contains("/patient_"))
@@ -627,14 +627,14 @@ final class CustomBatchingTest {
         for (int client = 0; client < 3; client++) {
             clients.add(Thread.ofPlatform().start(() -> {
                 for (int i = 0; i < 500; i++) {
-                    CountDownLatch answered = new CountDownLatch(1);
-                    Cancellation call =
-                            started.submit(call(String.valueOf(i), 1, 2).of(1), counting(ended, answered));
+                    CountDownLatch responded = new CountDownLatch(1);
+                    Cancellation cancellation =
+                            started.submit(request(String.valueOf(i), 1, 2).of(1), counting(ended, responded));
                     if (i % 7 == 0) {
-                        call.cancel();
+                        cancellation.cancel();
                     }
                     if (i % 20 == 0) {
-                        await(answered);
+                        await(responded);
                     }
                 }
             }));
@@ -646,11 +646,11 @@ final class CustomBatchingTest {
         started.close();
 
         assertThat(ended).hasValue(1_500);
-        instances.forEach(one -> assertThat(one.mistakes()).isEmpty());
+        instances.forEach(one -> assertThat(one.violations()).isEmpty());
         assertThat(strategy.closed()).isEqualTo(1);
     }
 
-    private static ResponseObserver counting(AtomicInteger ended, CountDownLatch answered) {
+    private static ResponseObserver counting(AtomicInteger ended, CountDownLatch responded) {
         return new ResponseObserver() {
             @Override
             public void onResponse(InferResponse response) {
@@ -661,7 +661,7 @@ final class CustomBatchingTest {
             @Override
             public void onCompleted() {
                 ended.incrementAndGet();
-                answered.countDown();
+                responded.countDown();
             }
 
             @Override
@@ -708,12 +708,12 @@ final class CustomBatchingTest {
         return new SchedulerEnvironment(memory, () -> 0, new TimeoutQueue(() -> {}));
     }
 
-    private Requests call(String id, int items, int width) {
+    private Requests request(String id, int items, int width) {
         return Requests.to(model, memory).id(id).floats("IN", Shape.of(items, width), 1);
     }
 
     private Cancellation submit(String id, int items) {
-        return submit(id, items, call -> {});
+        return submit(id, items, builder -> {});
     }
 
     private Cancellation submit(String id, int items, QueuedRequests.Options options) {
@@ -723,8 +723,8 @@ final class CustomBatchingTest {
     private Cancellation submit(String id, int items, QueuedRequests.Options options, int width) {
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        Requests call = call(id, items, width);
-        options.on(call);
-        return scheduler.submit(call.of(items), observer);
+        Requests builder = request(id, items, width);
+        options.on(builder);
+        return scheduler.submit(builder.of(items), observer);
     }
 }

@@ -36,7 +36,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.FieldSource;
 
-/** What the server tells a model about the requests of a batch. */
+/** Inputs that the server derives from the requests of a batch. */
 final class DerivedInputsTest {
     private static final TensorSpec RAGGED =
             TensorSpec.of("IN", DataType.FP32, Shape.of(-1, -1)).with(TensorSpec.Trait.RAGGED);
@@ -114,7 +114,7 @@ final class DerivedInputsTest {
 
         assertThatExceptionOfType(ArithmeticException.class)
                 .isThrownBy(() -> DerivedInputs.write(kind, type, sources, true, data))
-                .withMessage(number + " cannot be told in " + type);
+                .withMessage(number + " does not fit " + type);
     }
 
     @Test
@@ -234,7 +234,7 @@ final class DerivedInputsTest {
             execution.run();
 
             execution.observers.forEach(observer -> observer.assertError(
-                    ErrorCode.INVALID_ARGUMENT, "input 'SHAPE' of model 'm': 1099511627776 cannot be told in INT32"));
+                    ErrorCode.INVALID_ARGUMENT, "input 'SHAPE' of model 'm': 1099511627776 does not fit INT32"));
         }
     }
 
@@ -276,7 +276,7 @@ final class DerivedInputsTest {
         LeakCheckingMemory memory = new LeakCheckingMemory(1_000);
         try (Execution execution = new Execution(model, memory, batch -> batch.gather("SHAPE"))) {
             execution.submit(execution
-                    .call()
+                    .request()
                     .floats("IN", Shape.of(Integer.MAX_VALUE, 0, 1), 0)
                     .of(Integer.MAX_VALUE));
 
@@ -298,7 +298,7 @@ final class DerivedInputsTest {
             assertThat(batch.inputs()).containsExactly("A");
             batch.gather("COUNT");
         })) {
-            execution.submit(execution.call().floats("A", Shape.of(1, 2), 0).of(1));
+            execution.submit(execution.request().floats("A", Shape.of(1, 2), 0).of(1));
 
             execution.run();
 
@@ -352,7 +352,7 @@ final class DerivedInputsTest {
     private static void submit(Execution execution, Shape... shapes) {
         for (Shape shape : shapes) {
             int items = Math.toIntExact(shape.dim(0));
-            execution.submit(execution.call().floats("IN", shape, 0).of(items));
+            execution.submit(execution.request().floats("IN", shape, 0).of(items));
         }
     }
 

@@ -25,19 +25,19 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
 final class EqualInputsTest {
-    /** A call with its content. */
+    /** A request with its content. */
     private static final class Candidate implements EqualInputs.Candidate {
-        private final CheckedRequest call;
+        private final CheckedRequest request;
         private final byte @Nullable [] content;
 
-        Candidate(EqualInputs equalInputs, CheckedRequest call) {
-            this.call = call;
-            this.content = equalInputs.content(call);
+        Candidate(EqualInputs equalInputs, CheckedRequest request) {
+            this.request = request;
+            this.content = equalInputs.content(request);
         }
 
         @Override
         public CheckedRequest checked() {
-            return call;
+            return request;
         }
 
         @Override
@@ -96,6 +96,25 @@ final class EqualInputsTest {
     }
 
     @Test
+    void needsTheSameInputsIfAllAreOptional() {
+        ModelSettings model = model(
+                TensorSpec.of("A", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.OPTIONAL),
+                TensorSpec.of("B", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.OPTIONAL));
+
+        assertThat(join(model, with(model, "A"), with(model, "A"))).isTrue();
+        assertThat(join(model, with(model, "A"), with(model, "B"))).isFalse();
+    }
+
+    @Test
+    void comparesShapesOfEachRank() {
+        ModelSettings model = model(TensorSpec.of("A", DataType.FP32, VARIABLE));
+        CheckedRequest deeper =
+                Requests.to(model, memory).floats("A", Shape.of(1, 2, 1), 0).of(1);
+
+        assertThat(join(model, a(model, 1, 2), deeper)).isFalse();
+    }
+
+    @Test
     void comparesContentOfShapeTensors() {
         ModelSettings model =
                 model(TensorSpec.of("S", DataType.INT64, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR));
@@ -114,7 +133,10 @@ final class EqualInputsTest {
 
         assertThat(join(model, onDevice(model), onDevice(model))).isFalse();
         assertThat(join(model, shapeTensor(model, 4, 5), onDevice(model))).isFalse();
-        long[] large = new long[10_000];
+        long[] largest = new long[65_536 / Long.BYTES];
+        assertThat(join(model, shapeTensor(model, largest), shapeTensor(model, largest)))
+                .isTrue();
+        long[] large = new long[largest.length + 1];
         assertThat(join(model, shapeTensor(model, large), shapeTensor(model, large)))
                 .isFalse();
     }
@@ -164,11 +186,11 @@ final class EqualInputsTest {
     }
 
     private CheckedRequest with(ModelSettings model, String... names) {
-        Requests calls = Requests.to(model, memory);
+        Requests requests = Requests.to(model, memory);
         for (String name : names) {
-            calls.floats(name, Shape.of(1, 2), 0);
+            requests.floats(name, Shape.of(1, 2), 0);
         }
-        return calls.of(1);
+        return requests.of(1);
     }
 
     /** A shape tensor of two numbers in memory of a device. */

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Outputs where the caller wants them, whichever way the backend makes them. */
+/** Outputs in client memory, however the backend creates them. */
 final class OutputTargetTest {
     private static final String TOO_SMALL = "shared memory size specified with the request for output 'OUT' (%d bytes)"
             + " should be at least %d bytes to hold the results";
@@ -41,7 +41,7 @@ final class OutputTargetTest {
     void writesAllocatedOutputsIntoTheTarget(long size) {
         try (Execution execution = new Execution(model, FakeInstance::copy)) {
             RecordingObserver observer = execution.submit(
-                    call(execution, 3).into("OUT", target.asSlice(0, size)).of(1));
+                    request(execution, 3).into("OUT", target.asSlice(0, size)).of(1));
             execution.run();
 
             assertThat(numbers(2)).containsExactly(3, 4);
@@ -54,7 +54,7 @@ final class OutputTargetTest {
     void writesWhatTheBackendPuts() {
         try (Execution execution = new Execution(model, OutputTargetTest::pass)) {
             RecordingObserver observer =
-                    execution.submit(call(execution, 3).into("OUT", target).of(1));
+                    execution.submit(request(execution, 3).into("OUT", target).of(1));
             execution.run();
 
             assertThat(numbers(2)).containsExactly(3, 4);
@@ -66,10 +66,10 @@ final class OutputTargetTest {
     void writesThePartOfEachRequestOfABatch() {
         try (Execution execution = new Execution(model, FakeInstance::copy)) {
             execution.submit(
-                    call(execution, 1).into("OUT", target.asSlice(0, 8)).of(1));
-            RecordingObserver without = execution.submit(call(execution, 3).of(1));
+                    request(execution, 1).into("OUT", target.asSlice(0, 8)).of(1));
+            RecordingObserver without = execution.submit(request(execution, 3).of(1));
             execution.submit(
-                    call(execution, 5).into("OUT", target.asSlice(8, 8)).of(1));
+                    request(execution, 5).into("OUT", target.asSlice(8, 8)).of(1));
             execution.run();
 
             assertThat(numbers(4)).containsExactly(1, 2, 5, 6);
@@ -81,8 +81,8 @@ final class OutputTargetTest {
     void failsOnlyTheRequestWhoseTargetIsTooSmall() {
         try (Execution execution = new Execution(model, FakeInstance::copy)) {
             RecordingObserver small = execution.submit(
-                    call(execution, 1).into("OUT", target.asSlice(0, 7)).of(1));
-            RecordingObserver other = execution.submit(call(execution, 3).of(1));
+                    request(execution, 1).into("OUT", target.asSlice(0, 7)).of(1));
+            RecordingObserver other = execution.submit(request(execution, 3).of(1));
             execution.run();
 
             small.assertError(ErrorCode.INTERNAL, TOO_SMALL.formatted(7, 8));
@@ -96,7 +96,7 @@ final class OutputTargetTest {
                 List.<FakeInstance.Execution>of(FakeInstance::copy, OutputTargetTest::pass)) {
             try (Execution execution = new Execution(model, backend)) {
                 RecordingObserver small = execution.submit(
-                        call(execution, 1).into("OUT", target.asSlice(0, 7)).of(1));
+                        request(execution, 1).into("OUT", target.asSlice(0, 7)).of(1));
                 execution.run();
 
                 small.assertError(ErrorCode.INTERNAL, TOO_SMALL.formatted(7, 8));
@@ -115,10 +115,10 @@ final class OutputTargetTest {
         };
         try (Execution execution = new Execution(strings, backend)) {
             RecordingObserver observer =
-                    execution.submit(execution.call().into("OUT", target).of(1));
+                    execution.submit(execution.request().into("OUT", target).of(1));
             execution.run();
             RecordingObserver small = execution.submit(
-                    execution.call().into("OUT", target.asSlice(32, 10)).of(1));
+                    execution.request().into("OUT", target.asSlice(32, 10)).of(1));
             execution.run();
 
             assertLiesInTheTarget(observer.response(), 11);
@@ -137,7 +137,7 @@ final class OutputTargetTest {
                 .build();
         try (Execution execution = new Execution(reshaped, FakeInstance::copy)) {
             RecordingObserver observer =
-                    execution.submit(call(execution, 3).into("OUT", target).of(1));
+                    execution.submit(request(execution, 3).into("OUT", target).of(1));
             execution.run();
 
             assertThat(observer.response().outputs().getFirst().tensor().shape())
@@ -159,7 +159,7 @@ final class OutputTargetTest {
         };
         try (Execution execution = new Execution(settings().decoupled(true).build(), backend)) {
             RecordingObserver observer =
-                    execution.submit(call(execution, 0).into("OUT", target).of(1));
+                    execution.submit(request(execution, 0).into("OUT", target).of(1));
             execution.run();
 
             assertThat(observer.responses()).hasSize(3).allSatisfy(response -> assertLiesInTheTarget(response, 8));
@@ -183,7 +183,7 @@ final class OutputTargetTest {
         };
         try (Execution execution = new Execution(settings().decoupled(true).build(), backend)) {
             RecordingObserver small = execution.submit(
-                    call(execution, 0).into("OUT", target.asSlice(0, 4)).of(1));
+                    request(execution, 0).into("OUT", target.asSlice(0, 4)).of(1));
             execution.run();
 
             small.assertError(ErrorCode.INTERNAL, TOO_SMALL.formatted(4, 8));
@@ -196,7 +196,7 @@ final class OutputTargetTest {
         target.fill((byte) 0x5a);
         try (Execution execution = new Execution(model, FakeInstance::copy)) {
             RecordingObserver observer = execution.submit(
-                    call(execution, 3).outputs().into("OUT", target).of(1));
+                    request(execution, 3).outputs().into("OUT", target).of(1));
             execution.run();
 
             assertThat(observer.response().outputs()).isEmpty();
@@ -211,8 +211,8 @@ final class OutputTargetTest {
                 .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
     }
 
-    private static Requests call(Execution execution, float first) {
-        return execution.call().floats("IN", Shape.of(1, 2), first);
+    private static Requests request(Execution execution, float first) {
+        return execution.request().floats("IN", Shape.of(1, 2), first);
     }
 
     private static void pass(Batch batch) throws BackendException {

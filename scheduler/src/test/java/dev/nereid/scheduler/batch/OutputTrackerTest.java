@@ -25,20 +25,20 @@ final class OutputTrackerTest {
             .output(TensorSpec.of("FREE", DataType.FP32, Shape.of(Shape.VARIABLE, 2)))
             .build();
     private final List<String> reports = new ArrayList<>();
-    private final OutputTracker notes = new OutputTracker(
+    private final OutputTracker tracker = new OutputTracker(
             model,
             List.of(
                     new OutputSpec(0, model.outputs().get(0), true, false, null),
                     new OutputSpec(1, model.outputs().get(1), true, false, null)),
-            (settings, output, given, problem) -> reports.add(settings.name() + " "
-                    + output.tensor().name() + " " + output.dims() + " " + given + ": " + problem));
+            (settings, output, reported, problem) -> reports.add(settings.name() + " "
+                    + output.tensor().name() + " " + output.dims() + " " + reported + ": " + problem));
 
     @Test
     void reportsAnOutputThatDoesNotFitOnce() {
-        notes.checkShape(0, Shape.of(1, 7));
-        notes.checkShape(0, Shape.of(1, 7));
-        notes.checkShape(0, Shape.of(3));
-        notes.checkShape(1, Shape.of(1, 5, 3));
+        tracker.checkShape(0, Shape.of(1, 7));
+        tracker.checkShape(0, Shape.of(1, 7));
+        tracker.checkShape(0, Shape.of(3));
+        tracker.checkShape(1, Shape.of(1, 5, 3));
 
         assertThat(reports)
                 .containsExactly(
@@ -48,21 +48,21 @@ final class OutputTrackerTest {
 
     @Test
     void saysNothingOfOutputsThatFit() {
-        notes.checkShape(0, Shape.of(5, 3));
-        notes.checkShape(1, Shape.of(5, 0, 2));
-        notes.checkShape(1, Shape.of(5, 77, 2));
+        tracker.checkShape(0, Shape.of(5, 3));
+        tracker.checkShape(1, Shape.of(5, 0, 2));
+        tracker.checkShape(1, Shape.of(5, 77, 2));
 
         assertThat(reports).isEmpty();
     }
 
     @Test
     void reportsAMissingRequestedOutputOnce() {
-        CheckedRequest call = Requests.to(model, memory).outputs("OUT").of(1);
-        notes.logMissing(0, call);
-        notes.logMissing(0, call);
-        notes.logMissing(1, call);
-        notes.checkShape(0, Shape.of(1, 7));
-        call.release().run();
+        CheckedRequest request = Requests.to(model, memory).outputs("OUT").of(1);
+        tracker.logMissing(0, request);
+        tracker.logMissing(0, request);
+        tracker.logMissing(1, request);
+        tracker.checkShape(0, Shape.of(1, 7));
+        request.release().run();
 
         assertThat(reports)
                 .containsExactly(
@@ -72,15 +72,15 @@ final class OutputTrackerTest {
 
     @Test
     void remembersWhichRequestsNeedLargeOutputs() {
-        CheckedRequest call =
+        CheckedRequest request =
                 Requests.to(model, memory).floats("IN", Shape.of(1, 100), 0).of(1);
 
-        notes.recordAllocation(call, 256 << 10);
-        assertThat(notes.isLarge(Long.MAX_VALUE - 1)).isFalse();
+        tracker.recordAllocation(request, 256 << 10);
+        assertThat(tracker.isLarge(Long.MAX_VALUE - 1)).isFalse();
 
-        notes.recordAllocation(call, (256 << 10) + 1);
-        assertThat(notes.isLarge(400)).isTrue();
-        assertThat(notes.isLarge(399)).isFalse();
-        call.release().run();
+        tracker.recordAllocation(request, (256 << 10) + 1);
+        assertThat(tracker.isLarge(400)).isTrue();
+        assertThat(tracker.isLarge(399)).isFalse();
+        request.release().run();
     }
 }

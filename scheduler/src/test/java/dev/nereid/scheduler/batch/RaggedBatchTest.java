@@ -81,9 +81,12 @@ final class RaggedBatchTest {
             assertThat(batch.gather("IN").shape()).isEqualTo(Shape.of(3));
             assertThat(batch.gather("IN").strings()).containsExactly("a", "", "long");
         })) {
-            execution.submit(execution.call().strings("IN", Shape.of(1, 1), "a").of(1));
             execution.submit(
-                    execution.call().strings("IN", Shape.of(1, 2), "", "long").of(1));
+                    execution.request().strings("IN", Shape.of(1, 1), "a").of(1));
+            execution.submit(execution
+                    .request()
+                    .strings("IN", Shape.of(1, 2), "", "long")
+                    .of(1));
 
             execution.run();
 
@@ -102,13 +105,13 @@ final class RaggedBatchTest {
                 mixed, batch -> assertThat(batch.gather("MORE").shape().dim(1)).isEqualTo(2))) {
             for (int length : List.of(3, 5)) {
                 execution.submit(execution
-                        .call()
+                        .request()
                         .floats("IN", Shape.of(1, length), 0)
                         .floats("MORE", Shape.of(1, 2), 0)
                         .of(1));
             }
             RecordingObserver other = execution.submit(execution
-                    .call()
+                    .request()
                     .floats("IN", Shape.of(1, 3), 0)
                     .floats("MORE", Shape.of(1, 4), 0)
                     .of(1));
@@ -142,7 +145,8 @@ final class RaggedBatchTest {
 
     private static void submit(Execution execution, Shape... shapes) {
         for (int i = 0; i < shapes.length; i++) {
-            execution.submit(execution.call().floats("IN", shapes[i], 100f * i).of(Math.toIntExact(shapes[i].dim(0))));
+            execution.submit(
+                    execution.request().floats("IN", shapes[i], 100f * i).of(Math.toIntExact(shapes[i].dim(0))));
         }
     }
 }

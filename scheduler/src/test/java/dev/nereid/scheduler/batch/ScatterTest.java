@@ -161,12 +161,12 @@ final class ScatterTest {
             arguments(
                     List.of(Shape.of(1, 3), Shape.of(1, 2)),
                     Shape.of(4),
-                    "shape [4] (expected: 5 elements, as input 'IN' asks for)"),
+                    "shape [4] (expected: 5 elements, as input 'IN' requires)"),
             arguments(
                     List.of(Shape.of(1, 3), Shape.of(1, 2)),
                     Shape.of(2, 3),
-                    "shape [2,3] (expected: 5 elements, as input 'IN' asks for)"),
-            arguments(List.of(Shape.of(1, 3)), Shape.of(2), "shape [2] (expected: 3 elements, as input 'IN' asks for)"),
+                    "shape [2,3] (expected: 5 elements, as input 'IN' requires)"),
+            arguments(List.of(Shape.of(1, 3)), Shape.of(2), "shape [2] (expected: 3 elements, as input 'IN' requires)"),
             arguments(List.of(Shape.of(1, 3)), ANY, "shape [-1] (expected: no variable dimension)"),
             arguments(
                     List.of(Shape.of(1, 3)),
@@ -259,7 +259,8 @@ final class ScatterTest {
 
     private static void submit(Execution execution, Shape... shapes) {
         for (int i = 0; i < shapes.length; i++) {
-            execution.submit(execution.call().floats("IN", shapes[i], 100f * i).of(Math.toIntExact(shapes[i].dim(0))));
+            execution.submit(
+                    execution.request().floats("IN", shapes[i], 100f * i).of(Math.toIntExact(shapes[i].dim(0))));
         }
     }
 

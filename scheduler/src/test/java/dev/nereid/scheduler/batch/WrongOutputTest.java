@@ -176,6 +176,23 @@ final class WrongOutputTest {
     }
 
     @Test
+    void refusesByteStringsOfNegativeSize() {
+        ModelSettings strings = ModelSettings.builder("s", 1)
+                .maxBatchSize(64)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+                .output(TensorSpec.of("OUT", DataType.BYTES, Shape.of(1)))
+                .build();
+        try (Execution execution = new Execution(strings, batch -> batch.allocateBytes("OUT", Shape.of(2, 1), -1))) {
+            Execution.submit(execution, 1, 1);
+
+            execution.run();
+
+            execution.observers.forEach(observer ->
+                    observer.assertError(ErrorCode.INTERNAL, "output 'OUT' of model 's': size -1 (expected: >= 0)"));
+        }
+    }
+
+    @Test
     void refusesAnOutputThatReshapeDoesNotFit() {
         ModelSettings reshaped = ModelSettings.builder("m", 1)
                 .maxBatchSize(64)

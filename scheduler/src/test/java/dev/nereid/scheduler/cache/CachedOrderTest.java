@@ -26,7 +26,7 @@ import java.util.Map;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
-/** Answers from the cache among those of executions, where the model keeps the order of answers. */
+/** Cached responses among those of executions, for a model that preserves the order of responses. */
 final class CachedOrderTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
@@ -93,11 +93,11 @@ final class CachedOrderTest {
 
     private RecordingObserver submit(String id, float number) {
         RecordingObserver observer = new RecordingObserver();
-        CheckedRequest call = Requests.to(model, memory)
+        CheckedRequest checked = Requests.to(model, memory)
                 .id(id)
                 .floats("IN", Shape.of(1, 1), number)
                 .of(1);
-        gate.submit(new ScheduledRequest(scheduler.model, scheduler.order, call, observer, 0));
+        gate.submit(new ScheduledRequest(scheduler.model, scheduler.order, checked, observer, 0));
         return observer;
     }
 }

@@ -44,9 +44,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a cache changes in the life of calls, step by step. */
+/** The life cycle of requests to a model with a response cache, step by step. */
 final class CachedRequestsTest {
-    private static final int LARGE = (int) CacheGate.LARGE_INPUTS / Float.BYTES + 1;
+    private static final int LARGE = (int) CacheGate.MAX_DIRECT_BYTES / Float.BYTES + 1;
 
     private final ModelSettings settings = ModelSettings.builder("m", 7)
             .maxBatchSize(8)
@@ -74,7 +74,7 @@ final class CachedRequestsTest {
         observers.forEach(RecordingObserver::check);
         observers.forEach(observer -> assertThat(observer.hasEnded()).isTrue());
         observers.forEach(RecordingObserver::close);
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
         assertThat(scheduler.inFlight()).isZero();
         assertThat(cache.open).as("entries that are read").isZero();
         memory.close();
@@ -312,7 +312,7 @@ final class CachedRequestsTest {
         assertThat(instance.batches()).hasSize(1);
     }
 
-    /** The queue fails before it has taken the call, or after. */
+    /** The queue fails before it has accepted the request, or after. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void failsARequestThatCannotBeQueued(boolean taken) {
@@ -398,7 +398,7 @@ final class CachedRequestsTest {
         assertThat(observer.floats("OUT")).hasSize(LARGE);
     }
 
-    /** The inputs of a withdrawn call must not go while they are read. */
+    /** The inputs of a cancelled request must not be released while they are read. */
     @Test
     void keepsTheInputsWhileTheyAreHashed() {
         Cancellation cancellation = submit(request(0, LARGE).of(1), new RecordingObserver());
@@ -461,18 +461,18 @@ final class CachedRequestsTest {
         return Requests.to(settings, memory).floats("IN", Shape.of(1, length), first);
     }
 
-    private RecordingObserver submit(CheckedRequest call) {
+    private RecordingObserver submit(CheckedRequest checked) {
         RecordingObserver observer = new RecordingObserver();
-        submit(call, observer);
+        submit(checked, observer);
         return observer;
     }
 
-    private Cancellation submit(CheckedRequest call, RecordingObserver observer) {
+    private Cancellation submit(CheckedRequest checked, RecordingObserver observer) {
         observers.add(observer);
         ScheduledRequest request = new ScheduledRequest(
                 scheduler.model,
                 scheduler.order,
-                call.arrivedAt(scheduler.clock.getAsLong()),
+                checked.arrivedAt(scheduler.clock.getAsLong()),
                 observer,
                 scheduler.clock.getAsLong());
         gate.submit(request);
@@ -507,7 +507,7 @@ final class CachedRequestsTest {
         }
     }
 
-    /** Looks around before it passes a response on. */
+    /** Runs a check before it passes a response on. */
     private record Forwarding(RecordingObserver observer, Runnable look) implements ResponseObserver {
         @Override
         public void onResponse(InferResponse response) {

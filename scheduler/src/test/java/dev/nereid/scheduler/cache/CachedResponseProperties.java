@@ -19,7 +19,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.constraints.IntRange;
 
-/** What was written is read, and whatever else is read does no harm. */
+/** Decoding returns the encoded outputs, and rejects any other content. */
 final class CachedResponseProperties {
     @Property
     void readsWhatItWrote(@ForAll("responses") List<NamedTensor> outputs) {
@@ -40,7 +40,7 @@ final class CachedResponseProperties {
         }
     }
 
-    /** Two servers that answer the same write the same. */
+    /** Servers encode equal responses to equal bytes. */
     @Property(tries = 100)
     void writesEveryByte(@ForAll("responses") List<NamedTensor> outputs) {
         MemorySegment one = encode(outputs);

@@ -31,32 +31,32 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import org.junit.jupiter.api.Test;
 
-/** Calls of one key are the same call. Names and contents are drawn from few, so that parts run into each other often. */
+/** Requests of one key are equal. Names and contents are drawn from few, so that parts often look alike. */
 final class RequestDigestProperties {
     @Property(tries = 2000)
-    void onlyEqualRequestsHaveEqualKeys(@ForAll("calls") Request one, @ForAll("calls") Request other) {
-        assertThat(RequestDigest.of(one.call("1")).equals(RequestDigest.of(other.call("2"))))
+    void onlyEqualRequestsHaveEqualKeys(@ForAll("requests") Request one, @ForAll("requests") Request other) {
+        assertThat(RequestDigest.of(one.request("1")).equals(RequestDigest.of(other.request("2"))))
                 .isEqualTo(one.equals(other));
     }
 
     @Property(tries = 200)
-    void theOrderOfInputsIdAndTimesDoNotMatter(@ForAll("calls") Request call, @ForAll Random random) {
-        List<Input> inputs = new ArrayList<>(call.inputs.entrySet().stream()
+    void theOrderOfInputsIdAndTimesDoNotMatter(@ForAll("requests") Request request, @ForAll Random random) {
+        List<Input> inputs = new ArrayList<>(request.inputs.entrySet().stream()
                 .map(entry -> entry.getValue().named(entry.getKey()))
                 .toList());
         Collections.shuffle(inputs, random);
-        CheckedRequest shuffled = call.call(
+        CheckedRequest shuffled = request.request(
                 "other",
                 inputs,
-                new RequestOptions(call.priority, 17, OptionalLong.of(random.nextLong()), Optional.empty()));
+                new RequestOptions(request.priority, 17, OptionalLong.of(random.nextLong()), Optional.empty()));
 
-        assertThat(RequestDigest.of(shuffled)).isEqualTo(RequestDigest.of(call.call("")));
+        assertThat(RequestDigest.of(shuffled)).isEqualTo(RequestDigest.of(request.request("")));
     }
 
     /** Instances of a server, and servers of one Redis, must agree on keys: change this only with the layout. */
     @Test
     void isTheSameEverywhere() {
-        Request call = new Request(
+        Request request = new Request(
                 "m",
                 1,
                 Map.of("IN", new Input("", DataType.INT8, List.of(2L), List.of(1, 2))),
@@ -64,18 +64,18 @@ final class RequestDigestProperties {
                 2,
                 Map.of("p", new ParameterValue.Int(5)));
 
-        assertThat(RequestDigest.of(call.call("")).text()).isEqualTo("7d14e0187eca18aec541015f3ad98e07");
+        assertThat(RequestDigest.of(request.request("")).text()).isEqualTo("7d14e0187eca18aec541015f3ad98e07");
     }
 
     /** Longer than what the digest is shown at a time. */
     @Test
     void readsLargeInputsToTheEnd() {
         MemorySegment data = Arena.ofAuto().allocate((1 << 20) + 3);
-        CheckedRequest call = of(data);
-        String before = RequestDigest.of(call).text();
+        CheckedRequest request = of(data);
+        String before = RequestDigest.of(request).text();
         data.set(ValueLayout.JAVA_BYTE, data.byteSize() - 1, (byte) 1);
 
-        assertThat(RequestDigest.of(call).text()).isNotEqualTo(before);
+        assertThat(RequestDigest.of(request).text()).isNotEqualTo(before);
     }
 
     private static CheckedRequest of(MemorySegment data) {
@@ -91,7 +91,7 @@ final class RequestDigestProperties {
     }
 
     @Provide
-    Arbitrary<Request> calls() {
+    Arbitrary<Request> requests() {
         Arbitrary<String> names = Arbitraries.of("", "a", "b", "ab", "\u0001", "é");
         Arbitrary<Input> inputs = Combinators.combine(
                         Arbitraries.of(DataType.INT8, DataType.UINT8),
@@ -142,15 +142,15 @@ final class RequestDigestProperties {
             List<String> outputs,
             long priority,
             Map<String, ParameterValue> parameters) {
-        CheckedRequest call(String id) {
+        CheckedRequest request(String id) {
             List<Input> named = new TreeMap<>(inputs)
                     .entrySet().stream()
                             .map(entry -> entry.getValue().named(entry.getKey()))
                             .toList();
-            return call(id, named, new RequestOptions(priority, 0, OptionalLong.empty(), Optional.empty()));
+            return request(id, named, new RequestOptions(priority, 0, OptionalLong.empty(), Optional.empty()));
         }
 
-        CheckedRequest call(String id, List<Input> order, RequestOptions options) {
+        CheckedRequest request(String id, List<Input> order, RequestOptions options) {
             List<NamedTensor> tensors = order.stream().map(Input::tensor).toList();
             return new CheckedRequest(
                     new ModelVersion(model, version),

@@ -60,7 +60,7 @@ final class DeviceInstancesTest {
 
     @Test
     void rotatesTheInstancesOfADevice() throws InterruptedException {
-        WarmupSample sample = new WarmupSample("s", 1, () -> List.of(call("warm")));
+        WarmupSample sample = new WarmupSample("s", 1, () -> List.of(request("warm")));
         ModelPlan plan = new ModelPlan(model, BatchingPolicy.NONE)
                 .with(new ExecutionTraits("blocking", false, false, true))
                 .with(List.of(sample));
@@ -73,7 +73,7 @@ final class DeviceInstancesTest {
             assertThat(scheduler.isReady()).isTrue();
             for (int i = 0; i < 4; i++) {
                 RecordingObserver observer = new RecordingObserver();
-                scheduler.submit(call("r" + i), observer);
+                scheduler.submit(request("r" + i), observer);
                 observer.await().close();
             }
         }
@@ -99,11 +99,11 @@ final class DeviceInstancesTest {
         return new InstanceSlot(name, device, instance);
     }
 
-    private CheckedRequest call(String id) {
+    private CheckedRequest request(String id) {
         return Requests.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
     }
 
-    private static List<String> names(List<DeviceInstances> seats) {
-        return seats.stream().map(DeviceInstances::name).toList();
+    private static List<String> names(List<DeviceInstances> groups) {
+        return groups.stream().map(DeviceInstances::name).toList();
     }
 }

@@ -40,7 +40,7 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What becomes of the calls when something fails while a thread that submits one has the seat of an instance. */
+/** Failures during direct execution. */
 @Timeout(60)
 final class DirectExecutionFailureTest {
     private static final BatchingPolicy BY_TWOS =
@@ -67,31 +67,31 @@ final class DirectExecutionFailureTest {
     @AfterEach
     void everythingWasGivenBack() {
         for (FakeInstance instance : instances) {
-            assertThat(instance.mistakes()).isEmpty();
+            assertThat(instance.violations()).isEmpty();
             assertThat(instance.isClosed()).isTrue();
         }
         observers.forEach(RecordingObserver::check);
     }
 
-    /** While nobody is there for a request that waits, another one comes, and the two cannot be compared. */
+    /** While no instance is there for a waiting request, another one arrives, and their comparison fails. */
     @Test
     void throwsToTheSubmitterAndCompletesOthers() throws InterruptedException {
         Door door = new Door();
         try (ModelScheduler scheduler = start(BY_TWOS, 3, door)) {
             AtomicBoolean faulty = new AtomicBoolean();
-            RecordingObserver waiting = submit(scheduler, withInputs(call("waiting"), faulty));
+            RecordingObserver waiting = submit(scheduler, withInputs(request("waiting"), faulty));
             FakeInstance leader = awaitLeader();
             scheduler.replace(List.of(), List.of(leader), List.of());
-            Latches.await(door.entered); // it waits for no batch any more, and nobody does in its place yet
+            Latches.await(door.entered); // it waits for no batch any more, and no other instance does yet
             faulty.set(true);
 
-            RecordingObserver told = submit(scheduler, call("second"));
+            RecordingObserver observer = submit(scheduler, request("second"));
 
             assertThat(faulty).as("failed once").isFalse();
-            told.assertError(ErrorCode.INTERNAL, "internal error: " + noMemory);
+            observer.assertError(ErrorCode.INTERNAL, "internal error: " + noMemory);
             assertThat(waiting.isSilent()).isTrue();
             door.open.countDown();
-            submit(scheduler, call("third")).await().response();
+            submit(scheduler, request("third")).await().response();
             waiting.await().response();
             observers.forEach(RecordingObserver::close);
         }
@@ -102,13 +102,13 @@ final class DirectExecutionFailureTest {
     void completesTheRequestIfTheInstanceCannotBeReleased() {
         execution = batch -> {
             FakeInstance.copy(batch);
-            failing.set(2); // one tells when the execution ended
+            failing.set(2); // one returns when the execution ended
         };
         try (ModelScheduler scheduler = start(BatchingPolicy.NONE, 2, RateLimiter.OFF)) {
-            submit(scheduler, call("first")).response();
+            submit(scheduler, request("first")).response();
 
             execution = FakeInstance::copy;
-            submit(scheduler, call("second")).await().response();
+            submit(scheduler, request("second")).await().response();
             assertThat(scheduler.isReady()).isTrue();
             observers.forEach(RecordingObserver::close);
         }
@@ -120,19 +120,19 @@ final class DirectExecutionFailureTest {
     @Test
     void aFailedOfferStartsNoDirectExecution() {
         try (ModelScheduler scheduler = start(BatchingPolicy.NONE, 1, RateLimiter.OFF)) {
-            failing.set(2); // the first tells when it is queued
+            failing.set(2); // the first returns when it is queued
 
-            submit(scheduler, call("first")).assertError(ErrorCode.INTERNAL, "internal error: " + noMemory);
+            submit(scheduler, request("first")).assertError(ErrorCode.INTERNAL, "internal error: " + noMemory);
 
             assertThat(scheduler.waiting()).isZero();
-            submit(scheduler, call("second")).response();
+            submit(scheduler, request("second")).response();
             assertThat(scheduler.isReady()).isTrue();
             observers.forEach(RecordingObserver::close);
         }
         assertThat(instances.getFirst().batches()).containsExactly(List.of("second"));
     }
 
-    /** Limits nothing; the first instance that goes waits at it, before it gives up its place at the queue. */
+    /** Limits nothing; the first instance that ends waits in it, before it leaves the queue. */
     private static final class Door implements RateLimiter {
         private final CountDownLatch entered = new CountDownLatch(1);
         private final CountDownLatch open = new CountDownLatch(1);
@@ -219,14 +219,14 @@ final class DirectExecutionFailureTest {
                 .findFirst();
     }
 
-    private CheckedRequest call(String id) {
+    private CheckedRequest request(String id) {
         return Requests.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
     }
 
-    /** Returns a call whose inputs fail once when they are looked at, if that is asked for. */
-    private CheckedRequest withInputs(CheckedRequest call, AtomicBoolean faulty) {
-        NamedTensor[] tensors = call.inputs().toArray(NamedTensor[]::new);
-        return call.withInputs(new RequestInputs(tensors, call.batchSize(), call.release()) {
+    /** Returns a request whose inputs fail once when they are read, if {@code faulty} is set. */
+    private CheckedRequest withInputs(CheckedRequest request, AtomicBoolean faulty) {
+        NamedTensor[] tensors = request.inputs().toArray(NamedTensor[]::new);
+        return request.withInputs(new RequestInputs(tensors, request.batchSize(), request.release()) {
             @Override
             public int size() {
                 if (faulty.compareAndSet(true, false)) {
@@ -237,10 +237,10 @@ final class DirectExecutionFailureTest {
         });
     }
 
-    private RecordingObserver submit(ModelScheduler scheduler, CheckedRequest call) {
+    private RecordingObserver submit(ModelScheduler scheduler, CheckedRequest request) {
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        scheduler.submit(call, observer);
+        scheduler.submit(request, observer);
         return observer;
     }
 }

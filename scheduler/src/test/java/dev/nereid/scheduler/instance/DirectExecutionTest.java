@@ -63,7 +63,7 @@ final class DirectExecutionTest {
     @AfterEach
     void everythingWasGivenBack() {
         observers.forEach(RecordingObserver::check);
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
         assertThat(instance.isClosed()).isTrue();
     }
 
@@ -209,7 +209,7 @@ final class DirectExecutionTest {
                 String id = batch.requests().getFirst().id();
                 order.add("begin " + id);
                 if (id.equals("outer")) {
-                    scheduler.submit(call("inner"), inner);
+                    scheduler.submit(request("inner"), inner);
                 }
                 FakeInstance.copy(batch);
                 order.add("end " + id);
@@ -233,7 +233,7 @@ final class DirectExecutionTest {
                     for (int i = 0; i < 10; i++) {
                         RecordingObserver observer = new RecordingObserver();
                         later.add(observer);
-                        scheduler.submit(call("later" + i), observer);
+                        scheduler.submit(request("later" + i), observer);
                     }
                 }
                 FakeInstance.copy(batch);
@@ -389,39 +389,39 @@ final class DirectExecutionTest {
 
     @Test
     void distinguishesFailureFromRefusal() {
-        List<String> told = new ArrayList<>();
+        List<String> received = new ArrayList<>();
         ResponseObserver observer = new ResponseObserver() {
             @Override
             public void onResponse(InferResponse response) {
-                told.add("response");
+                received.add("response");
                 response.close();
             }
 
             @Override
             public void onCompleted() {
-                told.add("end");
+                received.add("end");
             }
 
             @Override
             public void onError(InferenceException error) {
-                told.add("error " + error.code());
+                received.add("error " + error.code());
             }
 
             @Override
             public void onRefused(InferenceException error) {
-                told.add("refused " + error.code());
+                received.add("refused " + error.code());
             }
         };
         ModelScheduler scheduler = start(BatchingPolicy.NONE, true);
-        scheduler.submit(call("a"), observer);
+        scheduler.submit(request("a"), observer);
         execution = batch -> {
             throw new BackendException(ErrorCode.NOT_FOUND, "not here");
         };
-        scheduler.submit(call("b"), observer);
+        scheduler.submit(request("b"), observer);
         scheduler.close();
-        scheduler.submit(call("c"), observer);
+        scheduler.submit(request("c"), observer);
 
-        assertThat(told).containsExactly("response", "error NOT_FOUND", "refused UNAVAILABLE");
+        assertThat(received).containsExactly("response", "error NOT_FOUND", "refused UNAVAILABLE");
     }
 
     /** Starts a scheduler with one instance, which is idle. */
@@ -449,7 +449,7 @@ final class DirectExecutionTest {
     private RecordingObserver submit(ModelScheduler scheduler, String id) {
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        scheduler.submit(call(id), observer);
+        scheduler.submit(request(id), observer);
         return observer;
     }
 
@@ -462,7 +462,7 @@ final class DirectExecutionTest {
                 .of(1);
     }
 
-    private CheckedRequest call(String id) {
+    private CheckedRequest request(String id) {
         return Requests.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
     }
 }

@@ -53,7 +53,7 @@ final class EndedWarmupTest {
             .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
             .build();
 
-    private final WarmupSample endless = new WarmupSample("s", Integer.MAX_VALUE, () -> List.of(call()));
+    private final WarmupSample endless = new WarmupSample("s", Integer.MAX_VALUE, () -> List.of(request()));
 
     @Test
     void failsTheStartThatWaitsForIt() {
@@ -83,7 +83,7 @@ final class EndedWarmupTest {
 
         assertThat(outcome.join()).hasMessage(ENDED);
         assertThat(old.isClosed() && fresh.isClosed()).isTrue();
-        assertThat(List.of(old.mistakes(), fresh.mistakes())).containsOnly(List.of());
+        assertThat(List.of(old.violations(), fresh.violations())).containsOnly(List.of());
     }
 
     @Test
@@ -116,7 +116,7 @@ final class EndedWarmupTest {
             Latches.await(interrupted);
             FakeInstance.copy(batch);
         });
-        WarmupSample once = new WarmupSample("s", 1, () -> List.of(call()));
+        WarmupSample once = new WarmupSample("s", 1, () -> List.of(request()));
 
         try (ModelScheduler scheduler = start(List.of(once), early, late)) {
             Thread thread = first.join();
@@ -141,16 +141,16 @@ final class EndedWarmupTest {
                 .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
                 .build();
         AtomicInteger released = new AtomicInteger();
-        List<CheckedRequest> calls = new ArrayList<>();
+        List<CheckedRequest> requests = new ArrayList<>();
         try (Arena arena = Arena.ofShared()) {
             Tensor tensor = Tensor.of(DataType.INT32, Shape.of(2), arena.allocate(8, 4));
             for (int i = 0; i < 3; i++) {
-                calls.add(Requests.to(shaped, memory)
+                requests.add(Requests.to(shaped, memory)
                         .input("IN", tensor)
                         .onRelease(released::incrementAndGet)
                         .of(1));
             }
-            List<CheckedRequest> batch = unreadable(calls);
+            List<CheckedRequest> batch = unreadable(requests);
             FakeInstance instance = new FakeInstance(FakeInstance::copy);
             ModelScheduler scheduler = ModelScheduler.start(
                     new ModelPlan(shaped, BatchingPolicy.NONE).with(List.of(new WarmupSample("s", 1, () -> batch))),
@@ -188,21 +188,21 @@ final class EndedWarmupTest {
 
     @Test
     void leavesNoTimeoutIfAnInstanceCannotRegister() {
-        AtomicInteger alarms = new AtomicInteger();
+        AtomicInteger timeouts = new AtomicInteger();
         FakeInstance instance = new FakeInstance(FakeInstance::copy);
         SchedulerEnvironment environment = new SchedulerEnvironment(memory, System::nanoTime, action -> {
-            alarms.incrementAndGet();
-            Timeout alarm = timer.newTimeout(action);
+            timeouts.incrementAndGet();
+            Timeout timeout = timer.newTimeout(action);
             return new Timeout() {
                 @Override
                 public void scheduleAtLatest(long dueNanos) {
-                    alarm.scheduleAtLatest(dueNanos);
+                    timeout.scheduleAtLatest(dueNanos);
                 }
 
                 @Override
                 public void close() {
-                    alarms.decrementAndGet();
-                    alarm.close();
+                    timeouts.decrementAndGet();
+                    timeout.close();
                 }
             };
         });
@@ -211,7 +211,7 @@ final class EndedWarmupTest {
                         new ModelPlan(model, BatchingPolicy.NONE), List.of(misplaced(instance)), environment))
                 .hasMessage("no place");
 
-        assertThat(alarms).hasValue(0);
+        assertThat(timeouts).hasValue(0);
         assertThat(instance.isClosed()).isTrue();
     }
 
@@ -226,7 +226,7 @@ final class EndedWarmupTest {
             assertThatThrownBy(() -> scheduler.replace(added, List.of(), List.of()))
                     .hasMessage("no place");
             scheduler.replace(List.of(), List.of(old), List.of());
-            Threads.await("no seat is left", () -> !scheduler.isServing());
+            Threads.await("no instance is left", () -> !scheduler.isServing());
             assertThat(run(scheduler).error()).hasMessageContaining("no instance of model 'm' version 1 is left");
         }
         assertThat(List.of(old, good, bad)).allMatch(FakeInstance::isClosed);
@@ -275,12 +275,12 @@ final class EndedWarmupTest {
 
     private RecordingObserver run(ModelScheduler scheduler) {
         RecordingObserver observer = new RecordingObserver();
-        scheduler.submit(call(), observer);
+        scheduler.submit(request(), observer);
         observer.await().close();
         return observer;
     }
 
-    private CheckedRequest call() {
+    private CheckedRequest request() {
         return Requests.to(model, memory).floats("IN", Shape.of(1, 2), 1).of(1);
     }
 

@@ -49,7 +49,7 @@ final class InstanceThreadsTest {
         threads.close();
 
         assertThat(instances).allMatch(FakeInstance::isClosed);
-        assertThat(instances).flatExtracting(FakeInstance::mistakes).isEmpty();
+        assertThat(instances).flatExtracting(FakeInstance::violations).isEmpty();
         assertThat(scheduler.queue.isOpen()).isFalse();
     }
 }

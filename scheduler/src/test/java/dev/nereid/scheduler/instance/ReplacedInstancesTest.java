@@ -84,7 +84,8 @@ final class ReplacedInstancesTest {
             assertThat(fresh.batches()).hasSize(1);
         }
         assertThat(fresh.isClosed()).isTrue();
-        assertThat(List.of(kept.mistakes(), old.mistakes(), fresh.mistakes())).containsOnly(List.of());
+        assertThat(List.of(kept.violations(), old.violations(), fresh.violations()))
+                .containsOnly(List.of());
     }
 
     @Test
@@ -100,7 +101,7 @@ final class ReplacedInstancesTest {
 
         try (ModelScheduler scheduler = start(ExecutionTraits.DEFAULT, old)) {
             RecordingObserver first = new RecordingObserver();
-            scheduler.submit(call(), first);
+            scheduler.submit(request(), first);
             await(busy);
             replace(scheduler, slots(fresh), List.of(old)); // does not wait for those that end
             RecordingObserver other = run(scheduler); // by the new one: the old one is busy
@@ -113,13 +114,13 @@ final class ReplacedInstancesTest {
             replace(scheduler, slots(new FakeInstance(FakeInstance::copy)), List.of()); // nor does a later one
             assertThat(old.isClosed()).isFalse();
             first.close();
-            awaitClosed(old); // although other calls are in flight all the time
+            awaitClosed(old); // although other requests are in flight all the time
             assertThat(scheduler.inFlight()).isEqualTo(2);
             other.close();
             third.close();
         }
         assertThat(old.batches()).hasSize(1);
-        assertThat(old.mistakes()).isEmpty();
+        assertThat(old.violations()).isEmpty();
     }
 
     @Test
@@ -148,7 +149,7 @@ final class ReplacedInstancesTest {
                 List.of(new InstanceSlot("old", Device.CPU, old)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer))) {
             RecordingObserver first = new RecordingObserver();
-            scheduler.submit(call(), first);
+            scheduler.submit(request(), first);
             DeferredExecution rest = deferred.take();
             Thread own = Threads.named("instance/m/1/old");
             replace(scheduler, slots(fresh), List.of(old));
@@ -171,7 +172,7 @@ final class ReplacedInstancesTest {
         FakeInstance bad = new FakeInstance(batch -> {
             throw new BackendException(ErrorCode.INTERNAL, "broken");
         });
-        WarmupSample sample = new WarmupSample("s", 1, () -> List.of(call()));
+        WarmupSample sample = new WarmupSample("s", 1, () -> List.of(request()));
 
         try (ModelScheduler scheduler = start(ExecutionTraits.DEFAULT, old)) {
             assertThatThrownBy(() -> scheduler.replace(slots(good, bad), List.of(old), List.of(sample)))
@@ -186,7 +187,7 @@ final class ReplacedInstancesTest {
             observer.close();
             assertThat(old.batches()).hasSize(1);
         }
-        assertThat(good.mistakes()).isEmpty();
+        assertThat(good.violations()).isEmpty();
         assertThat(bad.batches()).hasSize(1);
     }
 
@@ -201,8 +202,8 @@ final class ReplacedInstancesTest {
                 .hasMessage("warm-up of model 'm' ended: its instances are closed");
 
         assertThat(late.isClosed()).isTrue();
-        assertThat(late.mistakes()).isEmpty();
-        assertThat(old.mistakes()).isEmpty();
+        assertThat(late.violations()).isEmpty();
+        assertThat(old.violations()).isEmpty();
     }
 
     @Test
@@ -221,7 +222,7 @@ final class ReplacedInstancesTest {
             assertThat(old.batches()).hasSize(1);
             assertThat(scheduler.isReady()).isTrue();
         }
-        assertThat(fresh.mistakes()).isEmpty();
+        assertThat(fresh.violations()).isEmpty();
     }
 
     @Test
@@ -241,10 +242,12 @@ final class ReplacedInstancesTest {
         join(end);
 
         assertThat(old.isClosed() && fresh.isClosed()).isTrue();
-        assertThat(old.mistakes()).isEmpty();
+        assertThat(old.violations()).isEmpty();
     }
 
-    /** Traffic that keeps the count of calls in flight above 0 all the time, while a random plan exchanges instances. */
+    /**
+     * Traffic that keeps the count of requests in flight above 0 all the time, while a random plan exchanges instances.
+     */
     @ParameterizedTest
     @CsvSource({"false, 0", "true, 0", "false, 100000", "true, 100000"})
     void neverLeaveAGap(boolean shortExecutions, long delayNanos) throws InterruptedException {
@@ -260,7 +263,7 @@ final class ReplacedInstancesTest {
                 slots(serving.toArray(FakeInstance[]::new)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer));
         AtomicBoolean ended = new AtomicBoolean();
-        LongAdder answered = new LongAdder();
+        LongAdder responses = new LongAdder();
         LongAdder wrong = new LongAdder();
         Semaphore window = new Semaphore(16);
         List<Thread> clients = new ArrayList<>();
@@ -270,7 +273,7 @@ final class ReplacedInstancesTest {
                 while (!ended.get()) {
                     window.acquireUninterruptibly();
                     sent.increment();
-                    scheduler.submit(call(), new Counting(answered, wrong, window));
+                    scheduler.submit(request(), new Counting(responses, wrong, window));
                 }
             }));
         }
@@ -286,7 +289,7 @@ final class ReplacedInstancesTest {
                 removed.add(serving.remove(random.nextInt(serving.size())));
             }
             scheduler.replace(slots(added.toArray(FakeInstance[]::new)), removed, List.of());
-            removed.forEach(instance -> awaitClosed((FakeInstance) instance)); // although other calls are in flight
+            removed.forEach(instance -> awaitClosed((FakeInstance) instance)); // although other requests are in flight
             assertThat(added).noneMatch(FakeInstance::isClosed);
             serving.addAll(added);
             all.addAll(added);
@@ -298,18 +301,18 @@ final class ReplacedInstancesTest {
         scheduler.close();
 
         assertThat(wrong.sum()).isZero();
-        assertThat(answered.sum()).isEqualTo(sent.sum()).isGreaterThan(100);
+        assertThat(responses.sum()).isEqualTo(sent.sum()).isGreaterThan(100);
         assertThat(all).allMatch(FakeInstance::isClosed);
-        assertThat(all).flatExtracting(FakeInstance::mistakes).isEmpty();
+        assertThat(all).flatExtracting(FakeInstance::violations).isEmpty();
         assertThat(scheduler.inFlight()).isZero();
     }
 
-    /** Counts answers, and what is no response. */
-    private record Counting(LongAdder answered, LongAdder wrong, Semaphore window) implements ResponseObserver {
+    /** Counts completions, and those without a response. */
+    private record Counting(LongAdder responses, LongAdder wrong, Semaphore window) implements ResponseObserver {
         @Override
         public void onResponse(InferResponse response) {
             response.close();
-            answered.increment();
+            responses.increment();
             window.release();
         }
 
@@ -326,9 +329,9 @@ final class ReplacedInstancesTest {
         }
     }
 
-    private ModelScheduler start(ExecutionTraits terms, FakeInstance... instances) {
+    private ModelScheduler start(ExecutionTraits traits, FakeInstance... instances) {
         return ModelScheduler.start(
-                new ModelPlan(model, BatchingPolicy.NONE).with(terms),
+                new ModelPlan(model, BatchingPolicy.NONE).with(traits),
                 slots(instances),
                 new SchedulerEnvironment(memory, System::nanoTime, timer));
     }
@@ -343,11 +346,11 @@ final class ReplacedInstancesTest {
 
     private RecordingObserver run(ModelScheduler scheduler) {
         RecordingObserver observer = new RecordingObserver();
-        scheduler.submit(call(), observer);
+        scheduler.submit(request(), observer);
         return observer.await();
     }
 
-    private CheckedRequest call() {
+    private CheckedRequest request() {
         return Requests.to(model, memory).floats("IN", Shape.of(1, 2), 1).of(1);
     }
 

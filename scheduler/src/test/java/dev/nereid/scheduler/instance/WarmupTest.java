@@ -78,7 +78,7 @@ final class WarmupTest {
 
         assertThat(instance.batches()).containsExactly(List.of("s0", "s1", "s2"));
         assertThat(sizes).containsExactly(3, 1, 1, 1);
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
         assertAllReleased(3);
     }
 
@@ -101,7 +101,7 @@ final class WarmupTest {
         AtomicInteger executions = new AtomicInteger();
         FakeInstance instance = new FakeInstance(batch -> {
             if (executions.incrementAndGet() == 1) {
-                itself.join().submit(call("request"), observer);
+                itself.join().submit(request("request"), observer);
             }
             FakeInstance.copy(batch);
         });
@@ -136,7 +136,7 @@ final class WarmupTest {
             scheduler.awaitWarm();
 
             assertThat(instance.batches()).containsExactly(List.of("s0"), List.of("s0"));
-            scheduler.submit(call("request"), observer);
+            scheduler.submit(request("request"), observer);
             observer.await().close();
         }
         held.close();
@@ -158,7 +158,7 @@ final class WarmupTest {
         try (ModelScheduler scheduler = start(model, List.of(sample("s", 2, 2)), instance)) {
             for (int i = 0; i < 3; i++) {
                 observers.add(new RecordingObserver());
-                scheduler.submit(call("r" + i), observers.get(i));
+                scheduler.submit(request("r" + i), observers.get(i));
             }
             itself.complete(scheduler);
             observers.forEach(observer -> observer.await().close());
@@ -202,7 +202,7 @@ final class WarmupTest {
             InferenceRequest request = batch.requests().getFirst();
             if (sender.complete(request.sender())) {
                 thread.complete(Thread.currentThread());
-                itself.join().submit(call("request"), observer);
+                itself.join().submit(request("request"), observer);
             } else {
                 request.sender().complete();
             }
@@ -211,7 +211,7 @@ final class WarmupTest {
         try (ModelScheduler scheduler = start(settings(true), List.of(sample("s", 1, 1)), instance)) {
             itself.complete(scheduler);
             Threads.awaitAsleep(
-                    thread.join()); // a thread that did not wait for the answer would have executed the request
+                    thread.join()); // a thread that did not wait for the response would have executed the request
             assertThat(instance.batches()).hasSize(1);
             assertThat(released).hasValue(0);
             sender.join().complete();
@@ -264,7 +264,7 @@ final class WarmupTest {
         scheduler.close();
         assertThat(instance.batches()).hasSize(1);
         assertThat(instance.isClosed()).isTrue();
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
         assertAllReleased(3);
     }
 
@@ -327,7 +327,7 @@ final class WarmupTest {
         RecordingObserver observer = new RecordingObserver();
 
         ModelScheduler scheduler = start(model, List.of(sample("s", 1, 1)), healthy, broken);
-        scheduler.submit(call("request"), observer);
+        scheduler.submit(request("request"), observer);
 
         assertThatThrownBy(scheduler::awaitWarm).hasMessage("failed to run warmup sample 's': broken; ");
         scheduler.close();
@@ -391,14 +391,14 @@ final class WarmupTest {
         }
 
         assertThat(seen).containsExactly(List.of("IN", "START"), Shape.of(2, 1));
-        assertThat(instance.mistakes()).isEmpty();
+        assertThat(instance.violations()).isEmpty();
     }
 
-    private WarmupSample sample(String name, int executions, int calls) {
+    private WarmupSample sample(String name, int executions, int count) {
         return new WarmupSample(
                 name,
                 executions,
-                () -> IntStream.range(0, calls)
+                () -> IntStream.range(0, count)
                         .mapToObj(i -> {
                             given.incrementAndGet();
                             return Requests.to(model, memory)
@@ -410,9 +410,9 @@ final class WarmupTest {
                         .toList());
     }
 
-    private void assertAllReleased(int calls) {
-        assertThat(given).hasValue(calls);
-        assertThat(released).hasValue(calls);
+    private void assertAllReleased(int count) {
+        assertThat(given).hasValue(count);
+        assertThat(released).hasValue(count);
         assertThat(memory.buffersInUse()).isZero();
     }
 
@@ -433,7 +433,7 @@ final class WarmupTest {
         return new ModelPlan(settings, new BatchingPolicy(true, List.of(), 0)).with(samples);
     }
 
-    private CheckedRequest call(String id) {
+    private CheckedRequest request(String id) {
         return Requests.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
     }
 

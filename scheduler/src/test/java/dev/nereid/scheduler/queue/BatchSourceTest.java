@@ -21,7 +21,7 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
-/** What becomes of a seat that is lent when taking a batch fails. */
+/** Direct execution when taking a batch fails. */
 final class BatchSourceTest {
     private final OutOfMemoryError noMemory = new OutOfMemoryError("for a test");
 
@@ -37,19 +37,19 @@ final class BatchSourceTest {
     private final WaitingRequests requests =
             new WaitingRequests(PriorityPolicy.NONE, new EqualInputs(scope.settings()));
     private final BatchTaker taker = new BatchTaker(lock, BatchPlanner.oneByOne(), requests, () -> 0, null);
-    private final IdleInstances seats = new IdleInstances(lock, taker);
-    private final BatchSource source = new BatchSource(lock, requests, taker, seats, () -> 0);
+    private final IdleInstances idleInstances = new IdleInstances(lock, taker);
+    private final BatchSource source = new BatchSource(lock, requests, taker, idleInstances, () -> 0);
     private final InstanceHandle direct = source.register(() -> {}, () -> 0);
 
-    /** Fails when it is asked whether it is the one to be called. */
+    /** Fails when its load is read for the choice of the instance to wake. */
     private final InstanceHandle faulty = source.register(() -> {}, () -> {
         throw noMemory;
     });
 
     BatchSourceTest() {
         lock.lock();
-        seats.addIdle(faulty);
-        seats.addIdle(source.register(() -> {}, () -> 0)); // there has to be a choice
+        idleInstances.addIdle(faulty);
+        idleInstances.addIdle(source.register(() -> {}, () -> 0)); // there has to be a choice
         add("a");
         add("b");
         direct.waiting = true; // as its own thread does all the time
@@ -73,7 +73,7 @@ final class BatchSourceTest {
 
     @Test
     void throwsToTheOfferingThreadAndWakesTheInstanceThread() {
-        assertThatThrownBy(() -> seats.serveDirectly(direct, 0)).isSameAs(noMemory);
+        assertThatThrownBy(() -> idleInstances.serveDirectly(direct, 0)).isSameAs(noMemory);
 
         checkLeftToTheInstanceThread();
     }
@@ -94,11 +94,11 @@ final class BatchSourceTest {
     }
 
     private void add(String id) {
-        CheckedRequest call = Requests.to(model, memory)
+        CheckedRequest checked = Requests.to(model, memory)
                 .id(id)
                 .floats("IN", Shape.of(1, 2), 0)
                 .of(1);
-        ScheduledRequest request = new ScheduledRequest(scope, null, call, new RecordingObserver(), 0);
+        ScheduledRequest request = new ScheduledRequest(scope, null, checked, new RecordingObserver(), 0);
         requests.add(new QueueEntry(request, null, requests::remove));
     }
 }

@@ -35,9 +35,9 @@ final class DeadlineQueueTest {
         Random random = new Random(start);
         for (int i = 0; i < 5_000; i++) {
             if (inside.isEmpty() || random.nextInt(100) < (i % 200 < 100 ? 70 : 30)) {
-                Deadline due = new Deadline(entry, Deadline.Cause.TIMEOUT, start + random.nextInt(80));
-                heap.add(due);
-                inside.add(due);
+                Deadline deadline = new Deadline(entry, Deadline.Cause.TIMEOUT, start + random.nextInt(80));
+                heap.add(deadline);
+                inside.add(deadline);
             } else {
                 heap.remove(inside.remove(random.nextInt(inside.size())));
             }
@@ -50,7 +50,7 @@ final class DeadlineQueueTest {
                 assertThat(first).isNotNull();
                 assertThat(first.nanos() - start)
                         .isEqualTo(inside.stream()
-                                .map(due -> due.nanos() - start)
+                                .map(deadline -> deadline.nanos() - start)
                                 .min(Comparator.naturalOrder())
                                 .orElseThrow());
             }

@@ -119,11 +119,11 @@ final class PriorityLevelsTest {
     }
 
     private QueueEntry add(long priority, int items) {
-        CheckedRequest call = Requests.to(model, memory)
+        CheckedRequest checked = Requests.to(model, memory)
                 .floats("IN", Shape.of(items, 2), 0)
                 .priority(priority)
                 .of(items);
-        ScheduledRequest request = new ScheduledRequest(scope, null, call, new RecordingObserver(), 0);
+        ScheduledRequest request = new ScheduledRequest(scope, null, checked, new RecordingObserver(), 0);
         QueueEntry entry = new QueueEntry(request, null, _ -> {});
         entries.add(entry);
         levels.add(entry, levels.level(priority));

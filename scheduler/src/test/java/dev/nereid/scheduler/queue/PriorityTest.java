@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** Who goes first. */
+/** The order of requests of several priorities. */
 final class PriorityTest {
     private static final PriorityPolicy LEVELS = new PriorityPolicy(-1, 5, QueuePolicy.NONE, Map.of());
     private static final PriorityPolicy DELAYING = new PriorityPolicy(
@@ -19,111 +19,111 @@ final class PriorityTest {
 
     @Test
     void servesLowerNumbersFirst() {
-        try (QueuedRequests calls = new QueuedRequests(LEVELS)) {
-            calls.submit("last", -1); // unsigned: the largest
-            calls.submit("seven", 7);
-            calls.submit("default", 0);
-            calls.submit("one", 1);
-            calls.submit("five", 5);
-            calls.scheduler.step();
-            calls.submit("one more", 1);
+        try (QueuedRequests queued = new QueuedRequests(LEVELS)) {
+            queued.submit("last", -1); // unsigned: the largest
+            queued.submit("seven", 7);
+            queued.submit("default", 0);
+            queued.submit("one", 1);
+            queued.submit("five", 5);
+            queued.scheduler.step();
+            queued.submit("one more", 1);
 
-            calls.scheduler.drain();
+            queued.scheduler.drain();
 
-            assertThat(calls.executed()).containsExactly("one", "one more", "default", "five", "seven", "last");
+            assertThat(queued.executed()).containsExactly("one", "one more", "default", "five", "seven", "last");
         }
     }
 
     @Test
     void neverExecutesACancelledRequestWithoutBatching() {
-        try (QueuedRequests calls = new QueuedRequests(PriorityPolicy.NONE)) {
-            calls.submit("a");
-            Cancellation withdrawn = calls.submit("withdrawn");
-            calls.submit("b");
+        try (QueuedRequests queued = new QueuedRequests(PriorityPolicy.NONE)) {
+            queued.submit("a");
+            Cancellation cancelled = queued.submit("cancelled");
+            queued.submit("b");
 
-            withdrawn.cancel();
-            calls.scheduler.drain();
+            cancelled.cancel();
+            queued.scheduler.drain();
 
-            assertThat(calls.executed()).containsExactly("a", "b");
-            calls.observer("withdrawn").assertError(ErrorCode.CANCELLED, "request was cancelled");
+            assertThat(queued.executed()).containsExactly("a", "b");
+            queued.observer("cancelled").assertError(ErrorCode.CANCELLED, "request was cancelled");
         }
     }
 
     @Test
     void aBatchMaySpanLevels() {
         BatchPlanner planner = new BatchPlanner(QueuedRequests.MAX_BATCH, List.of(), 0);
-        try (QueuedRequests calls = new QueuedRequests(planner, LEVELS, FakeInstance::copy)) {
-            calls.submit("3a", 3);
-            calls.submit("1a", 1);
-            calls.submit("2a", 2);
-            calls.submit("1b", 1);
-            calls.submit("3b", 3);
+        try (QueuedRequests queued = new QueuedRequests(planner, LEVELS, FakeInstance::copy)) {
+            queued.submit("3a", 3);
+            queued.submit("1a", 1);
+            queued.submit("2a", 2);
+            queued.submit("1b", 1);
+            queued.submit("3b", 3);
 
-            calls.scheduler.drain();
+            queued.scheduler.drain();
 
-            assertThat(calls.batches()).containsExactly(List.of("1a", "1b", "2a", "3a", "3b"));
+            assertThat(queued.batches()).containsExactly(List.of("1a", "1b", "2a", "3a", "3b"));
         }
     }
 
     @Test
     void servesDelayedAfterLiveOnes() {
-        try (QueuedRequests calls = new QueuedRequests(DELAYING)) {
-            calls.submit("1 late", 1);
-            calls.scheduler.advance(11);
-            calls.submit("1 live", 1);
+        try (QueuedRequests queued = new QueuedRequests(DELAYING)) {
+            queued.submit("1 late", 1);
+            queued.scheduler.advance(11);
+            queued.submit("1 live", 1);
 
-            calls.scheduler.drain();
+            queued.scheduler.drain();
 
-            assertThat(calls.executed()).containsExactly("1 live", "1 late");
+            assertThat(queued.executed()).containsExactly("1 live", "1 late");
         }
     }
 
     @Test
     void servesDelayedBeforeLowerLevels() {
-        try (QueuedRequests calls = new QueuedRequests(DELAYING)) {
-            calls.submit("3 live", 3);
-            calls.submit("2 late", 2);
-            calls.submit("1 late", 1);
-            calls.scheduler.advance(11);
-            calls.submit("2 live", 2);
+        try (QueuedRequests queued = new QueuedRequests(DELAYING)) {
+            queued.submit("3 live", 3);
+            queued.submit("2 late", 2);
+            queued.submit("1 late", 1);
+            queued.scheduler.advance(11);
+            queued.submit("2 live", 2);
 
-            calls.scheduler.drain();
+            queued.scheduler.drain();
 
-            assertThat(calls.executed()).containsExactly("1 late", "2 live", "2 late", "3 live");
+            assertThat(queued.executed()).containsExactly("1 late", "2 live", "2 late", "3 live");
         }
     }
 
     @Test
     void neverExecutesACancelledDelayedRequest() {
-        try (QueuedRequests calls = new QueuedRequests(DELAYING)) {
-            Cancellation a = calls.submit("a", 1);
-            calls.submit("b", 1);
-            Cancellation c = calls.submit("c", 1);
-            calls.scheduler.advance(11);
+        try (QueuedRequests queued = new QueuedRequests(DELAYING)) {
+            Cancellation a = queued.submit("a", 1);
+            queued.submit("b", 1);
+            Cancellation c = queued.submit("c", 1);
+            queued.scheduler.advance(11);
 
             a.cancel();
             c.cancel();
-            calls.submit("d", 1);
-            calls.scheduler.drain();
+            queued.submit("d", 1);
+            queued.scheduler.drain();
 
-            calls.observer("a").assertError(ErrorCode.CANCELLED, "request was cancelled");
-            calls.observer("c").assertError(ErrorCode.CANCELLED, "request was cancelled");
-            assertThat(calls.executed()).containsExactly("d", "b");
+            queued.observer("a").assertError(ErrorCode.CANCELLED, "request was cancelled");
+            queued.observer("c").assertError(ErrorCode.CANCELLED, "request was cancelled");
+            assertThat(queued.executed()).containsExactly("d", "b");
         }
     }
 
     @Test
     void removesEmptyLevels() {
-        try (QueuedRequests calls = new QueuedRequests(LEVELS)) {
+        try (QueuedRequests queued = new QueuedRequests(LEVELS)) {
             for (int i = 1; i <= 1_000; i++) {
-                calls.submit("gone " + i, i).cancel();
+                queued.submit("gone " + i, i).cancel();
             }
-            calls.submit("b", 2_000);
-            calls.submit("a", 1_000);
+            queued.submit("b", 2_000);
+            queued.submit("a", 1_000);
 
-            assertThat(calls.scheduler.queue.waiting()).isEqualTo(2);
-            calls.scheduler.drain();
-            assertThat(calls.executed()).containsExactly("a", "b");
+            assertThat(queued.scheduler.queue.waiting()).isEqualTo(2);
+            queued.scheduler.drain();
+            assertThat(queued.executed()).containsExactly("a", "b");
         }
     }
 }

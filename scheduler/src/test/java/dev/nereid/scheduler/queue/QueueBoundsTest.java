@@ -15,32 +15,32 @@ final class QueueBoundsTest {
 
     @Test
     void refusesBeyondTheBound() {
-        try (QueuedRequests calls = QueuedRequests.under(TWO)) {
-            calls.submit("a");
-            calls.submit("b");
-            calls.submit("c");
-            calls.submit("d");
+        try (QueuedRequests queued = QueuedRequests.under(TWO)) {
+            queued.submit("a");
+            queued.submit("b");
+            queued.submit("c");
+            queued.submit("d");
 
-            assertThat(calls.observer("b").isSilent()).isTrue();
-            assertThat(calls.observer("c").hasEnded()).isTrue();
-            assertThat(calls.observer("d").hasEnded()).isTrue();
-            assertThat(calls.scheduler.queue.waiting()).isEqualTo(2);
-            assertThat(calls.scheduler.inFlight()).as("memory is back").isEqualTo(2);
-            calls.scheduler.drain();
-            assertThat(calls.executed()).containsExactly("a", "b");
+            assertThat(queued.observer("b").isSilent()).isTrue();
+            assertThat(queued.observer("c").hasEnded()).isTrue();
+            assertThat(queued.observer("d").hasEnded()).isTrue();
+            assertThat(queued.scheduler.queue.waiting()).isEqualTo(2);
+            assertThat(queued.scheduler.inFlight()).as("memory is back").isEqualTo(2);
+            queued.scheduler.drain();
+            assertThat(queued.executed()).containsExactly("a", "b");
         }
     }
 
     @Test
     void refusesAtOnceWithTheText() {
-        try (QueuedRequests calls = QueuedRequests.under(TWO)) {
-            calls.submit("a");
-            calls.submit("b");
-            calls.submit("c");
-            calls.submit("");
+        try (QueuedRequests queued = QueuedRequests.under(TWO)) {
+            queued.submit("a");
+            queued.submit("b");
+            queued.submit("c");
+            queued.submit("");
 
-            calls.observer("c").assertError(ErrorCode.UNAVAILABLE, "[request id: c] Exceeds maximum queue size");
-            calls.observer("")
+            queued.observer("c").assertError(ErrorCode.UNAVAILABLE, "[request id: c] Exceeds maximum queue size");
+            queued.observer("")
                     .assertError(ErrorCode.UNAVAILABLE, "[request id: <id_unknown>] Exceeds maximum queue size");
         }
     }
@@ -48,74 +48,74 @@ final class QueueBoundsTest {
     @Test
     void countsEachLevelByItself() {
         QueuePolicy one = new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 0, false, 1);
-        try (QueuedRequests calls = new QueuedRequests(new PriorityPolicy(3, 2, TWO, Map.of(1L, one)))) {
-            calls.submit("1a", 1);
-            calls.submit("1b", 1);
-            calls.submit("2a", 2);
-            calls.submit("2b", 0);
-            calls.submit("2c", 7);
-            calls.submit("3a", 3);
-            calls.submit("1c", 1);
+        try (QueuedRequests queued = new QueuedRequests(new PriorityPolicy(3, 2, TWO, Map.of(1L, one)))) {
+            queued.submit("1a", 1);
+            queued.submit("1b", 1);
+            queued.submit("2a", 2);
+            queued.submit("2b", 0);
+            queued.submit("2c", 7);
+            queued.submit("3a", 3);
+            queued.submit("1c", 1);
 
-            assertThat(calls.observer("1b").hasEnded()).isTrue();
-            assertThat(calls.observer("2c").hasEnded()).isTrue();
-            assertThat(calls.observer("1c").hasEnded()).isTrue();
-            calls.scheduler.drain();
-            assertThat(calls.executed()).containsExactly("1a", "2a", "2b", "3a");
+            assertThat(queued.observer("1b").hasEnded()).isTrue();
+            assertThat(queued.observer("2c").hasEnded()).isTrue();
+            assertThat(queued.observer("1c").hasEnded()).isTrue();
+            queued.scheduler.drain();
+            assertThat(queued.executed()).containsExactly("1a", "2a", "2b", "3a");
         }
     }
 
     @Test
     void countsDelayedRequests() {
-        try (QueuedRequests calls = QueuedRequests.under(TWO_DELAYED)) {
-            calls.submit("a");
-            calls.submit("b");
-            calls.scheduler.advance(11);
+        try (QueuedRequests queued = QueuedRequests.under(TWO_DELAYED)) {
+            queued.submit("a");
+            queued.submit("b");
+            queued.scheduler.advance(11);
 
-            calls.submit("c");
+            queued.submit("c");
 
-            assertThat(calls.observer("c").hasEnded()).isTrue();
+            assertThat(queued.observer("c").hasEnded()).isTrue();
         }
     }
 
     @Test
     void countsNotWhatAnInstanceTook() {
-        try (QueuedRequests calls = QueuedRequests.under(TWO)) {
-            calls.submit("a");
-            calls.submit("b");
-            calls.scheduler.step();
+        try (QueuedRequests queued = QueuedRequests.under(TWO)) {
+            queued.submit("a");
+            queued.submit("b");
+            queued.scheduler.step();
 
-            calls.submit("c");
+            queued.submit("c");
 
-            assertThat(calls.observer("c").isSilent()).isTrue();
+            assertThat(queued.observer("c").isSilent()).isTrue();
         }
     }
 
     @Test
     void aCancelledRequestFreesItsPlace() {
-        try (QueuedRequests calls = QueuedRequests.under(TWO)) {
-            calls.submit("a");
-            Cancellation b = calls.submit("b");
+        try (QueuedRequests queued = QueuedRequests.under(TWO)) {
+            queued.submit("a");
+            Cancellation b = queued.submit("b");
 
             b.cancel();
-            calls.submit("c");
-            calls.submit("d");
+            queued.submit("c");
+            queued.submit("d");
 
-            assertThat(calls.observer("c").isSilent()).isTrue();
-            assertThat(calls.observer("d").hasEnded()).isTrue();
+            assertThat(queued.observer("c").isSilent()).isTrue();
+            assertThat(queued.observer("d").hasEnded()).isTrue();
         }
     }
 
     @Test
     void anExpiredRequestFreesItsPlace() {
         QueuePolicy policy = new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 10, false, 1);
-        try (QueuedRequests calls = QueuedRequests.under(policy)) {
-            calls.submit("a");
-            calls.scheduler.advance(11);
+        try (QueuedRequests queued = QueuedRequests.under(policy)) {
+            queued.submit("a");
+            queued.scheduler.advance(11);
 
-            calls.submit("b");
+            queued.submit("b");
 
-            assertThat(calls.observer("b").isSilent()).isTrue();
+            assertThat(queued.observer("b").isSilent()).isTrue();
         }
     }
 }

@@ -47,6 +47,13 @@ final class QueuePolicyTest {
     }
 
     @Test
+    void takesTheLargestTimeoutThatFits() {
+        QueuePolicy unlimited = new QueuePolicy(REJECT, 0, true, 0);
+
+        assertThat(unlimited.timeoutNanos(Long.MAX_VALUE / 1_000)).isEqualTo(Long.MAX_VALUE / 1_000 * 1_000);
+    }
+
+    @Test
     void cutsWhatDoesNotFit() {
         QueuePolicy unlimited = new QueuePolicy(REJECT, 0, true, 0);
 

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** What becomes of requests that wait for longer than their level lets them. */
+/** Timeouts of waiting requests. */
 final class QueueTimeoutTest {
     private static final long TIMEOUT = 5_000;
     private static final QueuePolicy REJECT = new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, TIMEOUT, true, 0);
@@ -21,164 +21,164 @@ final class QueueTimeoutTest {
 
     @Test
     void rejectsWithTheText() {
-        try (QueuedRequests calls = QueuedRequests.under(REJECT)) {
-            calls.submit("a");
+        try (QueuedRequests queued = QueuedRequests.under(REJECT)) {
+            queued.submit("a");
 
-            calls.scheduler.advance(TIMEOUT + 1);
+            queued.scheduler.advance(TIMEOUT + 1);
 
-            calls.observer("a").assertError(ErrorCode.UNAVAILABLE, "Request timeout expired");
+            queued.observer("a").assertError(ErrorCode.UNAVAILABLE, "Request timeout expired");
         }
     }
 
     @Test
     void expiresAtTheNanosecondOnAFakeClock() {
-        try (QueuedRequests calls = QueuedRequests.under(REJECT)) {
-            calls.submit("a");
-            calls.scheduler.advance(TIMEOUT);
-            assertThat(calls.observer("a").isSilent()).isTrue();
+        try (QueuedRequests queued = QueuedRequests.under(REJECT)) {
+            queued.submit("a");
+            queued.scheduler.advance(TIMEOUT);
+            assertThat(queued.observer("a").isSilent()).isTrue();
 
-            calls.scheduler.advance(1);
+            queued.scheduler.advance(1);
 
-            assertThat(calls.observer("a").hasEnded()).isTrue();
+            assertThat(queued.observer("a").hasEnded()).isTrue();
         }
     }
 
     @Test
     void rejectsAfterTheTimeout() {
-        try (QueuedRequests calls = QueuedRequests.under(REJECT)) {
-            calls.submit("a");
-            calls.scheduler.advance(3_000);
-            calls.submit("b");
-            calls.scheduler.advance(2_001);
+        try (QueuedRequests queued = QueuedRequests.under(REJECT)) {
+            queued.submit("a");
+            queued.scheduler.advance(3_000);
+            queued.submit("b");
+            queued.scheduler.advance(2_001);
 
-            assertThat(calls.observer("a").hasEnded()).isTrue();
-            assertThat(calls.observer("b").isSilent()).isTrue();
-            assertThat(calls.scheduler.inFlight()).as("memory is back").isEqualTo(1);
-            calls.scheduler.drain();
-            assertThat(calls.executed()).containsExactly("b");
+            assertThat(queued.observer("a").hasEnded()).isTrue();
+            assertThat(queued.observer("b").isSilent()).isTrue();
+            assertThat(queued.scheduler.inFlight()).as("memory is back").isEqualTo(1);
+            queued.scheduler.drain();
+            assertThat(queued.executed()).containsExactly("b");
         }
     }
 
     @Test
     void expiresAfterTheLastNanosecond() {
-        try (QueuedRequests calls = QueuedRequests.under(REJECT)) {
-            calls.submit("a");
-            calls.submit("b");
-            calls.scheduler.clock.advanceNanos(TIMEOUT);
-            calls.scheduler.step();
-            calls.scheduler.clock.advanceNanos(1); // nobody rings: the instance meets it
-            calls.scheduler.step();
+        try (QueuedRequests queued = QueuedRequests.under(REJECT)) {
+            queued.submit("a");
+            queued.submit("b");
+            queued.scheduler.clock.advanceNanos(TIMEOUT);
+            queued.scheduler.step();
+            queued.scheduler.clock.advanceNanos(1); // without a timeout: the instance finds it
+            queued.scheduler.step();
 
-            assertThat(calls.executed()).containsExactly("a");
-            calls.observer("b").assertError(ErrorCode.UNAVAILABLE, "Request timeout expired");
+            assertThat(queued.executed()).containsExactly("a");
+            queued.observer("b").assertError(ErrorCode.UNAVAILABLE, "Request timeout expired");
         }
     }
 
     @Test
     void countsFromTheOffer() {
-        try (QueuedRequests calls = QueuedRequests.under(REJECT)) {
-            calls.scheduler.advance(100_000);
-            calls.submit("a");
+        try (QueuedRequests queued = QueuedRequests.under(REJECT)) {
+            queued.scheduler.advance(100_000);
+            queued.submit("a");
 
-            calls.scheduler.advance(TIMEOUT);
+            queued.scheduler.advance(TIMEOUT);
 
-            assertThat(calls.observer("a").isSilent()).isTrue();
+            assertThat(queued.observer("a").isSilent()).isTrue();
         }
     }
 
     @Test
     void takesTheShorterTimeOfARequest() {
-        try (QueuedRequests calls = QueuedRequests.under(REJECT)) {
-            calls.submit("a", call -> call.timeoutMicros(2));
-            calls.submit("b", call -> call.timeoutMicros(6));
+        try (QueuedRequests queued = QueuedRequests.under(REJECT)) {
+            queued.submit("a", request -> request.timeoutMicros(2));
+            queued.submit("b", request -> request.timeoutMicros(6));
 
-            calls.scheduler.advance(2_001);
-            assertThat(calls.observer("a").hasEnded()).isTrue();
-            assertThat(calls.observer("b").isSilent()).isTrue();
-            calls.scheduler.advance(3_000);
+            queued.scheduler.advance(2_001);
+            assertThat(queued.observer("a").hasEnded()).isTrue();
+            assertThat(queued.observer("b").isSilent()).isTrue();
+            queued.scheduler.advance(3_000);
 
-            assertThat(calls.observer("b").hasEnded()).isTrue();
+            assertThat(queued.observer("b").hasEnded()).isTrue();
         }
     }
 
     @Test
     void expiresEarlierForALaterRequestWithAShorterTimeout() {
-        try (QueuedRequests calls = QueuedRequests.under(REJECT)) {
-            calls.submit("a");
-            calls.submit("b", call -> call.timeoutMicros(1));
+        try (QueuedRequests queued = QueuedRequests.under(REJECT)) {
+            queued.submit("a");
+            queued.submit("b", request -> request.timeoutMicros(1));
 
-            calls.scheduler.advance(1_001);
+            queued.scheduler.advance(1_001);
 
-            assertThat(calls.observer("a").isSilent()).isTrue();
-            assertThat(calls.observer("b").hasEnded()).isTrue();
+            assertThat(queued.observer("a").isSilent()).isTrue();
+            assertThat(queued.observer("b").hasEnded()).isTrue();
         }
     }
 
     @Test
     void defaultSchedulerIgnoresRequestTimeout() {
-        try (QueuedRequests calls = new QueuedRequests(BatchingPolicy.NONE.priorities())) {
-            calls.submit("a", call -> call.timeoutMicros(1));
+        try (QueuedRequests queued = new QueuedRequests(BatchingPolicy.NONE.priorities())) {
+            queued.submit("a", request -> request.timeoutMicros(1));
 
-            calls.scheduler.advance(1_000_000);
+            queued.scheduler.advance(1_000_000);
 
-            assertThat(calls.observer("a").isSilent()).isTrue();
+            assertThat(queued.observer("a").isSilent()).isTrue();
         }
     }
 
     @Test
     void waitsForeverIfTheTimeoutOverflows() {
         QueuePolicy endless = new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, Long.MAX_VALUE, false, 0);
-        try (QueuedRequests calls = QueuedRequests.under(endless)) {
-            calls.submit("a", call -> call.timeoutMicros(-1));
+        try (QueuedRequests queued = QueuedRequests.under(endless)) {
+            queued.submit("a", request -> request.timeoutMicros(-1));
 
-            calls.scheduler.advance(Long.MAX_VALUE / 2);
+            queued.scheduler.advance(Long.MAX_VALUE / 2);
 
-            assertThat(calls.observer("a").isSilent()).isTrue();
+            assertThat(queued.observer("a").isSilent()).isTrue();
         }
     }
 
     @Test
     void movesAnExpiredRequestBehindTheLiveOnes() {
-        try (QueuedRequests calls = QueuedRequests.under(DELAY)) {
-            calls.submit("late 1");
-            calls.submit("late 2");
-            calls.scheduler.advance(TIMEOUT - 1);
-            calls.submit("live 1");
-            calls.scheduler.advance(2);
-            calls.submit("live 2");
+        try (QueuedRequests queued = QueuedRequests.under(DELAY)) {
+            queued.submit("late 1");
+            queued.submit("late 2");
+            queued.scheduler.advance(TIMEOUT - 1);
+            queued.submit("live 1");
+            queued.scheduler.advance(2);
+            queued.submit("live 2");
 
-            calls.scheduler.drain();
+            queued.scheduler.drain();
 
-            assertThat(calls.executed()).containsExactly("live 1", "live 2", "late 1", "late 2");
+            assertThat(queued.executed()).containsExactly("live 1", "live 2", "late 1", "late 2");
         }
     }
 
     @Test
     void delaysAfterTheTimeout() {
-        try (QueuedRequests calls = QueuedRequests.under(DELAY)) {
-            calls.submit("late");
-            calls.scheduler.clock.advanceNanos(TIMEOUT);
-            calls.submit("live");
-            calls.scheduler.clock.advanceNanos(1); // nobody rings: the instance meets it
+        try (QueuedRequests queued = QueuedRequests.under(DELAY)) {
+            queued.submit("late");
+            queued.scheduler.clock.advanceNanos(TIMEOUT);
+            queued.submit("live");
+            queued.scheduler.clock.advanceNanos(1); // without a timeout: the instance finds it
 
-            calls.scheduler.drain();
+            queued.scheduler.drain();
 
-            assertThat(calls.executed()).containsExactly("live", "late");
+            assertThat(queued.executed()).containsExactly("live", "late");
         }
     }
 
     @Test
     void neverExpiresTwice() {
-        try (QueuedRequests calls = QueuedRequests.under(DELAY)) {
-            calls.submit("a");
-            calls.scheduler.advance(TIMEOUT + 1);
-            calls.submit("b");
-            calls.scheduler.advance(TIMEOUT + 1);
+        try (QueuedRequests queued = QueuedRequests.under(DELAY)) {
+            queued.submit("a");
+            queued.scheduler.advance(TIMEOUT + 1);
+            queued.submit("b");
+            queued.scheduler.advance(TIMEOUT + 1);
 
-            calls.scheduler.advance(100 * TIMEOUT);
-            calls.scheduler.drain();
+            queued.scheduler.advance(100 * TIMEOUT);
+            queued.scheduler.drain();
 
-            assertThat(calls.executed()).containsExactly("a", "b");
+            assertThat(queued.executed()).containsExactly("a", "b");
         }
     }
 
@@ -186,32 +186,32 @@ final class QueueTimeoutTest {
     void leavesAnExecutingRequestAlone() {
         List<DeferredExecution> deferred = new ArrayList<>();
         PriorityPolicy priorities = new PriorityPolicy(0, 0, REJECT, Map.of());
-        try (QueuedRequests calls = new QueuedRequests(BatchPlanner.oneByOne(), priorities, batch -> {
+        try (QueuedRequests queued = new QueuedRequests(BatchPlanner.oneByOne(), priorities, batch -> {
             FakeInstance.copy(batch);
             deferred.add(batch.defer());
         })) {
-            calls.submit("a");
-            calls.scheduler.step();
+            queued.submit("a");
+            queued.scheduler.step();
 
-            calls.scheduler.advance(TIMEOUT + 1);
+            queued.scheduler.advance(TIMEOUT + 1);
 
-            assertThat(calls.observer("a").isSilent()).isTrue();
+            assertThat(queued.observer("a").isSilent()).isTrue();
             deferred.getFirst().finish();
-            assertThat(calls.observer("a").response().outputs()).hasSize(1);
+            assertThat(queued.observer("a").response().outputs()).hasSize(1);
         }
     }
 
     @Test
     void rejectsExpiredRequestsBesidesTakingABatch() {
-        try (QueuedRequests calls = QueuedRequests.under(REJECT)) {
-            calls.submit("late");
-            calls.scheduler.clock.advanceNanos(TIMEOUT + 1);
-            calls.submit("live");
+        try (QueuedRequests queued = QueuedRequests.under(REJECT)) {
+            queued.submit("late");
+            queued.scheduler.clock.advanceNanos(TIMEOUT + 1);
+            queued.submit("live");
 
-            assertThat(calls.scheduler.step()).isTrue();
+            assertThat(queued.scheduler.step()).isTrue();
 
-            assertThat(calls.observer("late").hasEnded()).isTrue();
-            assertThat(calls.executed()).containsExactly("live");
+            assertThat(queued.observer("late").hasEnded()).isTrue();
+            assertThat(queued.executed()).containsExactly("live");
         }
     }
 }

@@ -28,8 +28,8 @@ import org.jetbrains.lincheck.datastructures.Validate;
 import org.junit.jupiter.api.Test;
 
 /**
- * The orders in which a withdrawal, an instance and an alarm may meet at two requests that wait, of which one is
- * overdue: each is answered once and given back once, and nothing stays behind.
+ * Interleavings of a cancellation, an instance and a timeout at two waiting requests, one of which is expired: each
+ * completes once and is released once, and the queue is empty at the end.
  */
 final class RequestQueueLincheckTest {
     @Test
@@ -48,7 +48,7 @@ final class RequestQueueLincheckTest {
     public static class Waiting {
         private static final long NOW = 100;
 
-        private final TimeoutQueue alarms = new TimeoutQueue(() -> {});
+        private final TimeoutQueue timeouts = new TimeoutQueue(() -> {});
         private final ModelScope model =
                 Scopes.of(ModelSettings.builder("m", 1).build(), new LeakCheckingMemory(), () -> NOW);
         private final RequestQueue queue = new RequestQueue(
@@ -56,50 +56,50 @@ final class RequestQueueLincheckTest {
                 PriorityPolicy.NONE,
                 new EqualInputs(model.settings()),
                 () -> NOW,
-                alarms,
+                timeouts,
                 null);
-        private final InstanceHandle seat = queue.batches().register(() -> {}, () -> 0);
-        private final Subject overdue = new Subject();
-        private final Subject patient = new Subject();
+        private final InstanceHandle handle = queue.batches().register(() -> {}, () -> 0);
+        private final Subject expired = new Subject();
+        private final Subject unexpired = new Subject();
 
         /** Offers both. */
         public Waiting() {
-            overdue.offer(OptionalLong.of(NOW));
-            patient.offer(OptionalLong.empty());
+            expired.offer(OptionalLong.of(NOW));
+            unexpired.offer(OptionalLong.empty());
         }
 
-        /** The clients withdraw. */
+        /** The clients cancel. */
         @Operation(runOnce = true)
         public void cancel() {
-            overdue.cancel();
-            patient.cancel();
+            expired.cancel();
+            unexpired.cancel();
         }
 
-        /** The alarm rings. */
+        /** The timeout fires. */
         @Operation(runOnce = true)
         public void expire() {
-            alarms.runExpired(NOW);
+            timeouts.runExpired(NOW);
         }
 
         /** An instance takes what there is. */
         @Operation(runOnce = true)
         public void take() {
-            while (queue.batches().poll(seat)) {
-                seat.expired.forEach(Deadline::rejectRequest);
-                seat.expired.clear();
-                for (ScheduledRequest request : seat.taken) {
+            while (queue.batches().poll(handle)) {
+                handle.expired.forEach(Deadline::rejectRequest);
+                handle.expired.clear();
+                for (ScheduledRequest request : handle.taken) {
                     request.complete(ResponseEvent.END);
                     request.release();
                 }
-                seat.taken.clear();
+                handle.taken.clear();
             }
         }
 
         /** Says what must hold at the end. */
         @Validate
         public void holds() {
-            overdue.holds();
-            patient.holds();
+            expired.holds();
+            unexpired.holds();
             if (queue.waiting() > 0) {
                 throw new AssertionError("waiting: " + queue.waiting() + " (expected: 0)");
             }
@@ -107,12 +107,12 @@ final class RequestQueueLincheckTest {
 
         /** A request, and what became of it. */
         private final class Subject implements ResponseObserver {
-            private final AtomicInteger answers = new AtomicInteger();
+            private final AtomicInteger completions = new AtomicInteger();
             private final AtomicInteger releases = new AtomicInteger();
             private ScheduledRequest request;
 
             void offer(OptionalLong deadline) {
-                CheckedRequest call = new CheckedRequest(
+                CheckedRequest checked = new CheckedRequest(
                         new ModelVersion("m", 1),
                         "",
                         RequestInputs.of(List.of(), 1, releases::incrementAndGet),
@@ -120,7 +120,7 @@ final class RequestQueueLincheckTest {
                         Map.of(),
                         new RequestOptions(0, 0, deadline, Optional.empty()),
                         0);
-                request = new ScheduledRequest(model, null, call, this, 0);
+                request = new ScheduledRequest(model, null, checked, this, 0);
                 if (queue.offer(request, false) != OfferResult.Outcome.ACCEPTED) {
                     throw new AssertionError("refused");
                 }
@@ -131,24 +131,25 @@ final class RequestQueueLincheckTest {
             }
 
             void holds() {
-                if (answers.get() != 1 || releases.get() != 1) {
-                    throw new AssertionError("answers: " + answers + ", releases: " + releases + " (expected: 1, 1)");
+                if (completions.get() != 1 || releases.get() != 1) {
+                    throw new AssertionError(
+                            "completions: " + completions + ", releases: " + releases + " (expected: 1, 1)");
                 }
             }
 
             @Override
             public void onResponse(InferResponse response) {
-                answers.addAndGet(100);
+                completions.addAndGet(100);
             }
 
             @Override
             public void onCompleted() {
-                answers.incrementAndGet();
+                completions.incrementAndGet();
             }
 
             @Override
             public void onError(InferenceException error) {
-                answers.incrementAndGet();
+                completions.incrementAndGet();
             }
         }
     }

@@ -39,7 +39,7 @@ import org.junit.jupiter.api.Timeout;
 final class RequestQueueTest {
     private static final long HOUR = Duration.ofHours(1).toNanos();
     private static final long BRIEF = Duration.ofMillis(20).toNanos();
-    private static final PriorityPolicy IMPATIENT =
+    private static final PriorityPolicy WITH_TIMEOUT =
             new PriorityPolicy(0, 0, new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 10, false, 0), Map.of());
 
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
@@ -60,9 +60,9 @@ final class RequestQueueTest {
         memory.close();
     }
 
-    /** An instance whose thread takes one batch, or goes because the queue stops. */
+    /** An instance whose thread takes one batch, or ends because the queue stops. */
     private final class Waiter {
-        private final InstanceHandle seat = queue.batches().register(() -> {}, () -> 0);
+        private final InstanceHandle handle = queue.batches().register(() -> {}, () -> 0);
         private final Thread thread;
 
         /** How often the thread looked at the clock: once at first, and once each time it woke. */
@@ -76,9 +76,9 @@ final class RequestQueueTest {
         }
 
         private void take() {
-            if (queue.batches().take(seat)) {
+            if (queue.batches().take(handle)) {
                 interrupted = Thread.currentThread().isInterrupted();
-                batch = end(seat);
+                batch = end(handle);
             }
         }
 
@@ -137,24 +137,24 @@ final class RequestQueueTest {
     }
 
     private void offer(String id, long enqueuedNanos) {
-        CheckedRequest call = Requests.to(model, memory)
+        CheckedRequest checked = Requests.to(model, memory)
                 .id(id)
                 .floats("IN", Shape.of(1, 2), 0)
                 .of(1);
         ScheduledRequest request = new ScheduledRequest(
-                scope, null, call.arrivedAt(enqueuedNanos), new RecordingObserver(), enqueuedNanos);
+                scope, null, checked.arrivedAt(enqueuedNanos), new RecordingObserver(), enqueuedNanos);
         assertThat(queue.offer(request, false)).isEqualTo(OfferResult.Outcome.ACCEPTED);
     }
 
-    /** Answers what lies at a seat. */
-    private static List<String> end(InstanceHandle seat) {
+    /** Completes the requests of a handle. */
+    private static List<String> end(InstanceHandle handle) {
         List<String> ids = new ArrayList<>();
-        for (ScheduledRequest request : seat.taken) {
+        for (ScheduledRequest request : handle.taken) {
             ids.add(request.checked().id());
             request.fail(new BackendException(ErrorCode.INTERNAL, "no backend"));
             request.release();
         }
-        seat.taken.clear();
+        handle.taken.clear();
         return ids;
     }
 
@@ -198,7 +198,7 @@ final class RequestQueueTest {
         Waiter second = idle();
         Waiter third = idle();
 
-        queue.batches().retire(second.seat);
+        queue.batches().retire(second.handle);
         assertThat(second.batch()).isEmpty();
         offer("a");
         assertThat(third.batch()).containsExactly("a");
@@ -221,7 +221,7 @@ final class RequestQueueTest {
 
         assertThat(waiter.batch()).containsExactly("a");
         assertThat(waiter.looks).as("not when it was interrupted").hasValue(2);
-        assertThat(waiter.interrupted).as("told of it").isTrue();
+        assertThat(waiter.interrupted).as("interrupt status kept").isTrue();
     }
 
     @Test
@@ -371,9 +371,9 @@ final class RequestQueueTest {
         List.of("a", "b", "c", "d").forEach(this::offer);
         List<String> order = new ArrayList<>();
 
-        for (InstanceHandle seat : List.of(other, one, one, other)) {
-            assertThat(queue.batches().poll(seat)).isTrue();
-            order.addAll(end(seat));
+        for (InstanceHandle handle : List.of(other, one, one, other)) {
+            assertThat(queue.batches().poll(handle)).isTrue();
+            order.addAll(end(handle));
         }
 
         assertThat(order).containsExactly("a", "b", "c", "d");
@@ -383,59 +383,59 @@ final class RequestQueueTest {
     void plansFromTheHeadOfTheQueue() {
         BatchPlanner planner = new BatchPlanner(2, List.of(), 100);
         PriorityPolicy levels = new PriorityPolicy(2, 2, QueuePolicy.NONE, Map.of());
-        try (QueuedRequests calls = new QueuedRequests(planner, levels, FakeInstance::copy)) {
-            calls.submit("low", 2);
-            assertThat(calls.scheduler.step()).as("waits for another").isFalse();
-            calls.submit("high", 1);
-            calls.submit("higher than the first", 1);
+        try (QueuedRequests queued = new QueuedRequests(planner, levels, FakeInstance::copy)) {
+            queued.submit("low", 2);
+            assertThat(queued.scheduler.step()).as("waits for another").isFalse();
+            queued.submit("high", 1);
+            queued.submit("higher than the first", 1);
 
-            calls.scheduler.drain();
+            queued.scheduler.drain();
 
-            assertThat(calls.batches()).containsExactly(List.of("high", "higher than the first"));
+            assertThat(queued.batches()).containsExactly(List.of("high", "higher than the first"));
         }
     }
 
     @Test
     void appliesPoliciesBeforeItFormsABatch() {
         BatchPlanner planner = new BatchPlanner(2, List.of(), 0);
-        try (QueuedRequests calls = new QueuedRequests(planner, IMPATIENT, FakeInstance::copy)) {
-            calls.submit("late");
-            calls.scheduler.clock.advanceNanos(11); // nothing rang
-            calls.submit("a");
-            calls.submit("b");
+        try (QueuedRequests queued = new QueuedRequests(planner, WITH_TIMEOUT, FakeInstance::copy)) {
+            queued.submit("late");
+            queued.scheduler.clock.advanceNanos(11); // no timeout fired
+            queued.submit("a");
+            queued.submit("b");
 
-            assertThat(calls.scheduler.step()).isTrue();
+            assertThat(queued.scheduler.step()).isTrue();
 
-            assertThat(calls.batches()).containsExactly(List.of("a", "b"));
-            calls.observer("late").assertError(ErrorCode.UNAVAILABLE, "Request timeout expired");
+            assertThat(queued.batches()).containsExactly(List.of("a", "b"));
+            queued.observer("late").assertError(ErrorCode.UNAVAILABLE, "Request timeout expired");
         }
     }
 
     @Test
     void rejectsExpiredRequestsOutsideTheLock() {
-        try (QueuedRequests calls = new QueuedRequests(IMPATIENT)) {
+        try (QueuedRequests queued = new QueuedRequests(WITH_TIMEOUT)) {
             AtomicBoolean free = new AtomicBoolean();
-            CheckedRequest call = Requests.to(calls.model, calls.memory)
+            CheckedRequest checked = Requests.to(queued.model, queued.memory)
                     .floats("IN", Shape.of(1, 2), 0)
                     .of(1);
-            long now = calls.scheduler.clock.getAsLong();
+            long now = queued.scheduler.clock.getAsLong();
             ScheduledRequest late = new ScheduledRequest(
-                    calls.scheduler.model,
-                    calls.scheduler.order,
-                    call.arrivedAt(now),
-                    new OnError(() -> free.set(isFree(calls.scheduler.queue))),
+                    queued.scheduler.model,
+                    queued.scheduler.order,
+                    checked.arrivedAt(now),
+                    new OnError(() -> free.set(isFree(queued.scheduler.queue))),
                     now);
-            calls.scheduler.queue.offer(late, false);
-            calls.scheduler.clock.advanceNanos(11);
+            queued.scheduler.queue.offer(late, false);
+            queued.scheduler.clock.advanceNanos(11);
 
-            calls.scheduler.step();
+            queued.scheduler.step();
 
             assertThat(late.isCompleted()).isTrue();
             assertThat(free).isTrue();
         }
     }
 
-    /** Says whether another thread gets the lock of a queue. */
+    /** Returns whether another thread can take the lock of a queue. */
     private static boolean isFree(RequestQueue queue) {
         try {
             return Thread.ofPlatform().daemon(true).start(queue::waiting).join(Duration.ofSeconds(30));
@@ -444,7 +444,7 @@ final class RequestQueueTest {
         }
     }
 
-    /** Does something when it is told an error. */
+    /** Runs an action when it receives an error. */
     private record OnError(Runnable action) implements ResponseObserver {
         @Override
         public void onResponse(InferResponse response) {

@@ -31,7 +31,7 @@ import java.util.OptionalInt;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
-/** Whose turn it is, and what an instance does until it is its own. Without threads. */
+/** The order of permits, and the states of instances. Without threads. */
 final class ExecutionCountLimiterTest {
     private static final String R = "R";
 
@@ -45,7 +45,7 @@ final class ExecutionCountLimiterTest {
             .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
             .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
             .build();
-    private final List<String> turns = new ArrayList<>();
+    private final List<String> grants = new ArrayList<>();
     private final Map<String, RecordingObserver> observers = new HashMap<>();
     private final List<FakeInstance> instances = new ArrayList<>();
 
@@ -55,30 +55,31 @@ final class ExecutionCountLimiterTest {
                 new RateProfile(priority, count == 0 ? List.of() : List.of(new RateResource(R, true, count))));
     }
 
-    private void stage(RateLimitRegistration ticket, String name) {
-        ticket.stage(() -> turns.add(name));
+    private void stage(RateLimitRegistration registration, String name) {
+        registration.stage(() -> grants.add(name));
     }
 
     @Test
     void goesThroughItsStates() {
-        RateLimitRegistration ticket = register(1, 1);
-        assertThatThrownBy(ticket::release)
+        RateLimitRegistration registration = register(1, 1);
+        assertThatThrownBy(registration::release)
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessage("release: AVAILABLE (expected: ALLOCATED)");
 
         RateLimitRegistration other = register(1, 2);
         stage(other, "other");
-        stage(ticket, "ticket");
-        assertThatThrownBy(ticket::release).hasMessage("release: STAGED (expected: ALLOCATED)");
-        assertThatThrownBy(() -> stage(ticket, "again")).hasMessage("stage: called again before the turn came");
+        stage(registration, "first");
+        assertThatThrownBy(registration::release).hasMessage("release: STAGED (expected: ALLOCATED)");
+        assertThatThrownBy(() -> stage(registration, "again"))
+                .hasMessage("stage: called again before the permit was granted");
         other.release();
-        assertThat(turns).containsExactly("other", "ticket");
-        ticket.release();
-        assertThatThrownBy(ticket::release).hasMessage("release: AVAILABLE (expected: ALLOCATED)");
-        stage(ticket, "ticket");
-        ticket.release();
-        ticket.close();
-        assertThatThrownBy(() -> stage(ticket, "late")).hasMessage("stage: the ticket is closed");
+        assertThat(grants).containsExactly("other", "first");
+        registration.release();
+        assertThatThrownBy(registration::release).hasMessage("release: AVAILABLE (expected: ALLOCATED)");
+        stage(registration, "first");
+        registration.release();
+        registration.close();
+        assertThatThrownBy(() -> stage(registration, "late")).hasMessage("stage: the registration is closed");
     }
 
     @Test
@@ -88,7 +89,7 @@ final class ExecutionCountLimiterTest {
         stage(register(1, 0), "nothing needed");
         stage(register(1, 1), "c");
 
-        assertThat(turns).containsExactly("a", "b", "nothing needed");
+        assertThat(grants).containsExactly("a", "b", "nothing needed");
         assertThat(limiter.waiting()).isEqualTo(1);
     }
 
@@ -97,25 +98,25 @@ final class ExecutionCountLimiterTest {
         RateLimitRegistration first = register(1, 2);
         stage(first, "first");
         stage(register(1, 1), "second");
-        assertThat(turns).containsExactly("first");
+        assertThat(grants).containsExactly("first");
 
         first.release();
 
-        assertThat(turns).containsExactly("first", "second");
+        assertThat(grants).containsExactly("first", "second");
     }
 
     @Test
     void grantsWhatFitsSinceAnotherInstanceNeedsMore() {
         ExecutionCountLimiter unlimited = new ExecutionCountLimiter(List.of());
         RateLimitRegistration running = unlimited.register(Device.CPU, needing(1));
-        RateLimitRegistration head = unlimited.register(Device.CPU, needing(1));
+        RateLimitRegistration first = unlimited.register(Device.CPU, needing(1));
         stage(running, "running");
-        stage(head, "head");
-        assertThat(turns).containsExactly("running");
+        stage(first, "first");
+        assertThat(grants).containsExactly("running");
 
         unlimited.register(Device.CPU, needing(2));
 
-        assertThat(turns).containsExactly("running", "head");
+        assertThat(grants).containsExactly("running", "first");
         assertThat(unlimited.waiting()).isZero();
     }
 
@@ -133,7 +134,7 @@ final class ExecutionCountLimiterTest {
 
         running.release();
 
-        assertThat(turns).containsExactly("running", "second");
+        assertThat(grants).containsExactly("running", "second");
     }
 
     @Test
@@ -144,7 +145,7 @@ final class ExecutionCountLimiterTest {
         stage(low, "low");
         stage(high, "high");
         for (int i = 0; i < 300; i++) {
-            String name = turns.getLast();
+            String name = grants.getLast();
             counts.merge(name, 1, Integer::sum);
             RateLimitRegistration running = name.equals("low") ? low : high;
             stage(running, name); // there is always more to do
@@ -161,31 +162,31 @@ final class ExecutionCountLimiterTest {
         stage(register(1, 2), "large");
         stage(register(1, 1), "small");
         stage(register(1, 0), "nothing needed");
-        assertThat(turns).as("there is one left, but it is not their turn").containsExactly("running");
+        assertThat(grants).as("there is one left, but not for them").containsExactly("running");
 
         running.release();
 
-        assertThat(turns).containsExactly("running", "large");
+        assertThat(grants).containsExactly("running", "large");
     }
 
     @Test
     void countsExecutions() {
-        RateLimitRegistration ticket = register(3, 1);
-        assertThat(ticket.load()).isZero();
-        stage(ticket, "a");
-        ticket.release();
-        assertThat(ticket.load()).isEqualTo(3);
-        stage(ticket, "b");
-        ticket.releaseUnused();
-        assertThat(ticket.load()).as("nothing was executed").isEqualTo(3);
+        RateLimitRegistration registration = register(3, 1);
+        assertThat(registration.load()).isZero();
+        stage(registration, "a");
+        registration.release();
+        assertThat(registration.load()).isEqualTo(3);
+        stage(registration, "b");
+        registration.releaseUnused();
+        assertThat(registration.load()).as("nothing was executed").isEqualTo(3);
     }
 
     @Test
     void countsPriorityNoneAsOne() {
-        RateLimitRegistration ticket = register(0, 1);
-        stage(ticket, "a");
-        ticket.release();
-        assertThat(ticket.load()).isEqualTo(1);
+        RateLimitRegistration registration = register(0, 1);
+        stage(registration, "a");
+        registration.release();
+        assertThat(registration.load()).isEqualTo(1);
     }
 
     @Test
@@ -199,7 +200,7 @@ final class ExecutionCountLimiterTest {
         often.release();
         stage(seldom, "seldom");
         seldom.release();
-        turns.clear();
+        grants.clear();
         RateLimitRegistration running = register(1, 2);
         stage(running, "running");
 
@@ -210,7 +211,7 @@ final class ExecutionCountLimiterTest {
         never.release();
         seldom.release();
 
-        assertThat(turns).containsExactly("running", "never", "seldom", "often");
+        assertThat(grants).containsExactly("running", "never", "seldom", "often");
     }
 
     @Test
@@ -222,13 +223,13 @@ final class ExecutionCountLimiterTest {
         one.release();
         stage(one, "one");
 
-        stage(other, "other"); // has more work, and its third turn is due after the second of the first one
+        stage(other, "other"); // has more work, and its third permit follows the second of the first one
         other.release();
 
-        assertThat(turns).containsExactly("one", "other", "one");
+        assertThat(grants).containsExactly("one", "other", "one");
         stage(one, "one");
         one.release();
-        assertThat(turns).as("2 against 3: it competes for what it gives back").endsWith("one", "one");
+        assertThat(grants).as("2 against 3: it competes for what it gives back").endsWith("one", "one");
     }
 
     @Test
@@ -241,13 +242,13 @@ final class ExecutionCountLimiterTest {
         stage(two, "two");
         running.release();
         for (int i = 0; i < 29; i++) {
-            boolean first = turns.getLast().equals("one");
+            boolean first = grants.getLast().equals("one");
             RateLimitRegistration last = first ? one : two;
             stage(last, first ? "one" : "two");
             last.release();
         }
 
-        List<String> taken = turns.subList(1, turns.size());
+        List<String> taken = grants.subList(1, grants.size());
         assertThat(taken).hasSize(30);
         assertThat(taken).filteredOn("one"::equals).hasSize(20);
         assertThat(taken.subList(0, 15)).filteredOn("one"::equals).hasSize(10);
@@ -256,21 +257,21 @@ final class ExecutionCountLimiterTest {
     @Test
     void aClosedRegistrationUnblocksOthers() {
         RateLimitRegistration running = register(1, 1);
-        RateLimitRegistration head = register(1, 2);
+        RateLimitRegistration first = register(1, 2);
         stage(running, "running");
-        stage(head, "head");
+        stage(first, "first");
         stage(register(1, 1), "behind");
 
-        head.close();
-        head.close();
+        first.close();
+        first.close();
 
-        assertThat(turns).containsExactly("running", "behind");
+        assertThat(grants).containsExactly("running", "behind");
         running.close();
         assertThat(limiter.waiting()).isZero();
         stage(register(1, 1), "waits for what runs");
-        assertThat(turns).hasSize(2);
+        assertThat(grants).hasSize(2);
         running.release();
-        assertThat(turns).hasSize(3);
+        assertThat(grants).hasSize(3);
     }
 
     @Test
@@ -333,10 +334,10 @@ final class ExecutionCountLimiterTest {
         RateLimitRegistration next = register(1, 2);
         stage(next, "next");
 
-        assertThat(turns).containsExactly("running");
-        assertThat(scheduler.step()).as("takes its turn").isTrue();
+        assertThat(grants).containsExactly("running");
+        assertThat(scheduler.step()).as("uses its permit").isTrue();
 
-        assertThat(turns).containsExactly("running", "next");
+        assertThat(grants).containsExactly("running", "next");
         assertThat(instances.getFirst().batches()).isEmpty();
         next.release();
         submit(scheduler, "b");
@@ -408,7 +409,7 @@ final class ExecutionCountLimiterTest {
 
         observers.get("a").assertError(ErrorCode.INTERNAL, "broken");
         stage(register(1, 2), "after");
-        assertThat(turns).containsExactly("after");
+        assertThat(grants).containsExactly("after");
     }
 
     @Test
@@ -421,7 +422,7 @@ final class ExecutionCountLimiterTest {
         end(scheduler);
 
         stage(register(1, 2), "after");
-        assertThat(turns).containsExactly("after");
+        assertThat(grants).containsExactly("after");
     }
 
     @Test
@@ -435,12 +436,12 @@ final class ExecutionCountLimiterTest {
         submit(scheduler, "b");
         scheduler.step();
         stage(register(1, 1), "other");
-        assertThat(scheduler.step()).as("its own turn goes on").isFalse();
-        assertThat(turns).isEmpty();
+        assertThat(scheduler.step()).as("its own permit is in use").isFalse();
+        assertThat(grants).isEmpty();
 
         deferred.getFirst().finish();
 
-        assertThat(turns).as("it was there for as long, and had less").containsExactly("other");
+        assertThat(grants).as("it was there for as long, and had less").containsExactly("other");
         assertThat(observers.get("a").hasEnded()).isTrue();
         assertThat(instances.getFirst().batches()).containsExactly(List.of("a"));
         observers.get("b").check();
@@ -460,15 +461,15 @@ final class ExecutionCountLimiterTest {
 
         assertThat(instances.getFirst().batches()).hasSize(2);
         stage(register(1, 2), "after");
-        assertThat(turns).containsExactly("after");
+        assertThat(grants).containsExactly("after");
     }
 
     /** Takes all of the resource, as an execution of another model would. */
     private RateLimitRegistration occupyAll() {
-        RateLimitRegistration ticket = register(1, 2);
-        stage(ticket, "running");
-        assertThat(turns).containsExactly("running");
-        return ticket;
+        RateLimitRegistration registration = register(1, 2);
+        stage(registration, "running");
+        assertThat(grants).containsExactly("running");
+        return registration;
     }
 
     private SteppedScheduler scheduler(int count) {
@@ -479,7 +480,7 @@ final class ExecutionCountLimiterTest {
         return scheduler(new BatchingPolicy(true, List.of(), 0), made);
     }
 
-    /** Makes a scheduler whose executions take all of the resource. */
+    /** Creates a scheduler whose executions take all of the resource. */
     private SteppedScheduler scheduler(BatchingPolicy policy, FakeInstance... made) {
         instances.addAll(List.of(made));
         BatchPlanner planner = policy.dynamic() ? new BatchPlanner(8, List.of(), 0) : BatchPlanner.oneByOne();
@@ -505,15 +506,15 @@ final class ExecutionCountLimiterTest {
                 observer);
     }
 
-    /** Lets everything go on to its end, and checks it. */
+    /** Runs all executions to their end, and checks them. */
     private void end(SteppedScheduler scheduler) {
         scheduler.drain();
         observers.forEach((id, observer) -> {
             observer.check();
-            assertThat(observer.hasEnded()).as("%s is answered", id).isTrue();
+            assertThat(observer.hasEnded()).as("%s is completed", id).isTrue();
             observer.close();
         });
         assertThat(scheduler.inFlight()).isZero();
-        instances.forEach(instance -> assertThat(instance.mistakes()).isEmpty());
+        instances.forEach(instance -> assertThat(instance.violations()).isEmpty());
     }
 }

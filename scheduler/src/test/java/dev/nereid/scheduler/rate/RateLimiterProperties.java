@@ -13,7 +13,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.jspecify.annotations.Nullable;
 
-/** What holds for any instances, whatever they do and in whichever order. */
+/** Properties of the rate limiter under any order of events. */
 final class RateLimiterProperties {
     private static final int STEPS = 200;
     private static final int GLOBAL = 3;
@@ -37,7 +37,7 @@ final class RateLimiterProperties {
 
         assertThat(run.all).noneMatch(actor -> actor.holds);
         assertThat(run.limiter.waiting()).isZero();
-        // All of the resource is there again: whoever takes all of it gets its turn at once.
+        // All of the resource is free again: an instance that takes all of it is granted a permit at once.
         Actor greedy = new Actor(new int[] {GLOBAL, 2}, 1, run.limiter, run);
         greedy.stage();
         assertThat(greedy.holds).isTrue();
@@ -48,9 +48,9 @@ final class RateLimiterProperties {
         Run run = new Run(seed, instances);
         for (int step = 0; step < STEPS; step++) {
             run.step();
-            boolean waits = run.all.stream().anyMatch(actor -> actor.wants && !actor.closed);
+            boolean waits = run.all.stream().anyMatch(actor -> actor.requests && !actor.closed);
             boolean runs = run.all.stream().anyMatch(actor -> actor.holds);
-            assertThat(runs || !waits).as("nobody runs though somebody waits").isTrue();
+            assertThat(runs || !waits).as("no instance runs although one waits").isTrue();
         }
     }
 
@@ -61,9 +61,10 @@ final class RateLimiterProperties {
             Actor first = run.first();
             run.granted.clear();
             run.step();
-            boolean still = first != null && !first.closed && first.wants && !first.holds;
-            // Whoever got a turn though the first did not must have come with less than the first has had, or with as
-            // much and a higher priority.
+            boolean still = first != null && !first.closed && first.requests && !first.holds;
+            // An instance that was granted a permit before the first one must have arrived with a lower load, or with
+            // an
+            // equal one and a higher priority.
             for (Actor granted : run.granted) {
                 assertThat(!still || Actor.ORDER.compare(granted, first) < 0)
                         .as("granted with load %d before %d", granted.stagedLoad, first == null ? 0 : first.stagedLoad)
@@ -103,7 +104,7 @@ final class RateLimiterProperties {
             }
         }
 
-        /** Lets everything end. */
+        /** Ends all executions. */
         void finish() {
             for (boolean found = true; found; ) {
                 found = false;
@@ -127,11 +128,11 @@ final class RateLimiterProperties {
             }
         }
 
-        /** Returns who waits and goes first; {@code null} if nobody waits. */
+        /** Returns the waiting instance that goes first; {@code null} if none waits. */
         @Nullable
         Actor first() {
             return all.stream()
-                    .filter(actor -> actor.wants && !actor.holds && !actor.closed)
+                    .filter(actor -> actor.requests && !actor.holds && !actor.closed)
                     .min(Actor.ORDER)
                     .orElse(null);
         }
@@ -146,9 +147,9 @@ final class RateLimiterProperties {
 
         final int[] need;
         private final int weight;
-        private final RateLimitRegistration ticket;
+        private final RateLimitRegistration registration;
         private final Run run;
-        boolean wants;
+        boolean requests;
         boolean holds;
         boolean closed;
         long stagedLoad;
@@ -158,7 +159,7 @@ final class RateLimiterProperties {
             this.need = need;
             this.weight = Math.max(1, priority);
             this.run = run;
-            ticket = limiter.register(
+            registration = limiter.register(
                     Device.CPU,
                     new RateProfile(
                             priority,
@@ -166,12 +167,12 @@ final class RateLimiterProperties {
         }
 
         void stage() {
-            if (!wants && !closed) {
-                wants = true;
+            if (!requests && !closed) {
+                requests = true;
                 noteStaging();
-                ticket.stage(() -> {
+                registration.stage(() -> {
                     assertThat(holds).as("granted twice").isFalse();
-                    wants = false;
+                    requests = false;
                     holds = true;
                     run.granted.add(this);
                 });
@@ -179,7 +180,7 @@ final class RateLimiterProperties {
         }
 
         private void noteStaging() {
-            stagedLoad = ticket.load();
+            stagedLoad = registration.load();
             stagedOrder = run.stagings++;
         }
 
@@ -194,23 +195,23 @@ final class RateLimiterProperties {
         private void end(boolean executed) {
             if (holds) {
                 holds = false;
-                if (wants) { // staged again in the same step
-                    stagedLoad = ticket.load() + (executed ? weight : 0);
+                if (requests) { // staged again in the same step
+                    stagedLoad = registration.load() + (executed ? weight : 0);
                     stagedOrder = run.stagings++;
                 }
                 if (executed) {
-                    ticket.release();
+                    registration.release();
                 } else {
-                    ticket.releaseUnused();
+                    registration.releaseUnused();
                 }
             }
         }
 
         void close() {
             closed = true;
-            wants = false;
-            ticket.close();
-            ticket.close();
+            requests = false;
+            registration.close();
+            registration.close();
         }
     }
 }

@@ -34,7 +34,7 @@ final class SharedResourceProperties {
 
     /** One thing that happens; numbers beyond what there is count from the beginning again. */
     sealed interface Event {
-        record Submit(int model, int items, int width, ExpectedRequest.Options wish) implements Event {}
+        record Submit(int model, int items, int width, ExpectedRequest.Options options) implements Event {}
 
         record Cancel(int model, int index) implements Event {}
 
@@ -43,7 +43,7 @@ final class SharedResourceProperties {
         /** A worker takes a batch, and this happens before its backend is done. */
         record Step(int worker, Backend backend, List<Event> meanwhile) implements Event {}
 
-        record Pass(int nanos, boolean rings) implements Event {}
+        record Pass(int nanos, boolean expires) implements Event {}
 
         record Finish(int index) implements Event {}
 
@@ -60,7 +60,7 @@ final class SharedResourceProperties {
 
     /** What a backend does with a batch. */
     enum Backend {
-        ANSWER,
+        RESPOND,
         REFUSE,
         CRASH,
         DEFER
@@ -76,7 +76,7 @@ final class SharedResourceProperties {
 
     private static Arbitrary<Event> step(Arbitrary<List<Event>> meanwhile) {
         Arbitrary<Backend> backend = Arbitraries.of(
-                Backend.ANSWER, Backend.ANSWER, Backend.DEFER, Backend.DEFER, Backend.REFUSE, Backend.CRASH);
+                Backend.RESPOND, Backend.RESPOND, Backend.DEFER, Backend.DEFER, Backend.REFUSE, Backend.CRASH);
         return Combinators.combine(any(), backend, meanwhile).as(Event.Step::new);
     }
 
@@ -94,7 +94,7 @@ final class SharedResourceProperties {
 
     @Provide
     Arbitrary<List<Event>> schedules() {
-        Arbitrary<ExpectedRequest.Options> wish = Combinators.combine(
+        Arbitrary<ExpectedRequest.Options> options = Combinators.combine(
                         Arbitraries.of(false, false, true),
                         Arbitraries.integers().between(0, 4),
                         Arbitraries.of(0, 0, 1, 2))
@@ -103,7 +103,7 @@ final class SharedResourceProperties {
                         model(),
                         Arbitraries.integers().between(1, SteppedModel.MAX_BATCH),
                         Arbitraries.of(1, 1, 1, 2),
-                        wish)
+                        options)
                 .as(Event.Submit::new);
         Arbitrary<Event> pass = Combinators.combine(
                         Arbitraries.oneOf(
@@ -152,8 +152,8 @@ final class SharedResourceProperties {
             @ForAll("schedulings") SteppedModel.Scheduling other,
             @ForAll("needs") List<Need> ofOne,
             @ForAll("needs") List<Need> ofOther,
-            @ForAll @IntRange(min = 2, max = 3) int most) {
-        Run run = new Run(List.of(one, other), SharedResources.of(most));
+            @ForAll @IntRange(min = 2, max = 3) int max) {
+        Run run = new Run(List.of(one, other), SharedResources.of(max));
         run.add(0, ofOne);
         run.add(1, ofOther);
         schedule.forEach(run::on);
@@ -175,9 +175,9 @@ final class SharedResourceProperties {
         private final List<SteppedModel> models = new ArrayList<>();
         private final SharedResources resources;
         private final List<Unfinished> unfinished = new ArrayList<>();
-        private Event.Step now = new Event.Step(0, Backend.ANSWER, List.of());
+        private Event.Step now = new Event.Step(0, Backend.RESPOND, List.of());
 
-        /** An execution that goes on. */
+        /** A deferred execution. */
         private record Unfinished(SteppedWorker worker, Need need, DeferredExecution execution) {}
 
         Run(List<SteppedModel.Scheduling> schedulings, SharedResources resources) {
@@ -198,12 +198,12 @@ final class SharedResourceProperties {
 
         void on(Event event) {
             switch (event) {
-                case Event.Submit(int model, int items, int width, ExpectedRequest.Options wish) ->
-                    model(model).submit(items, width, wish);
+                case Event.Submit(int model, int items, int width, ExpectedRequest.Options options) ->
+                    model(model).submit(items, width, options);
                 case Event.Cancel(int model, int index) -> model(model).cancel(index);
                 case Event.Read(int model, int index) -> model(model).read(index);
                 case Event.Step step -> step(step);
-                case Event.Pass(int nanos, boolean rings) -> models.forEach(model -> model.pass(nanos, rings));
+                case Event.Pass(int nanos, boolean expires) -> models.forEach(model -> model.pass(nanos, expires));
                 case Event.Finish(int index) -> finish(index);
                 case Event.Add(int model, List<Need> needs) -> add(model, needs);
                 case Event.Retire(int index) -> retire(index);
@@ -248,7 +248,7 @@ final class SharedResourceProperties {
 
         private static void respond(Backend backend, SteppedModel model, Batch batch) throws BackendException {
             switch (backend) {
-                case ANSWER, DEFER -> FakeInstance.copy(batch);
+                case RESPOND, DEFER -> FakeInstance.copy(batch);
                 case REFUSE -> {
                     model.fail(batch);
                     throw new BackendException(ErrorCode.UNAVAILABLE, "refused");
@@ -289,7 +289,7 @@ final class SharedResourceProperties {
                     .ifPresent(model::leave);
         }
 
-        /** Lets everybody do what can be done at this time; then nobody waits for anything but for time. */
+        /** Runs all workers until they can only wait for time. */
         private void settle() {
             for (SteppedModel model : models) {
                 model.workers().stream().filter(SteppedWorker::isToLeave).forEach(model::leave);
@@ -297,7 +297,7 @@ final class SharedResourceProperties {
             while (!unfinished.isEmpty()) {
                 finish(0);
             }
-            now = new Event.Step(0, Backend.ANSWER, List.of());
+            now = new Event.Step(0, Backend.RESPOND, List.of());
             boolean found = true;
             while (found) {
                 found = false;
@@ -309,7 +309,7 @@ final class SharedResourceProperties {
             resources.checkFree();
         }
 
-        /** Stops, executes the rest, and checks that everybody was answered and everything given back. */
+        /** Stops, executes the rest, and checks that all requests are completed and all memory is released. */
         void end() {
             models.forEach(SteppedModel::stop);
             settle();

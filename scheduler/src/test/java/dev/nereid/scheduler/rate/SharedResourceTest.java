@@ -57,13 +57,13 @@ final class SharedResourceTest {
     @AfterEach
     void noMistakes() {
         instances.forEach(instance -> {
-            assertThat(instance.mistakes()).isEmpty();
+            assertThat(instance.violations()).isEmpty();
             assertThat(instance.isClosed()).isTrue();
         });
         observers.forEach(RecordingObserver::check);
     }
 
-    /** All is queued before the resource is free, so that the order of the turns is settled. */
+    /** All requests are queued before the resource is free, so that the order of permits is determined. */
     @Test
     void priorityTwoGetsHalfThePermitsAndNothingRunsConcurrently() {
         RateLimitRegistration held = limiter.register(Device.CPU, new RateProfile(1, List.of(SHARED)));
@@ -92,13 +92,13 @@ final class SharedResourceTest {
         try (ModelScheduler one = start("one", 1, 2);
                 ModelScheduler two = start("two", 2, 2)) {
             List<Thread> clients = new ArrayList<>();
-            List<RecordingObserver> told = new CopyOnWriteArrayList<>();
+            List<RecordingObserver> observers = new CopyOnWriteArrayList<>();
             for (ModelScheduler scheduler : List.of(one, two, one, two)) {
                 clients.add(Thread.ofPlatform().start(() -> {
                     for (int i = 0; i < 300; i++) {
                         RecordingObserver observer = new RecordingObserver();
-                        told.add(observer);
-                        scheduler.submit(call(scheduler == one ? "one" : "two"), observer);
+                        observers.add(observer);
+                        scheduler.submit(request(scheduler == one ? "one" : "two"), observer);
                         if (i % 7 == 0) {
                             observer.await();
                         }
@@ -108,9 +108,9 @@ final class SharedResourceTest {
             for (Thread client : clients) {
                 client.join();
             }
-            told.forEach(RecordingObserver::await);
-            told.forEach(RecordingObserver::close);
-            observers.addAll(told);
+            observers.forEach(RecordingObserver::await);
+            observers.forEach(RecordingObserver::close);
+            observers.addAll(observers);
         }
         assertThat(order).hasSize(1200);
         assertThat(mostAtOnce).hasValue(1);
@@ -169,14 +169,14 @@ final class SharedResourceTest {
         scheduler.endWarmups();
 
         assertThatThrownBy(scheduler::awaitWarm).hasMessage(WARMUP_ENDED);
-        scheduler.close(); // while the other still has its turn
+        scheduler.close(); // while the other one still holds its permit
         assertThat(instance.batches()).isEmpty();
         assertThat(limiter.waiting()).isZero();
         held.release();
         held.close();
     }
 
-    /** Its place among the turns is free before the instances that are warmed up with it are done. */
+    /** Its registration is closed before the instances that are warmed up with it are done. */
     @Test
     void anEndedWarmupLeavesItsPlaceAtOnce() {
         CountDownLatch going = new CountDownLatch(1);
@@ -188,11 +188,11 @@ final class SharedResourceTest {
         FakeInstance other = new FakeInstance(execution);
         instances.addAll(List.of(one, other));
         ModelScheduler scheduler = startWarm(one, other);
-        awaitWaiting(1); // the one that did not get the first turn
+        awaitWaiting(1); // the one that was not granted the first permit
 
         scheduler.endWarmups();
 
-        Threads.await("nobody waits", () -> limiter.waiting() == 0);
+        Threads.await("no instance waits", () -> limiter.waiting() == 0);
         going.countDown();
         assertThatThrownBy(scheduler::awaitWarm).hasMessage(WARMUP_ENDED);
         scheduler.close();
@@ -253,7 +253,7 @@ final class SharedResourceTest {
         for (FakeInstance instance : warm) {
             slots.add(slot("i" + slots.size(), instance, new RateProfile(1, List.of(SHARED))));
         }
-        WarmupSample endless = new WarmupSample("s", Integer.MAX_VALUE, () -> List.of(call("m")));
+        WarmupSample endless = new WarmupSample("s", Integer.MAX_VALUE, () -> List.of(request("m")));
         return ModelScheduler.start(
                 new ModelPlan(model("m"), BatchingPolicy.NONE).with(List.of(endless)),
                 slots,
@@ -268,7 +268,7 @@ final class SharedResourceTest {
                 .build();
     }
 
-    private CheckedRequest call(String model) {
+    private CheckedRequest request(String model) {
         return Requests.to(model(model), memory).floats("IN", Shape.of(1, 2), 1).of(1);
     }
 
@@ -276,11 +276,11 @@ final class SharedResourceTest {
         for (int i = 0; i < count; i++) {
             RecordingObserver observer = new RecordingObserver();
             observers.add(observer);
-            scheduler.submit(call(model), observer);
+            scheduler.submit(request(model), observer);
         }
     }
 
-    /** Waits until so many instances wait for their turn. */
+    /** Waits until a number of instances wait for a permit. */
     private void awaitWaiting(int count) {
         Threads.await("instances wait", () -> limiter.waiting() >= count);
     }

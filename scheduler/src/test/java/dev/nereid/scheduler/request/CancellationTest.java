@@ -33,7 +33,7 @@ import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Withdrawal while a request is executed; what happens in the queue is in {@code DynamicBatchingTest}. */
+/** Cancellation during an execution; {@code DynamicBatchingTest} covers cancellation in the queue. */
 @Timeout(60)
 final class CancellationTest {
     private final ModelSettings model = ModelSettings.builder("m", 1)
@@ -52,32 +52,32 @@ final class CancellationTest {
 
     @Test
     void skipsACancelledRequest() {
-        try (QueuedRequests calls =
+        try (QueuedRequests queued =
                 new QueuedRequests(new BatchPlanner(8, List.of(), 0), PriorityPolicy.NONE, FakeInstance::copy)) {
-            calls.submit("a");
-            Cancellation b = calls.submit("b");
-            calls.submit("c");
+            queued.submit("a");
+            Cancellation b = queued.submit("b");
+            queued.submit("c");
 
             b.cancel();
-            calls.scheduler.drain();
+            queued.scheduler.drain();
 
-            calls.observer("b").assertError(ErrorCode.CANCELLED, "request was cancelled");
-            assertThat(calls.batches()).containsExactly(List.of("a", "c"));
+            queued.observer("b").assertError(ErrorCode.CANCELLED, "request was cancelled");
+            assertThat(queued.batches()).containsExactly(List.of("a", "c"));
         }
     }
 
     @Test
     void neverExecutesACancelledRequestWithoutBatching() {
-        try (QueuedRequests calls = new QueuedRequests(PriorityPolicy.NONE)) {
-            calls.submit("a");
-            Cancellation b = calls.submit("b");
-            calls.submit("c");
+        try (QueuedRequests queued = new QueuedRequests(PriorityPolicy.NONE)) {
+            queued.submit("a");
+            Cancellation b = queued.submit("b");
+            queued.submit("c");
 
             b.cancel();
 
-            calls.observer("b").assertError(ErrorCode.CANCELLED, "request was cancelled");
-            calls.scheduler.drain();
-            assertThat(calls.batches()).containsExactly(List.of("a"), List.of("c"));
+            queued.observer("b").assertError(ErrorCode.CANCELLED, "request was cancelled");
+            queued.scheduler.drain();
+            assertThat(queued.batches()).containsExactly(List.of("a"), List.of("c"));
         }
     }
 
@@ -85,7 +85,7 @@ final class CancellationTest {
     @Test
     void aHandleCancels() throws InterruptedException {
         CountDownLatch executing = new CountDownLatch(1);
-        CountDownLatch withdrawn = new CountDownLatch(1);
+        CountDownLatch cancelled = new CountDownLatch(1);
         try (LeakCheckingMemory memory = new LeakCheckingMemory();
                 TimerThread timer = new TimerThread(System::nanoTime);
                 RecordingObserver first = new RecordingObserver();
@@ -93,9 +93,9 @@ final class CancellationTest {
                 ModelScheduler scheduler = ModelScheduler.start(
                         new ModelPlan(model, BatchingPolicy.NONE),
                         List.of(new InstanceSlot("i0", Device.CPU, new FakeInstance(batch -> {
-                            batch.requests().getFirst().onCancel(withdrawn::countDown);
+                            batch.requests().getFirst().onCancel(cancelled::countDown);
                             executing.countDown();
-                            await(withdrawn);
+                            await(cancelled);
                             FakeInstance.copy(batch);
                         }))),
                         new SchedulerEnvironment(memory, System::nanoTime, timer))) {
@@ -118,13 +118,13 @@ final class CancellationTest {
         try (execution) {
             Execution.submit(execution, 1);
             execution.run();
-            requests.getFirst().onCancel(() -> ran.add("told"));
+            requests.getFirst().onCancel(() -> ran.add("cancelled"));
             assertThat(requests.getFirst().isCancelled()).isFalse();
 
             execution.requests.getFirst().cancel();
 
             assertThat(requests.getFirst().isCancelled()).isTrue();
-            assertThat(ran).containsExactly("told");
+            assertThat(ran).containsExactly("cancelled");
             deferred.getFirst().finish();
         }
     }
@@ -210,7 +210,7 @@ final class CancellationTest {
             requests.getFirst().onCancel(() -> {
                 running.countDown();
                 await(go);
-                ran.add(execution.observers.getFirst().isSilent() ? "before the answer" : "after the answer");
+                ran.add(execution.observers.getFirst().isSilent() ? "before the completion" : "after the completion");
             });
             Thread canceller = Thread.startVirtualThread(execution.requests.getFirst()::cancel);
             await(running);
@@ -221,7 +221,7 @@ final class CancellationTest {
             assertThat(execution.scheduler.inFlight()).isEqualTo(1);
             go.countDown();
             canceller.join();
-            assertThat(ran).containsExactly("before the answer");
+            assertThat(ran).containsExactly("before the completion");
             execution.observers.getFirst().assertError(ErrorCode.CANCELLED, "request was cancelled");
         }
     }

@@ -44,7 +44,7 @@ final class ClientMemoryTest {
             "shared memory of the request went away (expected: a segment that is not cut off" + " while it is used)";
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     private final ModelSettings model = ModelSettings.builder("m", 1)
             .maxBatchSize(64)
@@ -76,8 +76,8 @@ final class ClientMemoryTest {
 
         assertThat(mapped).containsExactly(true, true);
         assertThat(out.get(ValueLayout.JAVA_FLOAT, PAGE - 4)).isEqualTo(7);
-        Tensor answered = observers.getFirst().response().outputs().getFirst().tensor();
-        assertThat(answered.data().address()).isEqualTo(out.address());
+        Tensor responses = observers.getFirst().response().outputs().getFirst().tensor();
+        assertThat(responses.data().address()).isEqualTo(out.address());
         assertThat(memory.buffersInUse()).isZero();
     }
 
@@ -140,7 +140,7 @@ final class ClientMemoryTest {
 
     @Test
     void failsARequestWhoseMemoryGoesWhileTheBackendReadsOrWritesIt() throws IOException {
-        // often, so that the reading and writing is compiled, where faults are told later
+        // often, so that reads and writes are compiled, which report faults later
         for (int i = 0; i < 300; i++) {
             MemorySegment in = map("in" + i);
             MemorySegment out = map("out" + i);
@@ -219,10 +219,10 @@ final class ClientMemoryTest {
     }
 
     private RecordingObserver submit(SteppedScheduler scheduler, MemorySegment in, @Nullable MemorySegment out) {
-        Requests call = Requests.to(model, memory).input("IN", Tensor.of(DataType.FP32, SHAPE, in));
+        Requests builder = Requests.to(model, memory).input("IN", Tensor.of(DataType.FP32, SHAPE, in));
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        scheduler.submit((out == null ? call : call.into("OUT", out)).of(1), observer);
+        scheduler.submit((out == null ? builder : builder.into("OUT", out)).of(1), observer);
         return observer;
     }
 
@@ -239,14 +239,16 @@ final class ClientMemoryTest {
     }
 
     private MemorySegment map(String name) throws IOException {
-        try (RandomAccessFile file = new RandomAccessFile(folder.resolve(name).toFile(), "rw")) {
+        try (RandomAccessFile file =
+                new RandomAccessFile(directory.resolve(name).toFile(), "rw")) {
             file.setLength(PAGE);
             return file.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, PAGE, arena);
         }
     }
 
     private void cut(String name) throws IOException {
-        try (RandomAccessFile file = new RandomAccessFile(folder.resolve(name).toFile(), "rw")) {
+        try (RandomAccessFile file =
+                new RandomAccessFile(directory.resolve(name).toFile(), "rw")) {
             file.setLength(0);
         }
     }

@@ -35,18 +35,18 @@ final class CompletionLatchTest {
         }
 
         assertThat(table).hasToString("""
-                waiting→executing waiting→answered waiting=waiting\s
-                executing=executing executing=executing executing→answered\s
-                answered=answered answered=answered answered=answered\s
-                answered=answered answered=answered answered=answered\s
+                waiting→executing waiting→completed waiting=waiting\s
+                executing=executing executing=executing executing→completed\s
+                completed=completed completed=completed completed=completed\s
+                completed=completed completed=completed completed=completed\s
                 """);
     }
 
     private static String name(CompletionLatch latch) {
         assertThat(List.of(latch.isWaiting(), latch.isExecuting(), latch.isCompleted()))
-                .as("one place at a time")
+                .as("one state at a time")
                 .containsOnlyOnce(true);
-        return latch.isWaiting() ? "waiting" : latch.isExecuting() ? "executing" : "answered";
+        return latch.isWaiting() ? "waiting" : latch.isExecuting() ? "executing" : "completed";
     }
 
     @Test
@@ -60,7 +60,7 @@ final class CompletionLatchTest {
     }
 
     @Test
-    void usersAndStepsDoNotMeet() {
+    void referencesAndStepsAreIndependent() {
         latch.retain();
 
         assertThat(latch.begin()).isTrue();

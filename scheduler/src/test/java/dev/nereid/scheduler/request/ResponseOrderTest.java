@@ -30,7 +30,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
-/** Two instances whose executions end in any order, and clients who are answered in the order in which they began. */
+/** Two instances whose executions end in any order, and responses in the order in which the requests began. */
 final class ResponseOrderTest {
     private static final long TIMEOUT = 1_000;
 
@@ -74,7 +74,7 @@ final class ResponseOrderTest {
     void everyRequestCompletesAndReleasesItsMemory() {
         observers.forEach((id, observer) -> {
             observer.check();
-            assertThat(observer.hasEnded()).as("%s is answered", id).isTrue();
+            assertThat(observer.hasEnded()).as("%s is completed", id).isTrue();
             observer.close();
         });
         assertThat(scheduler.inFlight() + streaming.inFlight()).isZero();
@@ -117,14 +117,16 @@ final class ResponseOrderTest {
         submit(scheduler, "late");
         scheduler.advance(TIMEOUT + 1);
         submit(scheduler, "a");
-        submit(scheduler, "withdrawn").cancel();
+        submit(scheduler, "cancelled").cancel();
         submit(scheduler, "b");
         step(scheduler, 0);
         step(scheduler, 1);
         submit(scheduler, "late as well");
         scheduler.advance(TIMEOUT + 1);
 
-        assertThat(observers.get("late as well").hasEnded()).as("told at once").isTrue();
+        assertThat(observers.get("late as well").hasEnded())
+                .as("completed at once")
+                .isTrue();
         executions.get("a").finish();
         executions.get("b").finish();
 

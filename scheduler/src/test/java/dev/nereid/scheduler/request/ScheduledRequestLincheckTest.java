@@ -16,9 +16,9 @@ import org.jetbrains.lincheck.datastructures.Validate;
 import org.junit.jupiter.api.Test;
 
 /**
- * The orders in which the steps of an answer, a withdrawal and a backend that asks to hear of it may meet: one answer, the
- * inputs given back once, no action that runs twice or begins after the answer. The other races for a request are for one
- * compare-and-set.
+ * Interleavings of a completion, a cancellation and a backend that registers a cancel action: one completion, one
+ * release of the inputs, no action that runs twice or begins after the completion. The other races for a request are
+ * for one compare-and-set.
  */
 final class ScheduledRequestLincheckTest {
     @Test
@@ -33,7 +33,7 @@ final class ScheduledRequestLincheckTest {
                 .check(Executing.class);
     }
 
-    /** A request that is executed, of whose withdrawal a thread of its backend asks to hear. */
+    /** A request in execution, for whose cancellation a thread of its backend registers an action. */
     public static class Executing {
         private final Subject subject = new Subject();
 
@@ -49,13 +49,13 @@ final class ScheduledRequestLincheckTest {
             subject.request.release();
         }
 
-        /** The client withdraws. */
+        /** The client cancels. */
         @Operation(runOnce = true)
         public void cancel() {
             subject.request.cancel();
         }
 
-        /** The backend asks. */
+        /** The backend registers an action. */
         @Operation(runOnce = true)
         public void listen() {
             subject.request.onCancel(subject::act);
@@ -70,15 +70,15 @@ final class ScheduledRequestLincheckTest {
 
     /** A request, and what became of it. */
     private static final class Subject implements ResponseObserver {
-        private final AtomicInteger answers = new AtomicInteger();
+        private final AtomicInteger completions = new AtomicInteger();
         private final AtomicInteger releases = new AtomicInteger();
         private final AtomicInteger actions = new AtomicInteger();
-        private final AtomicInteger mistakes = new AtomicInteger();
+        private final AtomicInteger violations = new AtomicInteger();
         private final ScheduledRequest request;
 
         Subject() {
             ModelScope model = Scopes.of(ModelSettings.builder("m", 1).build(), new LeakCheckingMemory(), () -> 0);
-            CheckedRequest call = new CheckedRequest(
+            CheckedRequest checked = new CheckedRequest(
                     new ModelVersion("m", 1),
                     "",
                     RequestInputs.of(List.of(), 1, releases::incrementAndGet),
@@ -86,35 +86,35 @@ final class ScheduledRequestLincheckTest {
                     Map.of(),
                     RequestOptions.DEFAULT,
                     0);
-            request = new ScheduledRequest(model, null, call, this, 0);
+            request = new ScheduledRequest(model, null, checked, this, 0);
         }
 
         void act() {
-            if (answers.get() > 0 || actions.incrementAndGet() > 1) {
-                mistakes.incrementAndGet();
+            if (completions.get() > 0 || actions.incrementAndGet() > 1) {
+                violations.incrementAndGet();
             }
         }
 
         void holds() {
-            if (answers.get() != 1 || releases.get() != 1 || mistakes.get() > 0) {
-                throw new AssertionError("answers: " + answers + ", releases: " + releases + ", mistakes: " + mistakes
-                        + " (expected: 1, 1, 0)");
+            if (completions.get() != 1 || releases.get() != 1 || violations.get() > 0) {
+                throw new AssertionError("completions: " + completions + ", releases: " + releases + ", violations: "
+                        + violations + " (expected: 1, 1, 0)");
             }
         }
 
         @Override
         public void onResponse(InferResponse response) {
-            mistakes.incrementAndGet();
+            violations.incrementAndGet();
         }
 
         @Override
         public void onCompleted() {
-            answers.incrementAndGet();
+            completions.incrementAndGet();
         }
 
         @Override
         public void onError(InferenceException error) {
-            answers.incrementAndGet();
+            completions.incrementAndGet();
         }
     }
 }

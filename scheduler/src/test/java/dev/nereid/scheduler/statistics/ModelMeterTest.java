@@ -44,7 +44,7 @@ final class ModelMeterTest {
                         new MicrosCounters(0, 0, 0, 0, 0, 0, 0)));
     }
 
-    /** Two requests of 1 and 3 items that came at 1 and 2 µs, and a third of 2 items whose answer failed. */
+    /** Two requests of 1 and 3 items that arrived at 1 and 2 µs, and a third of 2 items that failed. */
     @Test
     void addsAnExecutionAsAWhole() {
         ExecutionTally tally = new ExecutionTally(10_000, 11_500, 20_000, 22_999);

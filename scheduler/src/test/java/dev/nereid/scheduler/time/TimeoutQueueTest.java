@@ -13,9 +13,9 @@ final class TimeoutQueueTest {
     private final long start = clock.getAsLong();
     private final List<String> rung = new ArrayList<>();
     private final AtomicInteger earlier = new AtomicInteger();
-    private final TimeoutQueue alarms = new TimeoutQueue(earlier::incrementAndGet);
-    private final Timeout a = alarms.newTimeout(() -> rung.add("a"));
-    private final Timeout b = alarms.newTimeout(() -> rung.add("b"));
+    private final TimeoutQueue timeouts = new TimeoutQueue(earlier::incrementAndGet);
+    private final Timeout a = timeouts.newTimeout(() -> rung.add("a"));
+    private final Timeout b = timeouts.newTimeout(() -> rung.add("b"));
 
     @Test
     void runsOnceAtItsTime() {
@@ -78,7 +78,7 @@ final class TimeoutQueueTest {
     @Test
     void isSetByItsOwnAction() {
         List<Timeout> self = new ArrayList<>();
-        self.add(alarms.newTimeout(() -> {
+        self.add(timeouts.newTimeout(() -> {
             rung.add("self");
             self.getFirst().scheduleAtLatest(clock.getAsLong() + 7);
         }));
@@ -102,8 +102,8 @@ final class TimeoutQueueTest {
 
     @Test
     void outlivesAnActionThatFails() {
-        alarms.newTimeout(() -> {
-                    throw new IllegalStateException("wanted by a test");
+        timeouts.newTimeout(() -> {
+                    throw new IllegalStateException("of a test");
                 })
                 .scheduleAtLatest(start + 1);
         a.scheduleAtLatest(start + 1);
@@ -115,6 +115,6 @@ final class TimeoutQueueTest {
 
     private long pass(long nanos) {
         clock.advanceNanos(nanos);
-        return alarms.runExpired(clock.getAsLong());
+        return timeouts.runExpired(clock.getAsLong());
     }
 }

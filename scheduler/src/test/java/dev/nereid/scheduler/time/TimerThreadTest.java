@@ -15,18 +15,18 @@ final class TimerThreadTest {
         AtomicReference<Long> at = new AtomicReference<>(0L);
         CountDownLatch rung = new CountDownLatch(1);
         try (TimerThread timer = new TimerThread(System::nanoTime)) {
-            Timeout alarm = timer.newTimeout(() -> {
+            Timeout timeout = timer.newTimeout(() -> {
                 at.set(System.nanoTime());
                 thread.set(Thread.currentThread().getName());
                 rung.countDown();
             });
-            long due = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(20);
-            alarm.scheduleAtLatest(due + TimeUnit.HOURS.toNanos(1));
-            alarm.scheduleAtLatest(due); // wakes the thread, which sleeps for an hour
+            long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(20);
+            timeout.scheduleAtLatest(deadline + TimeUnit.HOURS.toNanos(1));
+            timeout.scheduleAtLatest(deadline); // wakes the thread, which sleeps for an hour
 
             rung.await();
 
-            assertThat(at.get() - due).isNotNegative();
+            assertThat(at.get() - deadline).isNotNegative();
             assertThat(thread).hasValue("timer");
         }
     }
