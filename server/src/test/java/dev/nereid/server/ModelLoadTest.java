@@ -363,7 +363,7 @@ final class ModelLoadTest {
         String problem =
                 "Unsupported: batching strategies in native code are not supported, model '%s' configures one by %s"
                         + " (expected: one that its backend makes in Model.batching)";
-        models.recording("configured", "dynamic_batching {}\n" + parameter("TRITON_BATCH_STRATEGY_PATH", "/lib/s.so"));
+        models.recording("assigned", "dynamic_batching {}\n" + parameter("TRITON_BATCH_STRATEGY_PATH", "/lib/s.so"));
         models.recording("brought", "dynamic_batching {}\n");
         Files.createFile(models.root().resolve("brought/1/batchstrategy.so"));
         models.recording("shared", "dynamic_batching {}\n");
@@ -377,9 +377,9 @@ final class ModelLoadTest {
                     .extracting(ModelStatus::name, ModelStatus::reason)
                     .containsExactly(
                             tuple(
-                                    "configured",
+                                    "assigned",
                                     problem.formatted(
-                                            "configured", "parameter TRITON_BATCH_STRATEGY_PATH: '/lib/s.so'")),
+                                            "assigned", "parameter TRITON_BATCH_STRATEGY_PATH: '/lib/s.so'")),
                             tuple("brought", problem.formatted("brought", "'1/batchstrategy.so'")),
                             tuple("shared", problem.formatted("shared", "'batchstrategy.so'")),
                             tuple("unused", ""));
