@@ -112,17 +112,9 @@ public final class ModelScheduler implements AutoCloseable {
                 policy.priorities(),
                 new EqualInputs(settings),
                 nanoTime,
-     * Submits a request: completes it from the response cache, queues it, or executes it directly. Never blocks, and
-     * reports every outcome to the observer.
-     *
-     * @param request a request that was checked against the model; the scheduler takes ownership of its memory
-     * @param observer the receiver of the responses
-     * @return the handle that cancels the request
-     */
-    public Cancellation submit(CheckedRequest request, ResponseObserver observer) {
-        requireNonNull(request, "request");
-        requireNonNull(observer, "observer");
-        return submitter.submit(request, observer);
+                environment.clocks().timer(),
+                strategy.filter(_ -> batches)
+                        .map(batching -> new StrategyBatcher(model, batching, planner))
                         .orElse(null));
         hold(policy, environment.schedulerDelay());
         ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
@@ -275,12 +267,12 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Completes a request from the response cache, queues it, or executes it at once. Never blocks, and reports every
-     * outcome to the observer.
+     * Submits a request: completes it from the response cache, queues it, or executes it directly. Never blocks, and
+     * reports every outcome to the observer.
      *
-     * @param request a request that was checked against the model; its memory belongs to the scheduler from now on
-     * @param observer the observer of its responses
-     * @return the handle by which the caller cancels the request
+     * @param request a request that was checked against the model; the scheduler takes ownership of its memory
+     * @param observer the receiver of the responses
+     * @return the handle that cancels the request
      */
     public Cancellation submit(CheckedRequest request, ResponseObserver observer) {
         requireNonNull(request, "request");

@@ -94,7 +94,7 @@ final class RequestSubmitter {
         }
         request.admitted(bytes);
         // Outputs may have to be classified, memory of a client copied, and large outputs cleared.
-        if (call.outputs().isClassified() || request.usesClientMemory() || outputTracker.isLarge(bytes)) {
+        if (checked.outputs().isClassified() || request.usesClientMemory() || outputTracker.isLarge(bytes)) {
             request.requireInstanceThread();
         }
         try {
