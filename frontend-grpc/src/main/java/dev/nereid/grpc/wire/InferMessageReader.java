@@ -233,7 +233,7 @@ public final class InferMessageReader {
         Map<String, WireParameter> after = before.isEmpty() ? new LinkedHashMap<>() : before;
         int outer = reader.enter();
         String key = "";
-        WireParameter value = WireParameter.NONE;
+        WireParameter value = WireParameter.None.INSTANCE;
         while (reader.hasMore()) {
             int tag = reader.tag();
             switch (tag) {

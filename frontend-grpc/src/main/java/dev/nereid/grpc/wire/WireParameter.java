@@ -11,9 +11,6 @@ import java.util.Optional;
 
 /** The value of a parameter as received, which decodes itself. Immutable. */
 sealed interface WireParameter extends ParameterReader {
-    /** The value of a parameter that has none. */
-    WireParameter NONE = new None();
-
     /**
      * A value of a type that backends support.
      *
@@ -29,7 +26,10 @@ sealed interface WireParameter extends ParameterReader {
     record Unsigned(long value) implements WireParameter {}
 
     /** A parameter without a value. */
-    record None() implements WireParameter {}
+    record None() implements WireParameter {
+        /** The value of every such parameter. */
+        static final WireParameter INSTANCE = new None();
+    }
 
     @Override
     default Optional<Sequence.Id> sequenceId() {

@@ -69,7 +69,7 @@ final class RequestParameterReaderTest {
                 "invalid value type for 'e' parameter, expected int64_param, bool_param, or string_param.");
         assertRefused(
                 "a",
-                WireParameter.NONE,
+                WireParameter.None.INSTANCE,
                 "invalid value type for 'a' parameter, expected int64_param, bool_param, or string_param.");
         assertRefused(
                 "sequence_id",
