@@ -15,6 +15,8 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -274,6 +276,7 @@ class InferRequestReaderTest {
                 "{'inputs':[{'name':'X','datatype':'FP32','shape':[1],'parameters':{'binary_data_size':'16'}}]} | inputs[0].parameters.binary_data_size: expected a whole number from 0 to 18446744073709551615, got \"16\"",
                 "{'inputs':[{'datatype':'FP32','shape':[1],'data':[1]}]} | inputs[0].name: expected a string, got nothing",
                 "{'inputs':[],'outputs':[{'name':'Y'},{'name':'Z','parameters':{'binary_data':1}}]} | outputs[1].parameters.binary_data: expected true or false, got 1",
+                "{'inputs':[{'name':'X','datatype':'FP32','shape':[1],'data':[1]}],'outputs':{}} | outputs: expected an array, got an object",
                 "{'inputs':[],'parameters':{'priority':'1'}} | parameters.priority: expected a whole number from 0 to 18446744073709551615, got \"1\"",
                 "{'inputs':[],'id':[1]} | id: expected a string, got an array",
                 "{'inputs':[nan]} | expected an object, an array, a string, a number, true, false or null, got 'an]}'",
@@ -499,6 +502,61 @@ class InferRequestReaderTest {
     }
 
     @Test
+    void findsSyntaxErrorsInNumbersBeforeAnythingElse() {
+        assertFails(
+                "{'id':1,'inputs':[" + INPUT.replace("2,3", "2x,3") + "]}",
+                ErrorCode.INTERNAL,
+                "failed to parse the request JSON buffer: Missing a comma or ']' after an array element.");
+    }
+
+    @Test
+    void refusesTextBehindTheRequest() {
+        assertFails(
+                "{'inputs':[]} x",
+                ErrorCode.INTERNAL,
+                "failed to parse the request JSON buffer: The document root must not be followed by other values.");
+    }
+
+    @Test
+    void acceptsAByteOrderMarkAndBlanks() {
+        assertThat(read("\ufeff \n{'inputs':[]} ").inputs()).isEmpty();
+    }
+
+    @Test
+    void ignoresUnknownMembersOfAnyInput() {
+        String second = INPUT.replace("'X'", "'Y','extra':1");
+
+        assertThat(read("{'inputs':[" + INPUT.replace("'X'", "'X','extra':1") + "," + second + "]}")
+                        .inputs())
+                .extracting(InputTensor::name)
+                .containsExactly("X", "Y");
+    }
+
+    @Test
+    void reportsIdAndUseOfTheBody() {
+        String binary = "{'name':'B','shape':[1],'datatype':'INT8','parameters':{'binary_data_size':1}}";
+
+        InferRequestReader none = reader("{'id':'a','inputs':[]}", 0);
+        InferRequestReader json = reader("{'inputs':[" + INPUT + "]}", 0);
+        InferRequestReader both = reader("{'inputs':[" + INPUT + "," + binary + "]}", 1);
+        InferRequestReader onlyBody = reader("{'inputs':[" + binary + "]}", 1);
+
+        assertThat(none.id()).isEqualTo("a");
+        assertThat(List.of(none, json, both, onlyBody))
+                .extracting(InferRequestReader::usesBody)
+                .containsExactly(false, false, true, true);
+        assertThat(List.of(none, json, both, onlyBody))
+                .extracting(InferRequestReader::usesOnlyBody)
+                .containsExactly(false, false, false, true);
+    }
+
+    @Test
+    void reportsIgnoredData() {
+        assertThat(reader(input("FP32", "[0,4]", "[1]"), 0).ignoredData()).isTrue();
+        assertThat(reader(input("FP32", "[0,4]", "[]"), 0).ignoredData()).isFalse();
+    }
+
+    @Test
     void allocatesNoMoreThanTheTextCanFill() {
         InferRequestReader reader = new InferRequestReader(
                 "m",
@@ -529,6 +587,15 @@ class InferRequestReaderTest {
         body.copyFrom(MemorySegment.ofArray(header));
         body.asSlice(header.length).copyFrom(MemorySegment.ofArray(payload));
         return reader(body, header.length).read();
+    }
+
+    /** Returns a reader that has read a request with some bytes behind the JSON. */
+    private InferRequestReader reader(String json, int payload) {
+        byte[] header = json(json).getBytes(StandardCharsets.UTF_8);
+        InferRequestReader reader =
+                reader(MemorySegment.ofArray(Arrays.copyOf(header, header.length + payload)), header.length);
+        reader.read();
+        return reader;
     }
 
     private InferRequestReader reader(MemorySegment body, long jsonLength) {
