@@ -31,6 +31,6 @@ final class TrainingIT {
                 InstalledServer.run("demo", "--train=1", "--http-port=0", "--grpc-port=0", "--metrics-port=0");
 
         assertThat(result.status()).isNotZero();
-        assertThat(result.err()).contains("nereid demo: inference failed: training:  ");
+        assertThat(result.err()).contains("nereid demo: inference failed: training: ");
     }
 }
