@@ -44,10 +44,7 @@ final class Http2FloodIT {
                         "resets that the server is led to",
                         nothing,
                         i -> RawHttp.concat(Frames.call(stream(i), Frames.INFER), Frames.windowUpdate(stream(i), 0))),
-                flood(
-                        "calls of unknown methods",
-                        nothing,
-                        i -> Frames.wholeCall(stream(i), "/a/b", nothing)),
+                flood("calls of unknown methods", nothing, i -> Frames.wholeCall(stream(i), "/a/b", nothing)),
                 flood(
                         "calls without a method",
                         nothing,

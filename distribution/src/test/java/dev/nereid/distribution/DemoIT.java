@@ -6,9 +6,11 @@ import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The demonstration, and the lines that a server prints for its users' shells. */
+@Tag("slow")
 final class DemoIT {
     @Test
     void showsAPictureOverBothProtocolsAndEnds() throws IOException, InterruptedException {

@@ -12,10 +12,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Runs the commands of the documents. */
+@Tag("slow")
 final class DocumentationIT {
     /** A fenced block, with the name of the file that it is to be saved as on the line before, if any. */
     private static final Pattern BLOCK =

@@ -17,11 +17,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** A server that is stopped under load over HTTP responds to each request that it has read. */
 @Timeout(180)
+@Tag("slow")
 final class DrainIT {
     private static final int CLIENTS = 16;
     private static final byte[] BODY =

@@ -24,12 +24,14 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Misbehavior of plugins, and the reaction of the installed server. */
 @Timeout(300)
+@Tag("slow")
 final class FailuresIT {
     private static final int TIMEOUT_SECONDS = 120;
     private static final Map<String, String> SMALL_HEAP = Map.of("NEREID_JAVA_OPTIONS", "-Xmx96m");

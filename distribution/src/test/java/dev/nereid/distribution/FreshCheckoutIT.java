@@ -11,10 +11,12 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The command in a fresh checkout, in which nothing is built yet. */
+@Tag("slow")
 final class FreshCheckoutIT {
     /** A build beside other builds. */
     private static final long TIMEOUT_MINUTES = 10;

@@ -8,11 +8,13 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The installed server without a home directory, as in many containers. */
+@Tag("slow")
 final class NoHomeIT {
     @ParameterizedTest
     @ValueSource(strings = {"", "/nonexistent"})

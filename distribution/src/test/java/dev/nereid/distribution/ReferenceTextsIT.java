@@ -14,10 +14,12 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Texts of the reference server that scripts search for, in the log, the start-up report and the index. */
+@Tag("slow")
 final class ReferenceTextsIT {
     private static final Path SUM = TestPaths.checkout().resolve("examples/models/add_sub/1/model.onnx");
 

@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.net.http.HttpResponse;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Refused requests in responses, in metrics, and in the log. */
+@Tag("slow")
 class RefusedRequestsIT {
     private static final String INFER = "/v2/models/digits/infer";
     private static final String WRONG_TYPE =

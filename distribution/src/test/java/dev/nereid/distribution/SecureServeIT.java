@@ -20,10 +20,12 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The installed server with encryption and secrets. Needs curl and openssl. */
+@Tag("slow")
 final class SecureServeIT {
     private static final Duration TIMEOUT = Duration.ofSeconds(60);
 

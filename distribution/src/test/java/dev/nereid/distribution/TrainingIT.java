@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The training load of nereid-aot. */
+@Tag("slow")
 final class TrainingIT {
     @Test
     void completesManyRequestsOverBothProtocolsAndExits() throws IOException, InterruptedException {

@@ -24,7 +24,8 @@ import org.junit.jupiter.api.Test;
 /** Finds identifiers and phrases that were replaced by standard terms ({@code vocabulary.txt}) in sources and pages. */
 class VocabularyTest {
     private static final String LIST = "vocabulary.txt";
-    private static final Set<String> TYPES = Set.of("java", "md", "xml", "lua", "py", "sh", "txt", "pbtxt", "properties");
+    private static final Set<String> TYPES =
+            Set.of("java", "md", "xml", "lua", "py", "sh", "txt", "pbtxt", "properties");
     private static final Set<String> SKIPPED = Set.of("target", ".git");
     private static final Pattern IDENTIFIER = Pattern.compile("[A-Za-z_$][A-Za-z0-9_$]*");
 

@@ -31,11 +31,13 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Tests connections that exhaust calls, memory or flow control. */
 @Timeout(60)
+@Tag("slow")
 final class HostileConnectionIT {
     private static final byte[] REQUEST =
             request("m", "FP32", floats(1, 2, 3, 4), 4).build().toByteArray();

@@ -39,7 +39,8 @@ final class AccessCheck {
         Optional<String> missing = access.missingHeader(resource.group(), request::getHeader);
         if (missing.isPresent()) {
             count(request, RefusalCause.RESTRICTED, HttpURLConnection.HTTP_FORBIDDEN);
-            DiscardedBody.respondAndDiscard(request, limits, () -> HttpErrors.sendRestricted(request.response(), missing.get()));
+            DiscardedBody.respondAndDiscard(
+                    request, limits, () -> HttpErrors.sendRestricted(request.response(), missing.get()));
             return false;
         }
         if (!request.method().name().equals(resource.method())) {

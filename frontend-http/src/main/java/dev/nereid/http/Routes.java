@@ -22,7 +22,7 @@ import org.slf4j.LoggerFactory;
  * <p>Paths are matched as received: an encoded slash is part of a model's name.
  */
 final class Routes implements Handler<HttpServerRequest> {
-    private static final Logger log = LoggerFactory.getLogger(Routes.class);
+    private static final Logger LOG = LoggerFactory.getLogger(Routes.class);
 
     private static final int MAX_CACHED_PATH_LENGTH = 512;
 
@@ -100,7 +100,7 @@ final class Routes implements Handler<HttpServerRequest> {
     }
 
     private void fail(HttpServerRequest request, Throwable failure) {
-        log.atError().addKeyValue("path", request.path()).setCause(failure).log("request not handled");
+        LOG.atError().addKeyValue("path", request.path()).setCause(failure).log("request not handled");
         HttpErrors.sendInternal(request);
         DiscardedBody.discard(request, limits);
     }

@@ -33,12 +33,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Many threads at once, with all kinds of failures, and a close while requests still arrive. */
 @Timeout(120)
+@Tag("slow")
 final class ModelSchedulerStressTest {
     private static final int SUBMITTERS = 8;
     private static final int REQUESTS = 2_000;

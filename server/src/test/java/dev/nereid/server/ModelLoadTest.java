@@ -17,10 +17,12 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** How models are loaded, how loads fail, and how everything is closed again. */
+@Tag("slow")
 final class ModelLoadTest {
     @TempDir
     private Path directory;
@@ -378,8 +380,7 @@ final class ModelLoadTest {
                     .containsExactly(
                             tuple(
                                     "assigned",
-                                    problem.formatted(
-                                            "assigned", "parameter TRITON_BATCH_STRATEGY_PATH: '/lib/s.so'")),
+                                    problem.formatted("assigned", "parameter TRITON_BATCH_STRATEGY_PATH: '/lib/s.so'")),
                             tuple("brought", problem.formatted("brought", "'1/batchstrategy.so'")),
                             tuple("shared", problem.formatted("shared", "'batchstrategy.so'")),
                             tuple("unused", ""));

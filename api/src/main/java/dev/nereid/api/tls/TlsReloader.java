@@ -20,7 +20,7 @@ import org.slf4j.LoggerFactory;
  * again. One check is in progress at a time; it alone uses the fields that are not final.
  */
 public final class TlsReloader {
-    private static final Logger log = LoggerFactory.getLogger(TlsReloader.class);
+    private static final Logger LOG = LoggerFactory.getLogger(TlsReloader.class);
 
     private final String protocol;
     private final Executor blocking;
@@ -90,7 +90,7 @@ public final class TlsReloader {
         if (problem == null) {
             used = credentials;
             lastProblem = "";
-            log.atInfo()
+            LOG.atInfo()
                     .addKeyValue("protocol", protocol)
                     .addKeyValue("certificate", credentials.files().certificate())
                     .log("certificates replaced");
@@ -104,7 +104,7 @@ public final class TlsReloader {
         String reason = String.valueOf(problem.getMessage());
         if (!reason.equals(lastProblem)) {
             lastProblem = reason;
-            log.atWarn()
+            LOG.atWarn()
                     .addKeyValue("protocol", protocol)
                     .addKeyValue("certificate", used.files().certificate())
                     .addKeyValue("reason", reason)

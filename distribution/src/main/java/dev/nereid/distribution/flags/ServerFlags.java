@@ -172,10 +172,7 @@ public final class ServerFlags {
                     memory.options().withClientSharedMemory(clientSharedMemory),
                     new SchedulingOptions(limits.load(), rateLimit.options(), responses, delayed),
                     new LifecycleOptions(
-                            exitOnError,
-                            strictReadiness,
-                            exitTimeout,
-                            supervision.options(context.outOfMemoryExit())),
+                            exitOnError, strictReadiness, exitTimeout, supervision.options(context.outOfMemoryExit())),
                     new ProtocolOptions(id, errors.clientErrorsAsBadRequest()));
         } catch (IllegalArgumentException e) {
             throw new StartException(String.valueOf(e.getMessage()), e);

@@ -20,6 +20,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -27,6 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
  * The installed server responds from its cache: an execution takes many seconds, a response from the cache does not,
  * even while other builds run on the same machine.
  */
+@Tag("slow")
 final class CacheIT {
     private static final long DELAY_MILLIS = 10_000;
     private static final long PLAIN_DELAY_MILLIS = 1_000;

@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.zip.GZIPOutputStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -24,6 +25,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Memory use grows with requests, up to a limit, and shrinks again. */
 @Timeout(120)
+@Tag("slow")
 final class MemoryBoundIT {
     private static final long LIMIT = 64L << 20;
     private static final int TIMEOUT_SECONDS = 60;

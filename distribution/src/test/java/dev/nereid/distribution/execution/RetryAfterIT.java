@@ -26,10 +26,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Refusals of the installed server under too much load, and their retry times. */
+@Tag("slow")
 final class RetryAfterIT {
     private static final int TIMEOUT_SECONDS = 120;
     private static final Metadata.Key<String> PUSHBACK =

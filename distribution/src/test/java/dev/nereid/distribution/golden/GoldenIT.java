@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -23,6 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  *
  * <p>Two sections are left out: H9 is about models with sequences, and H13 about settings of traces and logs.
  */
+@Tag("slow")
 final class GoldenIT {
     private static final Path GOLDEN = InstalledServer.CHECKOUT.resolve("../shared/golden");
 

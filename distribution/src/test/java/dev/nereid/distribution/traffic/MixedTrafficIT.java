@@ -22,6 +22,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -33,6 +34,7 @@ import org.junit.jupiter.api.io.TempDir;
  * requests have completed; then both are loaded, the second by ONNX Runtime. The first round fills all pools; the
  * second, which is identical, must not need more.
  */
+@Tag("slow")
 class MixedTrafficIT {
     private static final int CLIENTS = 8;
     private static final int REQUESTS = 2_000;

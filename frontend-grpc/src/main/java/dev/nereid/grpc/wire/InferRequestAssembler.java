@@ -80,7 +80,8 @@ public final class InferRequestAssembler {
                     backendParameters,
                     parameters.options(context.deadlineNanos()),
                     release(message, owned));
-            return new AssembledRequest(request, RequestParameterReader.emptyFinalResponse(message.parameters()), shared);
+            return new AssembledRequest(
+                    request, RequestParameterReader.emptyFinalResponse(message.parameters()), shared);
         } catch (Throwable failure) {
             release(owned).run();
             throw failure;

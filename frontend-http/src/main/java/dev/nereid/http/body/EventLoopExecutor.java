@@ -10,7 +10,7 @@ import org.slf4j.LoggerFactory;
 
 /** Runs tasks on an event loop or worker pool. Immutable. */
 public final class EventLoopExecutor {
-    private static final Logger log = LoggerFactory.getLogger(EventLoopExecutor.class);
+    private static final Logger LOG = LoggerFactory.getLogger(EventLoopExecutor.class);
 
     private final Context context;
 
@@ -67,7 +67,7 @@ public final class EventLoopExecutor {
                                 return true;
                             },
                             false)
-                    .onFailure(e -> log.atError().setCause(e).log("worker task failed"));
+                    .onFailure(e -> LOG.atError().setCause(e).log("worker task failed"));
             return true;
         } catch (RejectedExecutionException e) {
             return false;

@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
  * text. Owns its memory.
  */
 public final class JsonBodyReceiver {
-    private static final Logger log = LoggerFactory.getLogger(JsonBodyReceiver.class);
+    private static final Logger LOG = LoggerFactory.getLogger(JsonBodyReceiver.class);
 
     private static final long ALWAYS_ON_WORKER = -1;
 
@@ -180,7 +180,7 @@ public final class JsonBodyReceiver {
             InferenceException error = refuse(server, request, e);
             return Prepared.of(() -> HttpErrors.send(response, error, ContentTypes.JSON));
         } catch (RuntimeException | Error e) {
-            log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
+            LOG.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
             return Prepared.of(() -> HttpErrors.sendInternal(response));
         }
     }
@@ -196,7 +196,7 @@ public final class JsonBodyReceiver {
         } catch (InferenceException e) {
             HttpErrors.send(response, refuse(server, request, e), ContentTypes.JSON);
         } catch (RuntimeException | Error e) {
-            log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
+            LOG.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
             HttpErrors.sendInternal(response);
         }
     }

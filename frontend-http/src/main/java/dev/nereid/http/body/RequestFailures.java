@@ -11,7 +11,7 @@ import org.slf4j.LoggerFactory;
 
 /** Counts refused requests and logs failed ones. Static functions only. */
 public final class RequestFailures {
-    private static final Logger log = LoggerFactory.getLogger(RequestFailures.class);
+    private static final Logger LOG = LoggerFactory.getLogger(RequestFailures.class);
 
     private RequestFailures() {}
 
@@ -31,8 +31,8 @@ public final class RequestFailures {
     /** Counts and logs a request that is refused before it reaches a handler. */
     public static void refuse(InferenceServer server, String path, RefusalCause cause, int status) {
         server.refusals().count(RequestProtocol.HTTP, cause);
-        if (log.isDebugEnabled()) {
-            log.atDebug()
+        if (LOG.isDebugEnabled()) {
+            LOG.atDebug()
                     .addKeyValue("path", Quoted.text(path))
                     .addKeyValue("status", status)
                     .addKeyValue("cause", cause.label())
@@ -55,8 +55,8 @@ public final class RequestFailures {
 
     /** Logs a request that the server failed or refused. */
     public static void log(String id, Object model, InferenceException error) {
-        if (log.isDebugEnabled()) {
-            log.atDebug()
+        if (LOG.isDebugEnabled()) {
+            LOG.atDebug()
                     .addKeyValue("requestId", Quoted.text(id))
                     .addKeyValue("model", model)
                     .addKeyValue("status", HttpErrors.status(error.code()))
@@ -67,8 +67,8 @@ public final class RequestFailures {
 
     /** Logs a request that failed with an internal error of the front end. */
     public static void logInternal(String id, Object model) {
-        if (log.isDebugEnabled()) {
-            log.atDebug()
+        if (LOG.isDebugEnabled()) {
+            LOG.atDebug()
                     .addKeyValue("requestId", Quoted.text(id))
                     .addKeyValue("model", model)
                     .addKeyValue("status", HttpURLConnection.HTTP_INTERNAL_ERROR)

@@ -36,7 +36,7 @@ import org.slf4j.LoggerFactory;
  */
 public @Sharable // by the listeners of one port, which have one socket
 final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
-    private static final Logger log = LoggerFactory.getLogger(ConnectionAcceptor.class);
+    private static final Logger LOG = LoggerFactory.getLogger(ConnectionAcceptor.class);
 
     /** The maximum number of connections that wait for an eviction; at the maximum no more are accepted. */
     private static final int MAX_PENDING = 64;
@@ -156,7 +156,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (TimeoutException | ExecutionException e) {
-            log.atWarn().setCause(e).log("listening socket not closed");
+            LOG.atWarn().setCause(e).log("listening socket not closed");
         }
     }
 
@@ -367,7 +367,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         long now = System.nanoTime();
         if (now - lastWarningNanos >= TimeUnit.MILLISECONDS.toNanos(PAUSE_MILLIS)) {
             lastWarningNanos = now;
-            log.atWarn()
+            LOG.atWarn()
                     .addKeyValue("address", context.channel().localAddress())
                     .addKeyValue("problem", String.valueOf(problem.getMessage()))
                     .log("connection not accepted, next attempt in a second");

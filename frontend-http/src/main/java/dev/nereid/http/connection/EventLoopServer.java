@@ -48,7 +48,7 @@ import org.slf4j.LoggerFactory;
  * <p>{@link ConnectionDrain} closes them, {@link IdleConnections} selects those to evict.
  */
 public final class EventLoopServer implements ConnectionAcceptor.Listener, ServerConnection.Port {
-    private static final Logger log = LoggerFactory.getLogger(EventLoopServer.class);
+    private static final Logger LOG = LoggerFactory.getLogger(EventLoopServer.class);
     private static final WriteBufferWaterMark UNSENT =
             new WriteBufferWaterMark(ServerConnection.MAX_UNSENT_BYTES / 2, ServerConnection.MAX_UNSENT_BYTES);
     private static final long MAX_TICK_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -317,7 +317,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
                 lastMeasured = now;
             }
         } catch (RuntimeException e) {
-            log.atError().setCause(e).log("connections not checked");
+            LOG.atError().setCause(e).log("connections not checked");
         }
     }
 
@@ -346,7 +346,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
             slow.get(closed).abort();
         }
         if (closed > 0) {
-            log.atWarn().addKeyValue("connections", closed).log("connections closed, clients read too slowly");
+            LOG.atWarn().addKeyValue("connections", closed).log("connections closed, clients read too slowly");
         }
     }
 
@@ -378,7 +378,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
             closed++;
         }
         if (closed > 0) {
-            log.atWarn().addKeyValue("connections", closed).log("connections closed, clients do not read");
+            LOG.atWarn().addKeyValue("connections", closed).log("connections closed, clients do not read");
         }
         return left;
     }

@@ -24,7 +24,7 @@ import org.slf4j.LoggerFactory;
 
 /** Writes and sends JSON responses of control requests. Static functions only. */
 final class JsonResponses {
-    private static final Logger log = LoggerFactory.getLogger(JsonResponses.class);
+    private static final Logger LOG = LoggerFactory.getLogger(JsonResponses.class);
 
     private static final JsonFactory JSON = new JsonFactory();
 
@@ -84,7 +84,7 @@ final class JsonResponses {
         if (failure instanceof InferenceException error) {
             HttpErrors.send(request.response(), error, ContentTypes.JSON);
         } else {
-            log.atError().addKeyValue("path", request.path()).setCause(failure).log("request not handled");
+            LOG.atError().addKeyValue("path", request.path()).setCause(failure).log("request not handled");
             HttpErrors.sendInternal(request.response());
         }
     }

@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
  * responses.
  */
 final class GenerateResponseWriter {
-    private static final Logger log = LoggerFactory.getLogger(GenerateResponseWriter.class);
+    private static final Logger LOG = LoggerFactory.getLogger(GenerateResponseWriter.class);
     private static final String NO_MEMORY = "not enough memory to write the response as JSON";
     private static final String EVENT = "data: ";
     private static final String END = "\n\n";
@@ -109,7 +109,7 @@ final class GenerateResponseWriter {
         } catch (InferenceException | CancellationException e) {
             throw e;
         } catch (RuntimeException e) {
-            log.atError().addKeyValue("model", response.model()).setCause(e).log("response not written");
+            LOG.atError().addKeyValue("model", response.model()).setCause(e).log("response not written");
             throw JsonFields.internal("internal error");
         } catch (OutOfMemoryError e) { // most likely caused by the text, though other threads allocate too
             throw new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY);

@@ -36,7 +36,7 @@ import org.slf4j.LoggerFactory;
  * that delivers responses increases the count, the event loop decreases it.
  */
 final class GenerateStreamExchange implements ResponseObserver {
-    private static final Logger log = LoggerFactory.getLogger(GenerateStreamExchange.class);
+    private static final Logger LOG = LoggerFactory.getLogger(GenerateStreamExchange.class);
     /** The maximum number of bytes that wait for a client; a single response may be larger. */
     private static final long MAX_UNSENT_BYTES = 16 << 20;
 
@@ -319,7 +319,7 @@ final class GenerateStreamExchange implements ResponseObserver {
 
     private void abortConnection() {
         cancel();
-        log.atDebug()
+        LOG.atDebug()
                 .addKeyValue("path", request.path())
                 .addKeyValue("bytes", unsent)
                 .log("client does not read");

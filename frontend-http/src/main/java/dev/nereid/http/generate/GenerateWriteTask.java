@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
  * and afterwards by the event loop that sends the text.
  */
 final class GenerateWriteTask implements Runnable {
-    private static final Logger log = LoggerFactory.getLogger(GenerateWriteTask.class);
+    private static final Logger LOG = LoggerFactory.getLogger(GenerateWriteTask.class);
 
     private final InferResponse response;
     private final boolean isEvent;
@@ -48,7 +48,7 @@ final class GenerateWriteTask implements Runnable {
         } catch (CancellationException e) { // the client is gone
             error = Optional.of(JsonFields.internal("request was cancelled"));
         } catch (RuntimeException | Error e) {
-            log.atError().addKeyValue("model", response.model()).setCause(e).log("response not written");
+            LOG.atError().addKeyValue("model", response.model()).setCause(e).log("response not written");
         } finally {
             if (error.isPresent()) {
                 chunks.close();

@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory;
  * <p>A task that throws aborts the response. Later tasks run nevertheless, to release what they hold.
  */
 final class ResponseTaskQueue {
-    private static final Logger log = LoggerFactory.getLogger(ResponseTaskQueue.class);
+    private static final Logger LOG = LoggerFactory.getLogger(ResponseTaskQueue.class);
 
     private final EventLoopExecutor loop;
     private final Runnable abort;
@@ -85,7 +85,7 @@ final class ResponseTaskQueue {
         try {
             task.run();
         } catch (RuntimeException | Error e) {
-            log.atError().setCause(e).log("response not written");
+            LOG.atError().setCause(e).log("response not written");
             abort();
         }
     }
@@ -94,7 +94,7 @@ final class ResponseTaskQueue {
         try {
             abort.run();
         } catch (RuntimeException | Error e) {
-            log.atError().setCause(e).log("response not aborted");
+            LOG.atError().setCause(e).log("response not aborted");
         }
     }
 }

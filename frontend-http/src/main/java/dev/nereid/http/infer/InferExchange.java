@@ -33,7 +33,7 @@ import org.slf4j.LoggerFactory;
  * body is released, after it the request is cancelled.
  */
 final class InferExchange {
-    private static final Logger log = LoggerFactory.getLogger(InferExchange.class);
+    private static final Logger LOG = LoggerFactory.getLogger(InferExchange.class);
     private static final Cancellation NO_CANCELLATION = () -> {};
 
     private final InferHandler handler;
@@ -260,7 +260,7 @@ final class InferExchange {
     private void fail(Throwable error) {
         refused = true;
         body.close();
-        log.atError().addKeyValue("model", model).setCause(error).log("request not served");
+        LOG.atError().addKeyValue("model", model).setCause(error).log("request not served");
         RequestFailures.logInternal(id, model);
         HttpErrors.sendInternal(request);
     }

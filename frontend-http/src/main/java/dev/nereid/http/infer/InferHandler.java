@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
 
 /** Handles {@code POST /v2/models/{name}/infer}. Confined to one event loop. */
 public final class InferHandler {
-    private static final Logger log = LoggerFactory.getLogger(InferHandler.class);
+    private static final Logger LOG = LoggerFactory.getLogger(InferHandler.class);
     private final InferenceServer server;
     private final BodyLimits limits;
     private final Optional<Pattern> forwardedHeaders;
@@ -75,7 +75,7 @@ public final class InferHandler {
             DiscardedBody.refuse(
                     request, RequestFailures.refuse(server, "", Quoted.text(name), e), ContentTypes.TEXT, limits);
         } catch (RuntimeException | Error e) {
-            log.atError().addKeyValue("model", Quoted.text(name)).setCause(e).log("inference not started");
+            LOG.atError().addKeyValue("model", Quoted.text(name)).setCause(e).log("inference not started");
             HttpErrors.sendInternal(request);
             DiscardedBody.discard(request, limits);
         }

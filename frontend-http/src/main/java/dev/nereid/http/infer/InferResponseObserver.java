@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
  * either case.
  */
 final class InferResponseObserver implements ResponseObserver {
-    private static final Logger log = LoggerFactory.getLogger(InferResponseObserver.class);
+    private static final Logger LOG = LoggerFactory.getLogger(InferResponseObserver.class);
     private static final String NO_MEMORY =
             "not enough memory to write the response as JSON; request its outputs as binary data";
     private static final String TRUNCATED = "shared memory of an input was truncated before the response was written";
@@ -201,10 +201,10 @@ final class InferResponseObserver implements ResponseObserver {
             return Optional.of(
                     new Failure(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY), ContentTypes.JSON));
         } catch (InternalError e) { // the JVM's report of truncated mapped memory
-            log.atDebug().addKeyValue("model", model).setCause(e).log("shared memory not readable");
+            LOG.atDebug().addKeyValue("model", model).setCause(e).log("shared memory not readable");
             return Optional.of(new Failure(JsonFields.internal(TRUNCATED), ContentTypes.TEXT));
         } catch (RuntimeException | Error e) {
-            log.atError().addKeyValue("model", model).setCause(e).log("response not written");
+            LOG.atError().addKeyValue("model", model).setCause(e).log("response not written");
             return Optional.of(new Failure(JsonFields.internal("internal error"), ContentTypes.JSON));
         }
     }

@@ -9,6 +9,7 @@ import dev.nereid.http.RunningFrontend;
 import java.io.IOException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -17,6 +18,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Limits and connection handling of HTTP/1.1. */
 @Timeout(60)
+@Tag("slow")
 class TransportIT {
     private static final String INFER = "/v2/models/id/infer";
     private static final String ONE_TO_FOUR =

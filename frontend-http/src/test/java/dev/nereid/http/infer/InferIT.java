@@ -26,6 +26,7 @@ import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -33,6 +34,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Inference requests over real sockets: request bodies, response bodies, and the errors of the front end. */
+@Tag("slow")
 class InferIT {
     private static final String INFER = "/v2/models/id/infer";
     private static final String ONE_TO_FOUR =

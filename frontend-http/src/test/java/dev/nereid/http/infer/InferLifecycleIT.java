@@ -26,11 +26,13 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Requests over time: responses that come late, out of order or never, and clients that disconnect. */
 @Timeout(60)
+@Tag("slow")
 class InferLifecycleIT {
     private static final String LATER = "/v2/models/later/infer";
 

@@ -33,6 +33,7 @@ import java.util.stream.IntStream;
 import java.util.zip.GZIPInputStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -40,6 +41,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** JSON texts too long for an event loop, which serves other requests while workers read or write them. */
 @Timeout(60)
+@Tag("slow")
 class LargeJsonIT {
     private static final Duration TIMEOUT = Duration.ofSeconds(20);
     private static final int INLINE = 64 << 10;

@@ -25,12 +25,14 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
 import org.jetbrains.lincheck.datastructures.Operation;
 import org.jetbrains.lincheck.datastructures.Validate;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * Interleavings of a cancellation, an instance and a timeout at two waiting requests, one of which is expired: each
  * completes once and is released once, and the queue is empty at the end.
  */
+@Tag("slow")
 final class RequestQueueLincheckTest {
     @Test
     void completesEachRequestOnce() {

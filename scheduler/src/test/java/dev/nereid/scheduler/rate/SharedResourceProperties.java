@@ -22,10 +22,12 @@ import net.jqwik.api.EdgeCasesMode;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
+import net.jqwik.api.Tag;
 import net.jqwik.api.Tuple;
 import net.jqwik.api.constraints.IntRange;
 
 /** What holds for every schedule of models that share resources, while their instances come and go. */
+@Tag("slow")
 final class SharedResourceProperties {
     private static final long DELAY = 100;
 

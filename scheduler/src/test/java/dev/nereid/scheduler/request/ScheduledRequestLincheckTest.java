@@ -13,6 +13,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
 import org.jetbrains.lincheck.datastructures.Operation;
 import org.jetbrains.lincheck.datastructures.Validate;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -20,6 +21,7 @@ import org.junit.jupiter.api.Test;
  * release of the inputs, no action that runs twice or begins after the completion. The other races for a request are
  * for one compare-and-set.
  */
+@Tag("slow")
 final class ScheduledRequestLincheckTest {
     @Test
     void completesOnce() {
