@@ -92,12 +92,12 @@ final class SharedResourceTest {
         try (ModelScheduler one = start("one", 1, 2);
                 ModelScheduler two = start("two", 2, 2)) {
             List<Thread> clients = new ArrayList<>();
-            List<RecordingObserver> observers = new CopyOnWriteArrayList<>();
+            List<RecordingObserver> submitted = new CopyOnWriteArrayList<>();
             for (ModelScheduler scheduler : List.of(one, two, one, two)) {
                 clients.add(Thread.ofPlatform().start(() -> {
                     for (int i = 0; i < 300; i++) {
                         RecordingObserver observer = new RecordingObserver();
-                        observers.add(observer);
+                        submitted.add(observer);
                         scheduler.submit(request(scheduler == one ? "one" : "two"), observer);
                         if (i % 7 == 0) {
                             observer.await();
@@ -108,9 +108,9 @@ final class SharedResourceTest {
             for (Thread client : clients) {
                 client.join();
             }
-            observers.forEach(RecordingObserver::await);
-            observers.forEach(RecordingObserver::close);
-            observers.addAll(observers);
+            submitted.forEach(RecordingObserver::await);
+            submitted.forEach(RecordingObserver::close);
+            observers.addAll(submitted);
         }
         assertThat(order).hasSize(1200);
         assertThat(mostAtOnce).hasValue(1);
