@@ -44,7 +44,7 @@ final class TlsIT {
     private static TestIdentity later;
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     private final List<ManagedChannel> channels = new ArrayList<>();
     private TestIdentity server;
@@ -59,7 +59,7 @@ final class TlsIT {
 
     @BeforeEach
     void copyCertificate() throws IOException {
-        server = new TestIdentity(folder.resolve("server.crt"), folder.resolve("server.key"));
+        server = new TestIdentity(directory.resolve("server.crt"), directory.resolve("server.key"));
         template.replace(server);
     }
 
@@ -120,9 +120,9 @@ final class TlsIT {
 
     @Test
     void usesNewFilesForNewConnections() throws Exception {
-        Path roots = Files.copy(client.certificate(), folder.resolve("roots"));
+        Path roots = Files.copy(client.certificate(), directory.resolve("roots"));
         try (TestFrontend frontend = serve(server, Optional.of(roots))) {
-            Path old = Files.copy(server.certificate(), folder.resolve("old"));
+            Path old = Files.copy(server.certificate(), directory.resolve("old"));
             ManagedChannel early = connect(frontend, old, client);
             assertThat(infers(early)).isTrue();
 
@@ -144,7 +144,7 @@ final class TlsIT {
 
     @Test
     void keepsTheOldFilesWhileTheNewOnesAreBroken() throws Exception {
-        Path old = Files.copy(server.certificate(), folder.resolve("old"));
+        Path old = Files.copy(server.certificate(), directory.resolve("old"));
         try (TestFrontend frontend = serve(server, Optional.empty())) {
             Files.writeString(server.key(), "no key");
             assertThat(infers(connect(frontend, old, null))).isTrue();
@@ -167,8 +167,8 @@ final class TlsIT {
 
     @Test
     void doesNotStartWithFilesThatCannotBeUsed() throws Exception {
-        Path garbage = Files.writeString(folder.resolve("garbage"), "garbage");
-        Path missing = folder.resolve("missing");
+        Path garbage = Files.writeString(directory.resolve("garbage"), "garbage");
+        Path missing = directory.resolve("missing");
 
         assertRefused(new TestIdentity(missing, server.key()), missing + " (expected: a file that can be read)");
         assertRefused(new TestIdentity(garbage, server.key()), garbage + " (expected: certificates in PEM)");
@@ -176,11 +176,11 @@ final class TlsIT {
                 new TestIdentity(server.certificate(), garbage),
                 garbage + " (expected: an RSA or EC private key in PEM)");
         Path encrypted = Files.writeString(
-                folder.resolve("encrypted"), Files.readString(server.key()).replace("PRIVATE", "ENCRYPTED PRIVATE"));
+                directory.resolve("encrypted"), Files.readString(server.key()).replace("PRIVATE", "ENCRYPTED PRIVATE"));
         assertRefused(
                 new TestIdentity(server.certificate(), encrypted),
                 encrypted + " (expected: a private key without a passphrase in PEM; this one is encrypted)");
-        Path pipe = folder.resolve("pipe");
+        Path pipe = directory.resolve("pipe");
         new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor();
         assertRefused(new TestIdentity(server.certificate(), pipe), pipe + " (expected: a regular file)");
         assertRefused(

@@ -66,7 +66,7 @@ final class ExpectedRequests {
         for (var request : batch.requests()) {
             ExpectedRequest taken = all.get(Integer.parseInt(request.id()));
             assertThat(waits(taken.index())).as("waited until now").isTrue();
-            assertThat(taken.isDead(now)).as("executed when its time is over").isFalse();
+            assertThat(taken.isDead(now)).as("executed after its timeout").isFalse();
             assertThat(taken.width()).isEqualTo(all.get(first).width());
             for (ExpectedRequest other : all) {
                 assertThat(waits(other.index()) && !other.isDead(now) && other.goesBefore(taken, now))
@@ -92,7 +92,7 @@ final class ExpectedRequests {
     void checkTime(long now) {
         for (ExpectedRequest one : all) {
             assertThat(waits(one.index()) && one.isDead(now))
-                    .as("request %s waits when its time is over", one.index())
+                    .as("request %s waits after its timeout", one.index())
                     .isFalse();
         }
     }

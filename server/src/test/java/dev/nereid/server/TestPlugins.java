@@ -150,7 +150,7 @@ final class TestPlugins {
                     }
                 }
 
-                /** Tells the processors that the operating system lets this thread run on. */
+                /** Returns the processors that the operating system lets this thread run on. */
                 static String cpus() {
                     try {
                         return Files.readAllLines(Path.of("/proc/thread-self/status")).stream()

@@ -65,7 +65,7 @@ public final class InferBody {
 
     private String header() {
         return (id.isEmpty() ? "{" : "{\"id\":\"" + id + "\",")
-                + ("\"inputs\":[{\"name\":\"%s\",\"datatype\":\"%s\",\"shape\":%s,\"parameters\":{\"binary_data_size\":%d}}],\"parameters\":{\"binary_data_output\":true}}")
+                + "\"inputs\":[{\"name\":\"%s\",\"datatype\":\"%s\",\"shape\":%s,\"parameters\":{\"binary_data_size\":%d}}],\"parameters\":{\"binary_data_output\":true}}"
                         .formatted(input, TYPE, shape.toString().replace(" ", ""), tensor.length);
     }
 

@@ -138,6 +138,6 @@ final class MemoryBoundIT {
 
     private static void awaitNoMemory(NereidServer nereid) {
         Eventually.holds(
-                "all given back", TIMEOUT_SECONDS, () -> nereid.memory().bytesInUse() == 0);
+                "all memory released", TIMEOUT_SECONDS, () -> nereid.memory().bytesInUse() == 0);
     }
 }

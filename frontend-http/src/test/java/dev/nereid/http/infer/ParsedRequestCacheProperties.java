@@ -20,7 +20,7 @@ import java.util.regex.Pattern;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
-/** Whatever comes, and in whatever order: a text that is known says what it says to whoever reads it anew. */
+/** A cached request equals the one that a reader of the same text returns, in any order of requests. */
 class ParsedRequestCacheProperties {
     private static final int REQUESTS = 40;
     private static final Pattern SIZE = Pattern.compile("binary_data_size\":(\\d)");

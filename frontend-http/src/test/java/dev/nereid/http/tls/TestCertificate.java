@@ -31,9 +31,9 @@ final class TestCertificate {
     }
 
     /** Makes a certificate for this machine. */
-    static TestCertificate make(Path folder, String name, String algorithm)
+    static TestCertificate make(Path directory, String name, String algorithm)
             throws IOException, InterruptedException, GeneralSecurityException {
-        Path file = folder.resolve(name + ".p12");
+        Path file = directory.resolve(name + ".p12");
         Process tool = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "keytool")
                                 .toString(),
@@ -77,7 +77,7 @@ final class TestCertificate {
         return pem("PRIVATE KEY", store.getKey(ALIAS, PASSWORD.toCharArray()).getEncoded());
     }
 
-    /** Puts a file in the place of another at once, so that nobody reads half of it. */
+    /** Puts a file in the place of another at once, so that no reader sees half of it. */
     static Path put(Path file, String text) throws IOException {
         Path draft = file.resolveSibling(file.getFileName() + ".new");
         Files.writeString(draft, text);

@@ -229,7 +229,9 @@ final class ExecutionCountLimiterTest {
         assertThat(grants).containsExactly("one", "other", "one");
         stage(one, "one");
         one.release();
-        assertThat(grants).as("2 against 3: it competes for what it gives back").endsWith("one", "one");
+        assertThat(grants)
+                .as("2 against 3: it competes for the permits that it releases")
+                .endsWith("one", "one");
     }
 
     @Test

@@ -127,25 +127,25 @@ final class LocalCacheTest {
     @Test
     @Timeout(60)
     void servesManyThreadsWithoutMixingEntriesUp() throws InterruptedException {
-        List<String> mistakes = new CopyOnWriteArrayList<>();
+        List<String> errors = new CopyOnWriteArrayList<>();
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < 4; i++) {
             Random random = new Random(i);
-            threads.add(Thread.ofPlatform().start(() -> churn(random, mistakes)));
+            threads.add(Thread.ofPlatform().start(() -> churn(random, errors)));
         }
         for (Thread thread : threads) {
             thread.join();
         }
 
-        assertThat(mistakes).isEmpty();
+        assertThat(errors).isEmpty();
         cache.close();
         assertThat(cache.bytesInUse()).isZero();
     }
 
-    private void churn(Random random, List<String> mistakes) {
+    private void churn(Random random, List<String> errors) {
         for (int i = 0; i < 20_000; i++) {
             int key = random.nextInt(40);
-            cache.lookup(new CacheKey(key, 0), new Reading(key, mistakes));
+            cache.lookup(new CacheKey(key, 0), new Reading(key, errors));
             if (random.nextInt(4) == 0) {
                 insert(key, content(1 + key * 20, key));
             }

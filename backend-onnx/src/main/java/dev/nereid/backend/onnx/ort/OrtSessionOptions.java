@@ -60,7 +60,7 @@ public record OrtSessionOptions(
     /**
      * Memory management of a session.
      *
-     * @param arena whether memory is kept between runs rather than given back to the system
+     * @param arena whether memory is kept between runs rather than returned to the system
      * @param pattern whether the sizes of the first run with some shapes are allocated at once in later ones
      */
     public record Memory(boolean arena, boolean pattern) {}
