@@ -116,7 +116,7 @@ final class RequestSubmitter {
         RequestLog.error(request, "queueing failed", cause);
         model.meter().failed(FailureReason.OTHER, model.nanoTime().getAsLong() - request.arrivedNanos());
         try {
-            request.release().run();
+            request.releaseInputs();
         } catch (Throwable e) {
             RequestLog.error(request, "release of inputs failed", e);
         }

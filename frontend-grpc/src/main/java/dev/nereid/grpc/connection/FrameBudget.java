@@ -3,10 +3,16 @@ package dev.nereid.grpc.connection;
 import java.util.function.LongSupplier;
 
 /**
- * Limits how often an event may happen on one connection per time window. Confined to the event loop of its
- * connection.
+ * Limits floods of resets or empty frames on one connection, by their number in a time window. Confined to the event
+ * loop of its connection.
  */
 final class FrameBudget {
+    /** Resets in a window, by the client or for its errors, besides one for each completed call. */
+    private static final int MAX_RESETS = 2_000;
+
+    /** Frames without content in a window. */
+    private static final int MAX_EMPTY_FRAMES = 1_000;
+
     private static final long WINDOW_NANOS = 10_000_000_000L;
     private static final int MAX_WINDOWS = 4;
 
@@ -16,7 +22,7 @@ final class FrameBudget {
     private long windowStart;
 
     /**
-     * Creates a budget.
+     * Creates a limit.
      *
      * @param allowed the number of events within ten seconds
      */
@@ -25,6 +31,16 @@ final class FrameBudget {
         this.nanoTime = nanoTime;
         this.left = allowed;
         this.windowStart = nanoTime.getAsLong();
+    }
+
+    /** Creates the limit of stream resets. */
+    static FrameBudget ofResets(LongSupplier nanoTime) {
+        return new FrameBudget(MAX_RESETS, nanoTime);
+    }
+
+    /** Creates the limit of frames without content. */
+    static FrameBudget ofEmptyFrames(LongSupplier nanoTime) {
+        return new FrameBudget(MAX_EMPTY_FRAMES, nanoTime);
     }
 
     /** Allows one more event, up to the budget of a few windows. */

@@ -34,12 +34,6 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
     /** Open streams from which a connection is checked between ticks. */
     static final int MANY_STREAMS = 64;
 
-    /** Resets within ten seconds, by the client or for its errors, besides one for each completed call. */
-    private static final int MAX_RESETS = 2_000;
-
-    /** Frames without content within ten seconds. */
-    private static final int MAX_EMPTY_FRAMES = 1_000;
-
     private final ConnectionServices services;
     private final EventLoopConnections loop;
     private final Channel channel;
@@ -73,8 +67,8 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
         this.messages = messages;
         this.incompleteCalls = new IncompleteCalls(http2.connection(), messages, services.nanoTime());
         this.unread = services.unread().register(this::disconnect);
-        this.resets = new FrameBudget(MAX_RESETS, services.nanoTime());
-        this.emptyFrames = new FrameBudget(MAX_EMPTY_FRAMES, services.nanoTime());
+        this.resets = FrameBudget.ofResets(services.nanoTime());
+        this.emptyFrames = FrameBudget.ofEmptyFrames(services.nanoTime());
     }
 
     /** Starts to observe the streams of the connection. */

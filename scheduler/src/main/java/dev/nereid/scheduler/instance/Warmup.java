@@ -193,7 +193,7 @@ public final class Warmup {
         } catch (RuntimeException | Error e) { // no instance has the requests
             requests.forEach(ScheduledRequest::release);
             checked.subList(requests.size(), checked.size())
-                    .forEach(unscheduled -> unscheduled.release().run());
+                    .forEach(CheckedRequest::releaseInputs);
             throw e;
         }
     }

@@ -112,7 +112,7 @@ final class BatchTaker {
      * @return the time at the return
      */
     long take(InstanceHandle handle, long now) {
-        requests.expire(now, handle.expired);
+        requests.timeouts().expire(now, handle.expired);
         if (isHeld()) {
             return now;
         }
@@ -149,7 +149,7 @@ final class BatchTaker {
             try {
                 unlocked(batcher::evaluate);
                 long now = nanoTime.getAsLong();
-                requests.expire(now, handle.expired);
+                requests.timeouts().expire(now, handle.expired);
                 boolean last = formings++ == MAX_FORMINGS;
                 count = batcher.plan(view, now, stopped || last);
                 count = last ? Math.max(1, count) : count;

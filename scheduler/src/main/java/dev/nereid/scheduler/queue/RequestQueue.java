@@ -114,7 +114,7 @@ public final class RequestQueue {
         lock.lock();
         try {
             result = admit(entry, mayRun);
-            next = deadlineTimer.reserve(requests.nextDeadline());
+            next = deadlineTimer.reserve(requests.timeouts().next());
         } catch (RuntimeException
                 | Error e) { // such as no memory: the caller completes the request, and no instance takes it
             requests.remove(entry);
@@ -161,9 +161,9 @@ public final class RequestQueue {
         try {
             deadlineTimer.onTimeout();
             long now = nanoTime.getAsLong();
-            requests.expire(now, expired);
+            requests.timeouts().expire(now, expired);
             idleInstances.wakeOne(now);
-            next = deadlineTimer.reserve(requests.nextDeadline());
+            next = deadlineTimer.reserve(requests.timeouts().next());
         } finally {
             lock.unlock();
         }

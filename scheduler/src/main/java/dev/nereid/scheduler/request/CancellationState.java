@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The cancellation state of one request, and the cancel actions of its backend. Lock-free; safe for use by any thread.
+ * {@link ScheduledRequest#cancel} sets it, and completes the request unless it is executing.
  *
  * <p><b>Race with the completion.</b> {@code actions} is null for most requests. A completion steps the
  * {@link CompletionLatch} and then reads {@code actions}; a cancellation writes {@code actions} and then reads the

@@ -68,9 +68,9 @@ public record CheckedRequest(
         return inputs.byteSize();
     }
 
-    /** Returns the action that frees the memory of the inputs, to be run exactly once. */
-    public Runnable release() {
-        return inputs.release();
+    /** Frees the memory of the inputs; called exactly once, on any thread. Short, does not block or throw. */
+    public void releaseInputs() {
+        inputs.release();
     }
 
     /** Returns the client memory for an output; {@code null} if the client passed none. */

@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.RandomAccess;
 
 /**
- * The input tensors of a checked request, with their totals and the action that frees their memory. Immutable as a
- * view of that memory.
+ * The input tensors of a checked request, with their totals, and what frees their memory. Immutable as a view of that
+ * memory.
  *
  * <p>The tensors are in the order of the configuration, in the shapes that the backend sees, batch dimension included;
  * optional inputs that the client omitted are missing. This is the list itself, since every request has one.
@@ -93,8 +93,8 @@ public class RequestInputs extends AbstractList<NamedTensor> implements RandomAc
         return inClientMemory;
     }
 
-    /** Returns the action that frees the memory of the inputs, to be run exactly once. */
-    public Runnable release() {
-        return release;
+    /** Frees the memory of the inputs. {@link ScheduledRequest} does so once, after the last use of them. */
+    void release() {
+        release.run();
     }
 }

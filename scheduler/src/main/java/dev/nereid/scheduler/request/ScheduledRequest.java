@@ -314,7 +314,7 @@ public final class ScheduledRequest implements Cancellation {
             if (copied != null) {
                 copied.close();
             }
-            checked.release().run();
+            checked.releaseInputs();
         } catch (Throwable e) {
             log("release of inputs failed", e);
         }

@@ -157,10 +157,10 @@ final class EqualInputsTest {
         EqualInputs equalInputs = new EqualInputs(model);
         Candidate waiting = new Candidate(equalInputs, shapeTensor(model, 1, 2));
         Candidate gone = new Candidate(equalInputs, shapeTensor(model, 1, 2));
-        gone.checked().release().run();
+        gone.checked().releaseInputs();
 
         assertThat(equalInputs.join(waiting, gone)).isTrue();
-        waiting.checked().release().run();
+        waiting.checked().releaseInputs();
     }
 
     private boolean join(ModelSettings model, CheckedRequest one, CheckedRequest other) {
@@ -168,8 +168,8 @@ final class EqualInputsTest {
         try {
             return equalInputs.join(new Candidate(equalInputs, one), new Candidate(equalInputs, other));
         } finally {
-            one.release().run();
-            other.release().run();
+            one.releaseInputs();
+            other.releaseInputs();
         }
     }
 

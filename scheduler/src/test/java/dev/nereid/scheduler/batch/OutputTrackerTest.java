@@ -62,7 +62,7 @@ final class OutputTrackerTest {
         tracker.logMissing(0, request);
         tracker.logMissing(1, request);
         tracker.checkShape(0, Shape.of(1, 7));
-        request.release().run();
+        request.releaseInputs();
 
         assertThat(reports)
                 .containsExactly(
@@ -81,6 +81,6 @@ final class OutputTrackerTest {
         tracker.recordAllocation(request, (256 << 10) + 1);
         assertThat(tracker.isLarge(400)).isTrue();
         assertThat(tracker.isLarge(399)).isFalse();
-        request.release().run();
+        request.releaseInputs();
     }
 }

@@ -226,7 +226,7 @@ final class DirectExecutionFailureTest {
     /** Returns a request whose inputs fail once when they are read, if {@code faulty} is set. */
     private CheckedRequest withInputs(CheckedRequest request, AtomicBoolean faulty) {
         NamedTensor[] tensors = request.inputs().toArray(NamedTensor[]::new);
-        return request.withInputs(new RequestInputs(tensors, request.batchSize(), request.release()) {
+        return request.withInputs(new RequestInputs(tensors, request.batchSize(), request::releaseInputs) {
             @Override
             public int size() {
                 if (faulty.compareAndSet(true, false)) {

@@ -193,7 +193,7 @@ public final class WarmupSamples implements AutoCloseable {
                 0);
         List<NamedTensor> inputs = new ArrayList<>(checked.inputs());
         inputs.addAll(unknown);
-        return checked.withInputs(RequestInputs.of(inputs, checked.batchSize(), checked.release()));
+        return checked.withInputs(RequestInputs.of(inputs, checked.batchSize(), checked::releaseInputs));
     }
 
     private static DataType type(String name, inference.DataType type) {

@@ -31,6 +31,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -289,7 +290,7 @@ class RequestChecksTest {
     void passesOnWhatFits() {
         InputTensor a = simple("a", 2);
         InputTensor b = simple("b", 2);
-        Runnable release = () -> {};
+        AtomicInteger releases = new AtomicInteger();
         RequestOptions options = new RequestOptions(1, 2, OptionalLong.of(3), Optional.empty());
         Map<String, ParameterValue> parameters = Map.of("p", new ParameterValue.Int(1));
 
@@ -301,7 +302,7 @@ class RequestChecksTest {
                         List.of(RequestedOutput.of("z"), RequestedOutput.of("x")),
                         parameters,
                         options,
-                        release),
+                        releases::incrementAndGet),
                 0);
 
         assertThat(checked.model()).isEqualTo("m");
@@ -314,7 +315,9 @@ class RequestChecksTest {
         assertThat(checked.outputs().names()).containsExactly("x", "z");
         assertThat(checked.parameters()).isSameAs(parameters);
         assertThat(checked.options()).isSameAs(options);
-        assertThat(checked.release()).isSameAs(release);
+        assertThat(releases).hasValue(0);
+        checked.releaseInputs();
+        assertThat(releases).hasValue(1);
     }
 
     @Test
