@@ -13,7 +13,7 @@ import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.Endpoints;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.report.CurlExample;
-import dev.nereid.distribution.training.TrainingLoad;
+import dev.nereid.distribution.aot.AotTrainingRequests;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -75,7 +75,7 @@ final class DemoCommand implements Command {
         try {
             infer(running.endpoints(), examples);
             if (training.isPositive()) {
-                context.console().out().println("trained: " + TrainingLoad.run(running.endpoints(), training));
+                context.console().out().println("trained: " + AotTrainingRequests.run(running.endpoints(), training));
             }
         } catch (IOException e) {
             running.stop();

@@ -5,12 +5,12 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.Refusals;
 import dev.nereid.grpc.connection.ConnectionAcceptor;
-import dev.nereid.grpc.connection.ConnectionGuard;
-import dev.nereid.grpc.connection.GuardedConnection;
+import dev.nereid.grpc.connection.ConnectionRegistry;
+import dev.nereid.grpc.connection.ConnectionLimits;
 import dev.nereid.grpc.connection.OpenCallLimit;
 import dev.nereid.grpc.connection.ShutdownInterceptor;
 import dev.nereid.grpc.connection.TransportMemory;
-import dev.nereid.grpc.connection.UnreadResponses;
+import dev.nereid.grpc.connection.StalledConnections;
 import dev.nereid.grpc.service.BadRequestErrors;
 import dev.nereid.grpc.service.BoundedService;
 import dev.nereid.grpc.service.DelayedResponses;
@@ -70,7 +70,7 @@ public final class GrpcFrontend implements AutoCloseable {
     /** Stands for no timeout: longer than a connection lives. */
     private static final Duration NO_TIMEOUT = Duration.ofDays(365);
 
-    /** Resets that the transport accepts, even for closed streams; {@link GuardedConnection} limits them further. */
+    /** Resets that the transport accepts, even for closed streams; {@link ConnectionLimits} limits them further. */
     private static final int MAX_RESETS = 20_000;
 
     private static final int RESET_WINDOW_SECONDS = 10;
@@ -119,7 +119,7 @@ public final class GrpcFrontend implements AutoCloseable {
                 server, Set.of(GRPCInferenceServiceGrpc.SERVICE_NAME, HealthGrpc.SERVICE_NAME), timer);
         TransportMemory transport =
                 new TransportMemory(server.memory(), options.limits().transportBytes());
-        ConnectionGuard guard = guard(options.limits(), transport, groups, server.refusals());
+        ConnectionRegistry guard = guard(options.limits(), transport, groups, server.refusals());
         NettyServerBuilder builder = transport(options, groups, guard, server.refusals())
                 // The interceptor that is added last runs first.
                 .intercept(new RestrictedMethods(options.policy().access(), server.refusals()))
@@ -148,15 +148,15 @@ public final class GrpcFrontend implements AutoCloseable {
         }
     }
 
-    private static ConnectionGuard guard(
+    private static ConnectionRegistry guard(
             GrpcOptions.Limits limits, TransportMemory transport, EventLoopGroups groups, Refusals refusals) {
-        UnreadResponses unread = new UnreadResponses(
-                new UnreadResponses.Limits(
+        StalledConnections unread = new StalledConnections(
+                new StalledConnections.Limits(
                         Math.max(1, limits.openCalls() / UNREAD_PART),
                         limits.unreadBytes(),
                         limits.responseStall().map(Duration::toNanos).orElse(Long.MAX_VALUE)),
                 System::nanoTime);
-        return new ConnectionGuard(
+        return new ConnectionRegistry(
                 transport,
                 groups.longTasks(),
                 limits.openConnections(),
@@ -197,7 +197,7 @@ public final class GrpcFrontend implements AutoCloseable {
     }
 
     private static NettyServerBuilder transport(
-            GrpcOptions options, EventLoopGroups groups, ConnectionGuard guard, Refusals refusals) {
+            GrpcOptions options, EventLoopGroups groups, ConnectionRegistry guard, Refusals refusals) {
         GrpcOptions.Limits limits = options.limits();
         GrpcOptions.Connections connections = options.connections();
         GrpcOptions.KeepAlive keepAlive = connections.keepAlive();

@@ -2,7 +2,7 @@ package dev.nereid.scheduler;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.scheduler.admission.LoadLimits;
+import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.spi.BatchingStrategy;
@@ -27,7 +27,7 @@ public record ModelPlan(
         ExecutionTraits backend,
         Optional<BatchingStrategy> strategy,
         List<WarmupSample> warmup,
-        LoadLimits limits) {
+        AdmissionLimits limits) {
     /** Checks and copies the components. */
     public ModelPlan {
         requireNonNull(settings, "settings");
@@ -45,7 +45,7 @@ public record ModelPlan(
      * @param policy the queueing and batching of requests
      */
     public ModelPlan(ModelSettings settings, BatchingPolicy policy) {
-        this(settings, policy, ExecutionTraits.DEFAULT, Optional.empty(), List.of(), LoadLimits.NONE);
+        this(settings, policy, ExecutionTraits.DEFAULT, Optional.empty(), List.of(), AdmissionLimits.NONE);
     }
 
     /**
@@ -84,7 +84,7 @@ public record ModelPlan(
      * @param changed the limits of requests and input bytes in flight
      * @return the changed plan
      */
-    public ModelPlan with(LoadLimits changed) {
+    public ModelPlan with(AdmissionLimits changed) {
         return new ModelPlan(settings, policy, backend, strategy, warmup, changed);
     }
 }

@@ -5,7 +5,7 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.scheduler.admission.ModelLoad;
+import dev.nereid.scheduler.admission.ModelAdmission;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.batch.ExecutionScope;
@@ -15,12 +15,12 @@ import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.InstanceThreads;
 import dev.nereid.scheduler.instance.InstanceWorker;
 import dev.nereid.scheduler.instance.ManagedInstance;
-import dev.nereid.scheduler.instance.ShortExecutions;
+import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.instance.WorkerGroup;
 import dev.nereid.scheduler.queue.RequestQueue;
-import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ResponseOrder;
@@ -70,8 +70,8 @@ public final class ModelScheduler implements AutoCloseable {
     private final ModelScope model;
     private final ExecutionScope scope;
     private final RequestQueue queue;
-    private final ShortExecutions executions;
-    private final RateLimiter rateLimiter;
+    private final DirectExecutionPolicy executions;
+    private final ExecutionLimiter rateLimiter;
     private final LongSupplier nanoTime;
     private final RequestSubmitter submitter;
     private final Optional<BatchingStrategy> strategy;
@@ -97,9 +97,9 @@ public final class ModelScheduler implements AutoCloseable {
                 environment.clocks().nanoTime(),
                 environment.supervision().fatalErrors(),
                 new ModelMeter(environment.clocks().wallClock()),
-                new ModelLoad(environment.load(), plan.limits()));
+                new ModelAdmission(environment.admission(), plan.limits()));
         this.scope = ExecutionScope.of(model, plan.backend().clientMemory());
-        this.executions = new ShortExecutions(settings, plan.backend());
+        this.executions = new DirectExecutionPolicy(settings, plan.backend());
         this.rateLimiter = environment.rateLimiter();
         this.nanoTime = environment.clocks().nanoTime();
         boolean batches = policy.dynamic() && settings.batches();

@@ -4,17 +4,17 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.statistics.FailureReason;
-import dev.nereid.scheduler.admission.ModelLoad;
+import dev.nereid.scheduler.admission.ModelAdmission;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.OutputTracker;
 import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.cache.CacheCounter;
-import dev.nereid.scheduler.cache.CacheGate;
-import dev.nereid.scheduler.instance.ShortExecutions;
+import dev.nereid.scheduler.cache.CachedSubmission;
+import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.queue.RequestQueue;
-import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.RequestLog;
@@ -38,9 +38,9 @@ final class RequestSubmitter {
     private final OutputTracker outputTracker;
     private final RequestQueue queue;
     private final @Nullable ResponseOrder order;
-    private final ShortExecutions executions;
-    private final RateLimiter rateLimiter;
-    private final @Nullable CacheGate cache;
+    private final DirectExecutionPolicy executions;
+    private final ExecutionLimiter rateLimiter;
+    private final @Nullable CachedSubmission cache;
 
     /**
      * Creates the submitter of a queue.
@@ -54,8 +54,8 @@ final class RequestSubmitter {
             ExecutionScope scope,
             RequestQueue queue,
             @Nullable ResponseOrder order,
-            ShortExecutions executions,
-            RateLimiter rateLimiter,
+            DirectExecutionPolicy executions,
+            ExecutionLimiter rateLimiter,
             Optional<CacheAccess> cache) {
         this.model = scope.model();
         this.outputTracker = scope.outputTracker();
@@ -64,7 +64,7 @@ final class RequestSubmitter {
         this.executions = executions;
         this.rateLimiter = rateLimiter;
         this.cache = cache.map(access ->
-                        new CacheGate(model, access, CacheCounter.of(model.meter()), model.nanoTime(), this::enqueue))
+                        new CachedSubmission(model, access, CacheCounter.of(model.meter()), model.nanoTime(), this::enqueue))
                 .orElse(null);
     }
 
@@ -76,19 +76,19 @@ final class RequestSubmitter {
     /** Submits a request, as {@link ModelScheduler#submit(CheckedRequest, ResponseObserver)} describes. */
     Cancellation submit(CheckedRequest checked, ResponseObserver observer) {
         long bytes = checked.inputBytes();
-        ModelLoad.Verdict verdict = model.load().enter(bytes);
+        ModelAdmission.Verdict verdict = model.admission().enter(bytes);
         ScheduledRequest request;
         try {
             request = new ScheduledRequest(
                     model, order, checked, observer, model.nanoTime().getAsLong());
         } catch (RuntimeException | Error e) { // such as no memory
-            if (verdict == ModelLoad.Verdict.ADMITTED) {
-                model.load().leave(bytes);
+            if (verdict == ModelAdmission.Verdict.ADMITTED) {
+                model.admission().leave(bytes);
             }
             failUncreated(checked, observer, e);
             return NOTHING_TO_CANCEL;
         }
-        if (verdict != ModelLoad.Verdict.ADMITTED) {
+        if (verdict != ModelAdmission.Verdict.ADMITTED) {
             request.refuse(SchedulerErrors.refusal(checked, verdict, queue.isStopped()));
             return request;
         }

@@ -3,10 +3,10 @@ package dev.nereid.scheduler;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.memory.TensorMemory;
-import dev.nereid.scheduler.admission.LoadLimits;
-import dev.nereid.scheduler.admission.ServerLoad;
+import dev.nereid.scheduler.admission.AdmissionLimits;
+import dev.nereid.scheduler.admission.ServerAdmission;
 import dev.nereid.scheduler.cache.CacheAccess;
-import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.time.Timer;
 import java.time.InstantSource;
 import java.util.Optional;
@@ -28,8 +28,8 @@ public record SchedulerEnvironment(
         TensorMemory memory,
         SchedulerClocks clocks,
         Optional<CacheAccess> cache,
-        ServerLoad load,
-        RateLimiter rateLimiter,
+        ServerAdmission admission,
+        ExecutionLimiter rateLimiter,
         Supervision supervision,
         int schedulerDelay) {
     /** Checks the components. */
@@ -37,7 +37,7 @@ public record SchedulerEnvironment(
         requireNonNull(memory, "memory");
         requireNonNull(clocks, "clocks");
         requireNonNull(cache, "cache");
-        requireNonNull(load, "load");
+        requireNonNull(admission, "load");
         requireNonNull(rateLimiter, "rateLimiter");
         requireNonNull(supervision, "supervision");
         if (schedulerDelay < 0) {
@@ -58,8 +58,8 @@ public record SchedulerEnvironment(
                 memory,
                 new SchedulerClocks(nanoTime, InstantSource.system(), timer),
                 Optional.empty(),
-                new ServerLoad(LoadLimits.NONE),
-                RateLimiter.OFF,
+                new ServerAdmission(AdmissionLimits.NONE),
+                ExecutionLimiter.OFF,
                 Supervision.NONE,
                 0);
     }
@@ -71,7 +71,7 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(Optional<CacheAccess> changed) {
-        return new SchedulerEnvironment(memory, clocks, changed, load, rateLimiter, supervision, schedulerDelay);
+        return new SchedulerEnvironment(memory, clocks, changed, admission, rateLimiter, supervision, schedulerDelay);
     }
 
     /**
@@ -80,7 +80,7 @@ public record SchedulerEnvironment(
      * @param changed the load of all models, and its limits
      * @return the changed environment
      */
-    public SchedulerEnvironment with(ServerLoad changed) {
+    public SchedulerEnvironment with(ServerAdmission changed) {
         return new SchedulerEnvironment(memory, clocks, cache, changed, rateLimiter, supervision, schedulerDelay);
     }
 
@@ -90,8 +90,8 @@ public record SchedulerEnvironment(
      * @param changed decides which instances of all models may execute at the same time
      * @return the changed environment
      */
-    public SchedulerEnvironment with(RateLimiter changed) {
-        return new SchedulerEnvironment(memory, clocks, cache, load, changed, supervision, schedulerDelay);
+    public SchedulerEnvironment with(ExecutionLimiter changed) {
+        return new SchedulerEnvironment(memory, clocks, cache, admission, changed, supervision, schedulerDelay);
     }
 
     /**
@@ -101,7 +101,7 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(Supervision changed) {
-        return new SchedulerEnvironment(memory, clocks, cache, load, rateLimiter, changed, schedulerDelay);
+        return new SchedulerEnvironment(memory, clocks, cache, admission, rateLimiter, changed, schedulerDelay);
     }
 
     /**
@@ -112,6 +112,6 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment withSchedulerDelay(int changed) {
-        return new SchedulerEnvironment(memory, clocks, cache, load, rateLimiter, supervision, changed);
+        return new SchedulerEnvironment(memory, clocks, cache, admission, rateLimiter, supervision, changed);
     }
 }

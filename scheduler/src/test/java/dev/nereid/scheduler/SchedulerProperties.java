@@ -8,7 +8,7 @@ import dev.nereid.api.statistics.InferenceTimings;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.cache.CacheCounter;
-import dev.nereid.scheduler.cache.CacheGate;
+import dev.nereid.scheduler.cache.CachedSubmission;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.QueuePolicy;
@@ -194,7 +194,7 @@ public final class SchedulerProperties {
         private final boolean ordered;
         private final boolean cached;
         private final FakeCache cache = new FakeCache();
-        private final CacheGate gate;
+        private final CachedSubmission gate;
         private final Set<Integer> hits = new HashSet<>();
         private int executions;
         private final List<DeferredExecution> deferred = new ArrayList<>();
@@ -228,7 +228,7 @@ public final class SchedulerProperties {
                     strategy,
                     instances.get(0),
                     instances.get(1));
-            this.gate = new CacheGate(
+            this.gate = new CachedSubmission(
                     scheduler.model,
                     new CacheAccess(cache, Runnable::run),
                     CacheCounter.of(scheduler.model.meter()),

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.rate.ExecutionCountLimiter;
 import dev.nereid.scheduler.rate.RateLimitRegistration;
-import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.rate.RateResource;
 import dev.nereid.scheduler.rate.ResourceLimit;
@@ -21,7 +21,7 @@ public final class SharedResources {
     private static final String LIMITED = "limited";
     private static final String SINGLE = "single";
 
-    private final RateLimiter limiter;
+    private final ExecutionLimiter limiter;
     private final int mostLimited;
     private final int mostSingle;
     private int limitedTaken;
@@ -42,7 +42,7 @@ public final class SharedResources {
         }
     }
 
-    private SharedResources(RateLimiter limiter, int mostLimited, int mostSingle) {
+    private SharedResources(ExecutionLimiter limiter, int mostLimited, int mostSingle) {
         this.limiter = limiter;
         this.mostLimited = mostLimited;
         this.mostSingle = mostSingle;
@@ -60,10 +60,10 @@ public final class SharedResources {
 
     /** Creates more of all resources than are taken. */
     public static SharedResources endless() {
-        return new SharedResources(RateLimiter.OFF, Integer.MAX_VALUE, Integer.MAX_VALUE);
+        return new SharedResources(ExecutionLimiter.OFF, Integer.MAX_VALUE, Integer.MAX_VALUE);
     }
 
-    public RateLimiter limiter() {
+    public ExecutionLimiter limiter() {
         return limiter;
     }
 

@@ -8,7 +8,7 @@ import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.QueuePolicy;
-import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -62,7 +62,7 @@ public final class SteppedModel {
     }
 
     /** Adds a worker with one instance for each need. */
-    public void add(RateLimiter limiter, List<Need> needs, SteppedWorker.Execution execution) {
+    public void add(ExecutionLimiter limiter, List<Need> needs, SteppedWorker.Execution execution) {
         workers.add(new SteppedWorker(scheduler, limiter, needs, (worker, need, batch) -> {
             worker.begin(batch);
             expected.begin(batch, now());

@@ -11,13 +11,13 @@ import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.InstanceWorker;
 import dev.nereid.scheduler.instance.ManagedInstance;
-import dev.nereid.scheduler.instance.ShortExecutions;
+import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.instance.ThreadPlacement;
 import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.RequestQueue;
-import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelScope;
@@ -42,7 +42,7 @@ public final class SteppedScheduler {
     public final RequestQueue queue;
     public final @Nullable ResponseOrder order;
     public final List<InstanceWorker> workers = new ArrayList<>();
-    private final ShortExecutions executions;
+    private final DirectExecutionPolicy executions;
 
     public SteppedScheduler(
             ModelSettings settings, BatchPlanner planner, TensorMemory memory, FakeInstance... instances) {
@@ -57,7 +57,7 @@ public final class SteppedScheduler {
             TensorMemory memory,
             ExecutionTraits traits,
             FakeInstance... instances) {
-        this(settings, planner, policy, memory, traits, null, RateLimiter.OFF, RateProfile.NONE, instances);
+        this(settings, planner, policy, memory, traits, null, ExecutionLimiter.OFF, RateProfile.NONE, instances);
     }
 
     /** Creates a scheduler for a model that may have a batching strategy. */
@@ -69,7 +69,7 @@ public final class SteppedScheduler {
             ExecutionTraits traits,
             @Nullable BatchingStrategy strategy,
             FakeInstance... instances) {
-        this(settings, planner, policy, memory, traits, strategy, RateLimiter.OFF, RateProfile.NONE, instances);
+        this(settings, planner, policy, memory, traits, strategy, ExecutionLimiter.OFF, RateProfile.NONE, instances);
     }
 
     /** Creates a scheduler whose instances request permits from a limiter. */
@@ -79,7 +79,7 @@ public final class SteppedScheduler {
             BatchingPolicy policy,
             TensorMemory memory,
             ExecutionTraits traits,
-            RateLimiter limiter,
+            ExecutionLimiter limiter,
             RateProfile rate,
             FakeInstance... instances) {
         this(settings, planner, policy, memory, traits, null, limiter, rate, instances);
@@ -92,12 +92,12 @@ public final class SteppedScheduler {
             TensorMemory memory,
             ExecutionTraits traits,
             @Nullable BatchingStrategy strategy,
-            RateLimiter limiter,
+            ExecutionLimiter limiter,
             RateProfile rate,
             FakeInstance... instances) {
         model = Scopes.of(settings, memory, clock);
         scope = ExecutionScope.of(model, traits.clientMemory());
-        executions = new ShortExecutions(settings, traits);
+        executions = new DirectExecutionPolicy(settings, traits);
         order = policy.preserveOrdering() ? new ResponseOrder() : null;
         StrategyBatcher batcher = strategy == null ? null : new StrategyBatcher(model, strategy, planner);
         queue = new RequestQueue(
@@ -113,7 +113,7 @@ public final class SteppedScheduler {
     }
 
     /** Adds a worker for some instances that share a thread. */
-    InstanceWorker add(RateLimiter limiter, List<InstanceSlot> slots) {
+    InstanceWorker add(ExecutionLimiter limiter, List<InstanceSlot> slots) {
         List<ManagedInstance> instances =
                 slots.stream().map(ManagedInstance::new).toList();
         instances.forEach(instance -> instance.register(limiter));

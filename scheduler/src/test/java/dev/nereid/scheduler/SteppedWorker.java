@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.scheduler.SharedResources.Need;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.InstanceWorker;
-import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import java.time.Duration;
@@ -34,7 +34,7 @@ public final class SteppedWorker {
     }
 
     /** Registers with the queue of a scheduler, with one instance for each need. */
-    SteppedWorker(SteppedScheduler scheduler, RateLimiter limiter, List<Need> needs, Execution execution) {
+    SteppedWorker(SteppedScheduler scheduler, ExecutionLimiter limiter, List<Need> needs, Execution execution) {
         List<InstanceSlot> slots = new ArrayList<>();
         for (Need need : needs) {
             FakeInstance instance = new FakeInstance(batch -> execution.execute(this, need, batch));

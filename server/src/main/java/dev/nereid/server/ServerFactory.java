@@ -5,10 +5,10 @@ import dev.nereid.api.Refusals;
 import dev.nereid.api.ServerMetadata;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Supervision;
-import dev.nereid.scheduler.admission.LoadLimits;
-import dev.nereid.scheduler.admission.ServerLoad;
+import dev.nereid.scheduler.admission.AdmissionLimits;
+import dev.nereid.scheduler.admission.ServerAdmission;
 import dev.nereid.scheduler.rate.ExecutionCountLimiter;
-import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.rate.ResourceLimit;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.scheduler.time.Watchdog;
@@ -81,7 +81,7 @@ final class ServerFactory {
                     options.models(),
                     new SchedulerEnvironment(memory.pool(), System::nanoTime, timer)
                             .with(cache.map(ServerCache::access))
-                            .with(new ServerLoad(load(bound)))
+                            .with(new ServerAdmission(load(bound)))
                             .with(rateLimiter())
                             .withSchedulerDelay(options.scheduling().delayedRequests())
                             .with(new Supervision(
@@ -112,18 +112,18 @@ final class ServerFactory {
         return ServerMemory.of(new TensorPool(limit, idle, memory.poisonFreed()), memory.clientSharedMemory());
     }
 
-    private LoadLimits load(TensorMemoryBound bound) {
+    private AdmissionLimits load(TensorMemoryBound bound) {
         return options.scheduling()
-                .load()
-                .orElse(new LoadLimits(SchedulingOptions.defaultMaxRequests(), bound.inFlightBytes()));
+                .limits()
+                .orElse(new AdmissionLimits(SchedulingOptions.defaultMaxRequests(), bound.inFlightBytes()));
     }
 
-    private RateLimiter rateLimiter() {
+    private ExecutionLimiter rateLimiter() {
         return options.scheduling()
                 .rateLimit()
-                .<RateLimiter>map(limits -> new ExecutionCountLimiter(limits.resources().stream()
+                .<ExecutionLimiter>map(limits -> new ExecutionCountLimiter(limits.resources().stream()
                         .map(resource -> new ResourceLimit(resource.name(), resource.count(), resource.device()))
                         .toList()))
-                .orElse(RateLimiter.OFF);
+                .orElse(ExecutionLimiter.OFF);
     }
 }

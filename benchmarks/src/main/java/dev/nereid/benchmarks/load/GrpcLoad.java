@@ -48,7 +48,7 @@ public final class GrpcLoad implements Workload, AutoCloseable {
      * @param inFlight how many calls are in flight
      * @return the load, to be closed by the caller
      */
-    public static GrpcLoad connect(String name, EventLoops loops, int port, ModelInferRequest request, int inFlight)
+    public static GrpcLoad connect(String name, ClientEventLoops loops, int port, ModelInferRequest request, int inFlight)
             throws IOException {
         return connect(name, loops, port, List.of(request), "", inFlight);
     }
@@ -65,7 +65,7 @@ public final class GrpcLoad implements Workload, AutoCloseable {
      * @return the load, to be closed by the caller
      */
     public static GrpcLoad connect(
-            String name, EventLoops loops, int port, List<ModelInferRequest> requests, String id, int inFlight)
+            String name, ClientEventLoops loops, int port, List<ModelInferRequest> requests, String id, int inFlight)
             throws IOException {
         int connections = Math.min(inFlight, loops.count());
         List<ManagedChannel> channels =
@@ -128,7 +128,7 @@ public final class GrpcLoad implements Workload, AutoCloseable {
         return requests.stream().map(GrpcRequest::copy).toList();
     }
 
-    private static ManagedChannel channel(EventLoops loops, int port) {
+    private static ManagedChannel channel(ClientEventLoops loops, int port) {
         return NettyChannelBuilder.forAddress(Loopback.at(port))
                 .eventLoopGroup(loops.workers())
                 .channelFactory(loops.clientChannels())

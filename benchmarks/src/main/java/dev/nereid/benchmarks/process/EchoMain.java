@@ -1,6 +1,6 @@
 package dev.nereid.benchmarks.process;
 
-import dev.nereid.benchmarks.load.EventLoops;
+import dev.nereid.benchmarks.load.ClientEventLoops;
 import io.grpc.Server;
 import java.io.IOException;
 
@@ -31,13 +31,13 @@ public final class EchoMain {
     }
 
     private static void httpEcho(int count) throws IOException {
-        try (EventLoops loops = EventLoops.start(count)) {
+        try (ClientEventLoops loops = ClientEventLoops.start(count)) {
             serve(HttpEcho.start(loops.vertx(), count));
         }
     }
 
     private static void grpcEcho(int count) throws IOException {
-        try (EventLoops loops = EventLoops.start(count)) {
+        try (ClientEventLoops loops = ClientEventLoops.start(count)) {
             Server server = GrpcEcho.start(loops);
             serve(server.getPort());
             server.shutdownNow();

@@ -1,6 +1,6 @@
 package dev.nereid.benchmarks.process;
 
-import dev.nereid.benchmarks.load.EventLoops;
+import dev.nereid.benchmarks.load.ClientEventLoops;
 import dev.nereid.benchmarks.load.Loopback;
 import inference.GRPCInferenceServiceGrpc.GRPCInferenceServiceImplBase;
 import inference.ModelInferRequest;
@@ -18,7 +18,7 @@ final class GrpcEcho extends GRPCInferenceServiceImplBase {
      * @param loops the event loops
      * @return the running server
      */
-    static Server start(EventLoops loops) throws IOException {
+    static Server start(ClientEventLoops loops) throws IOException {
         return NettyServerBuilder.forAddress(Loopback.at(0))
                 .bossEventLoopGroup(loops.acceptors())
                 .workerEventLoopGroup(loops.workers())

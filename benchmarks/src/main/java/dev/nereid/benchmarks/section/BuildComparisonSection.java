@@ -1,6 +1,6 @@
 package dev.nereid.benchmarks.section;
 
-import dev.nereid.benchmarks.load.EventLoops;
+import dev.nereid.benchmarks.load.ClientEventLoops;
 import dev.nereid.benchmarks.load.GrpcLoad;
 import dev.nereid.benchmarks.load.InferBody;
 import dev.nereid.benchmarks.load.Wrk;
@@ -64,7 +64,7 @@ public final class BuildComparisonSection {
     private void identity(boolean overHttp, boolean overGrpc) throws IOException, InterruptedException {
         Path repository = ModelRepositories.identity(bench);
         try (Servers servers = start(repository);
-                EventLoops loops = EventLoops.start(bench.options().eventLoops())) {
+                ClientEventLoops loops = ClientEventLoops.start(bench.options().eventLoops())) {
             if (overHttp) {
                 http("HTTP 1 KB x 1", SMALL, 1, servers);
                 http("HTTP 1 KB x 8", SMALL, 8, servers);
@@ -88,7 +88,7 @@ public final class BuildComparisonSection {
                 servers);
     }
 
-    private void grpc(String name, InferBody body, int inFlight, EventLoops loops, Servers servers)
+    private void grpc(String name, InferBody body, int inFlight, ClientEventLoops loops, Servers servers)
             throws IOException, InterruptedException {
         List<GrpcLoad> loads = new ArrayList<>();
         try {

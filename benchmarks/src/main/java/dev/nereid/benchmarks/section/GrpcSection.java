@@ -1,6 +1,6 @@
 package dev.nereid.benchmarks.section;
 
-import dev.nereid.benchmarks.load.EventLoops;
+import dev.nereid.benchmarks.load.ClientEventLoops;
 import dev.nereid.benchmarks.load.GrpcLoad;
 import dev.nereid.benchmarks.process.EchoMain;
 import dev.nereid.benchmarks.process.EchoProcess;
@@ -25,7 +25,7 @@ final class GrpcSection {
         Path repository = ModelRepositories.identity(bench);
         try (NereidProcess server = NereidProcess.start(bench, Launch.withExamples(bench, repository));
                 EchoProcess echo = EchoProcess.start(bench, server.jvm(), EchoMain.GRPC_ECHO);
-                EventLoops loops = EventLoops.start(bench.options().eventLoops())) {
+                ClientEventLoops loops = ClientEventLoops.start(bench.options().eventLoops())) {
             for (IdentityLoad load : IdentityLoad.ALL) {
                 measure(bench, load, loops, server.grpcPort(), echo.port(), table);
             }
@@ -37,7 +37,7 @@ final class GrpcSection {
     }
 
     private static void measure(
-            BenchmarkRun bench, IdentityLoad load, EventLoops loops, int serverPort, int echoPort, Table table)
+            BenchmarkRun bench, IdentityLoad load, ClientEventLoops loops, int serverPort, int echoPort, Table table)
             throws IOException, InterruptedException {
         ModelInferRequest request = load.body().grpc(ModelRepositories.IDENTITY);
         try (GrpcLoad server = GrpcLoad.connect(load.label(), loops, serverPort, request, load.concurrency());
@@ -47,7 +47,7 @@ final class GrpcSection {
     }
 
     private static void measure(
-            BenchmarkRun bench, VariedLoad load, EventLoops loops, int serverPort, int echoPort, Table table)
+            BenchmarkRun bench, VariedLoad load, ClientEventLoops loops, int serverPort, int echoPort, Table table)
             throws IOException, InterruptedException {
         List<ModelInferRequest> requests = load.bodies().bodies().stream()
                 .map(body -> body.grpc(ModelRepositories.IDENTITY))

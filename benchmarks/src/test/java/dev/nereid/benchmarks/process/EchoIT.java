@@ -3,7 +3,7 @@ package dev.nereid.benchmarks.process;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.benchmarks.load.EventLoops;
+import dev.nereid.benchmarks.load.ClientEventLoops;
 import dev.nereid.benchmarks.load.Exchange;
 import dev.nereid.benchmarks.load.GrpcLoad;
 import dev.nereid.benchmarks.load.InferBody;
@@ -37,7 +37,7 @@ final class EchoIT {
     void echoesTheBodyOverHttp(String path, long elements) throws IOException, InterruptedException {
         byte[] body = InferBody.of("INPUT0", 1L, elements).http();
 
-        try (EventLoops loops = EventLoops.start(2);
+        try (ClientEventLoops loops = ClientEventLoops.start(2);
                 HttpClient client = HttpClient.newBuilder()
                         .version(HttpClient.Version.HTTP_1_1)
                         .build()) {
@@ -51,7 +51,7 @@ final class EchoIT {
 
     @Test
     void reportsTheStatusAndWhetherThePortIsOpen() throws IOException {
-        try (EventLoops loops = EventLoops.start(1)) {
+        try (ClientEventLoops loops = ClientEventLoops.start(1)) {
             int port = HttpEcho.start(loops.vertx(), 1);
 
             assertThat(Exchange.status(SocketFactory.getDefault(), port, Exchange.post(HttpEcho.WHOLE, "{}")))
@@ -64,7 +64,7 @@ final class EchoIT {
     @ParameterizedTest
     @ValueSource(ints = {1, 8})
     void countsTheCallsOverGrpc(int inFlight) throws IOException, InterruptedException {
-        try (EventLoops loops = EventLoops.start(2);
+        try (ClientEventLoops loops = ClientEventLoops.start(2);
                 StoppingServer echo = new StoppingServer(GrpcEcho.start(loops));
                 GrpcLoad load = GrpcLoad.connect("echo", loops, echo.port(), request(), inFlight)) {
             Sample first = load.load(SHORT);
@@ -79,7 +79,7 @@ final class EchoIT {
     @Test
     void countsEachCallOverGrpcOnce() throws IOException, InterruptedException {
         Counting service = new Counting();
-        try (EventLoops loops = EventLoops.start(1);
+        try (ClientEventLoops loops = ClientEventLoops.start(1);
                 StoppingServer server = StoppingServer.of(loops, service);
                 GrpcLoad load = GrpcLoad.connect("echo", loops, server.port(), request(), 4)) {
             Sample sample = load.load(SHORT);
@@ -93,7 +93,7 @@ final class EchoIT {
 
     @Test
     void refusesAServerThatEchoesOtherContents() throws IOException {
-        try (EventLoops loops = EventLoops.start(1);
+        try (ClientEventLoops loops = ClientEventLoops.start(1);
                 StoppingServer server = StoppingServer.of(loops, new Empty())) {
             assertThatThrownBy(() -> GrpcLoad.connect("empty", loops, server.port(), request(), 1))
                     .isInstanceOf(IOException.class)
@@ -103,7 +103,7 @@ final class EchoIT {
 
     @Test
     void reportsNoFiguresWhenACallFails() throws IOException {
-        try (EventLoops loops = EventLoops.start(1);
+        try (ClientEventLoops loops = ClientEventLoops.start(1);
                 StoppingServer server = new StoppingServer(GrpcEcho.start(loops));
                 GrpcLoad load = GrpcLoad.connect("echo", loops, server.port(), request(), 8)) {
             server.server().shutdownNow();
@@ -140,7 +140,7 @@ final class EchoIT {
     }
 
     private record StoppingServer(Server server) implements AutoCloseable {
-        static StoppingServer of(EventLoops loops, GRPCInferenceServiceImplBase service) throws IOException {
+        static StoppingServer of(ClientEventLoops loops, GRPCInferenceServiceImplBase service) throws IOException {
             return new StoppingServer(NettyServerBuilder.forAddress(Loopback.at(0))
                     .bossEventLoopGroup(loops.acceptors())
                     .workerEventLoopGroup(loops.workers())

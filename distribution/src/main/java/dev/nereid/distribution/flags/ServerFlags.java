@@ -170,7 +170,7 @@ public final class ServerFlags {
                             .withInstances(_ -> instances)),
                     backendSettings(),
                     memory.options().withClientSharedMemory(clientSharedMemory),
-                    new SchedulingOptions(limits.load(), rateLimit.options(), responses, delayed),
+                    new SchedulingOptions(limits.limits(), rateLimit.options(), responses, delayed),
                     new LifecycleOptions(
                             exitOnError, strictReadiness, exitTimeout, supervision.options(context.outOfMemoryExit())),
                     new ProtocolOptions(id, errors.clientErrorsAsBadRequest()));

@@ -40,14 +40,14 @@ final class CallAdmission {
 
     private static final AsciiString REFLECTION = AsciiString.cached("/grpc.reflection.");
 
-    private final GuardedConnection connection;
+    private final ConnectionLimits connection;
     private final Http2ConnectionHandler http2;
     private final ArrivingMessages messages;
     private final OpenCallLimit calls;
     private final Refusals refusals;
 
     CallAdmission(
-            GuardedConnection connection,
+            ConnectionLimits connection,
             Http2ConnectionHandler http2,
             ArrivingMessages messages,
             OpenCallLimit calls,
@@ -82,7 +82,7 @@ final class CallAdmission {
             return true;
         }
         int active = connection.active();
-        if (active > GuardedConnection.MANY_STREAMS && blocksResponses()) {
+        if (active > ConnectionLimits.MANY_STREAMS && blocksResponses()) {
             connection.disconnect(NO_WINDOW);
             // Frames already received are not decoded: each further call would take time of the event loop.
             throw Http2Exception.connectionError(Http2Error.ENHANCE_YOUR_CALM, NO_WINDOW);

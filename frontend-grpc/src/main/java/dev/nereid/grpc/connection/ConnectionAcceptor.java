@@ -8,9 +8,9 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 /** Closes accepted connections that exceed the connection limit. Safe for use by any thread. */
 @ChannelHandler.Sharable
 public final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
-    private final ConnectionGuard guard;
+    private final ConnectionRegistry guard;
 
-    public ConnectionAcceptor(ConnectionGuard guard) {
+    public ConnectionAcceptor(ConnectionRegistry guard) {
         this.guard = guard;
     }
 

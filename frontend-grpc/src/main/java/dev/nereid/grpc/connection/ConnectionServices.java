@@ -19,7 +19,7 @@ import java.util.function.LongSupplier;
  */
 record ConnectionServices(
         OpenCallLimit calls,
-        UnreadResponses unread,
+        StalledConnections unread,
         TransportMemory memory,
         Executor workers,
         Refusals refusals,

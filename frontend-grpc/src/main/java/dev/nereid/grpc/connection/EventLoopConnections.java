@@ -26,7 +26,7 @@ final class EventLoopConnections {
     private final EventLoop eventLoop;
     private final OpenCallLimit calls;
     private final Collection<EventLoopConnections> all;
-    private final Set<GuardedConnection> connections = new LinkedHashSet<>();
+    private final Set<ConnectionLimits> connections = new LinkedHashSet<>();
     private final Tally stale = new Tally();
     private final Tally incomplete = new Tally();
     private boolean ticking;
@@ -44,11 +44,11 @@ final class EventLoopConnections {
         this.all = all;
     }
 
-    void add(GuardedConnection connection) {
+    void add(ConnectionLimits connection) {
         connections.add(connection);
     }
 
-    void remove(GuardedConnection connection) {
+    void remove(ConnectionLimits connection) {
         connections.remove(connection);
     }
 
@@ -65,18 +65,18 @@ final class EventLoopConnections {
     private void tick() {
         ticking = false;
         boolean isActive = false;
-        for (GuardedConnection connection : List.copyOf(connections)) {
+        for (ConnectionLimits connection : List.copyOf(connections)) {
             if (connection.isActive()) {
                 connection.check();
                 isActive |= connection.isActive();
             }
         }
         if (calls.isShared()) {
-            stale.count(connections, GuardedConnection::stale);
-            incomplete.count(connections, GuardedConnection::incomplete);
-            disconnectLargest(EventLoopConnections::stale, GuardedConnection::stale, calls.max() / STALE_PART);
+            stale.count(connections, ConnectionLimits::stale);
+            incomplete.count(connections, ConnectionLimits::incomplete);
+            disconnectLargest(EventLoopConnections::stale, ConnectionLimits::stale, calls.max() / STALE_PART);
             if (calls.isFull()) {
-                disconnectLargest(EventLoopConnections::incomplete, GuardedConnection::incomplete, calls.max() / 2);
+                disconnectLargest(EventLoopConnections::incomplete, ConnectionLimits::incomplete, calls.max() / 2);
             }
         } else {
             stale.clear();
@@ -104,7 +104,7 @@ final class EventLoopConnections {
      * @param max the limit of such calls
      */
     private void disconnectLargest(
-            Function<EventLoopConnections, Tally> tally, ToIntFunction<GuardedConnection> count, long max) {
+            Function<EventLoopConnections, Tally> tally, ToIntFunction<ConnectionLimits> count, long max) {
         long excess = -max;
         int largest = 0;
         for (EventLoopConnections each : all) {
@@ -114,9 +114,9 @@ final class EventLoopConnections {
         if (excess <= 0) {
             return;
         }
-        List<GuardedConnection> largestFirst = new ArrayList<>(connections);
+        List<ConnectionLimits> largestFirst = new ArrayList<>(connections);
         largestFirst.sort(Comparator.comparingInt(count).reversed());
-        for (GuardedConnection connection : largestFirst) {
+        for (ConnectionLimits connection : largestFirst) {
             int own = count.applyAsInt(connection);
             if (excess <= 0 || own <= largest / 2) {
                 return;
@@ -133,10 +133,10 @@ final class EventLoopConnections {
         /** The count of the connection with the most calls. */
         private volatile int max;
 
-        private void count(Set<GuardedConnection> connections, ToIntFunction<GuardedConnection> count) {
+        private void count(Set<ConnectionLimits> connections, ToIntFunction<ConnectionLimits> count) {
             long newSum = 0;
             int newMax = 0;
-            for (GuardedConnection connection : connections) {
+            for (ConnectionLimits connection : connections) {
                 int own = count.applyAsInt(connection);
                 newSum += own;
                 newMax = Math.max(newMax, own);

@@ -35,7 +35,7 @@ public final class HeldBytes {
      * @throws dev.nereid.api.InferenceException if there is no memory for them
      */
     public void add(long bytes) {
-        GuardedConnection guarded = connection.get(GuardedConnection.KEY);
+        ConnectionLimits guarded = connection.get(ConnectionLimits.KEY);
         if (guarded != null) {
             guarded.memory().reserve(bytes);
             counted.addAndGet(bytes);
@@ -45,7 +45,7 @@ public final class HeldBytes {
     /** Ends the count of all bytes. */
     public void clear() {
         long bytes = counted.getAndSet(0);
-        GuardedConnection guarded = connection.get(GuardedConnection.KEY);
+        ConnectionLimits guarded = connection.get(ConnectionLimits.KEY);
         if (bytes > 0 && guarded != null) {
             guarded.memory().release(bytes);
         }

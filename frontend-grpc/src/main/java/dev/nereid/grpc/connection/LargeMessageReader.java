@@ -71,7 +71,7 @@ public final class LargeMessageReader {
      * @param callback converts the message
      */
     public static <T, R> void read(Parsed.Deferred<T> deferred, Attributes connection, Callback<T, R> callback) {
-        GuardedConnection guarded = connection.get(GuardedConnection.KEY);
+        ConnectionLimits guarded = connection.get(ConnectionLimits.KEY);
         if (guarded == null) {
             deliver(read(deferred, callback), callback);
             return;

@@ -8,10 +8,10 @@ import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.grpc.connection.GuardedConnection;
+import dev.nereid.grpc.connection.ConnectionLimits;
 import dev.nereid.grpc.connection.LargeMessageReader;
 import dev.nereid.grpc.connection.Parsed;
-import dev.nereid.grpc.connection.SentBytes;
+import dev.nereid.grpc.connection.UnsentBytes;
 import dev.nereid.grpc.wire.AssembledRequest;
 import dev.nereid.grpc.wire.CallContext;
 import dev.nereid.grpc.wire.GrpcErrors;
@@ -63,7 +63,7 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
     private volatile boolean cancelled;
     private final UnsentResponse unsent = new UnsentResponse();
     private boolean isSending; // confined to the thread that sends the response
-    private @Nullable SentBytes sentBytes; // of a large response; confined to the thread that sends it
+    private @Nullable UnsentBytes sentBytes; // of a large response; confined to the thread that sends it
 
     public ModelInferCall(
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call,
@@ -200,9 +200,9 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
 
     @Override
     public void onResponse(InferResponse response) {
-        GuardedConnection connection =
-                GuardedConnection.isOnEventLoop() && dependencies.compression().isSlow(response, shared)
-                        ? call.getAttributes().get(GuardedConnection.KEY)
+        ConnectionLimits connection =
+                ConnectionLimits.isOnEventLoop() && dependencies.compression().isSlow(response, shared)
+                        ? call.getAttributes().get(ConnectionLimits.KEY)
                         : null;
         if (connection == null) {
             respond(response);
@@ -255,8 +255,8 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
     private boolean send(InferResponse response) {
         byte[] array = arrays.take();
         try (InferResponseMessage message = InferResponseMessage.of(response, shared, server.memory(), array)) {
-            if (message.available() > SentBytes.SMALL_BYTES) {
-                sentBytes = SentBytes.of(message.available(), dependencies.transportMemory(), call.getAttributes());
+            if (message.available() > UnsentBytes.SMALL_BYTES) {
+                sentBytes = UnsentBytes.of(message.available(), dependencies.transportMemory(), call.getAttributes());
             }
             if (!end()) {
                 return false;

@@ -1,7 +1,7 @@
 package dev.nereid.grpc.service;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.grpc.connection.GuardedConnection;
+import dev.nereid.grpc.connection.ConnectionLimits;
 import dev.nereid.grpc.connection.HeldBytes;
 import dev.nereid.grpc.connection.LargeMessageReader;
 import dev.nereid.grpc.connection.Parsed;
@@ -151,7 +151,7 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
         }
 
         private void read(Parsed.Deferred<ControlRequest<Q>> deferred) {
-            GuardedConnection connection = call.getAttributes().get(GuardedConnection.KEY);
+            ConnectionLimits connection = call.getAttributes().get(ConnectionLimits.KEY);
             try {
                 if (connection != null) {
                     deferred.bytes().count(connection.memory());

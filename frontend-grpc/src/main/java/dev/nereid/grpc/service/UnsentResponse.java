@@ -1,7 +1,7 @@
 package dev.nereid.grpc.service;
 
 import dev.nereid.api.InferResponse;
-import dev.nereid.grpc.connection.SentBytes;
+import dev.nereid.grpc.connection.UnsentBytes;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class UnsentResponse {
     private final AtomicReference<@Nullable InferResponse> held = new AtomicReference<>();
-    private @Nullable SentBytes bytes; // written before a response is stored, read by the thread that removes it
+    private @Nullable UnsentBytes bytes; // written before a response is stored, read by the thread that removes it
     private volatile boolean ended;
 
     /**
@@ -22,7 +22,7 @@ final class UnsentResponse {
      *
      * @param counted the count of the copy; {@code null} if it is not counted
      */
-    void hold(InferResponse response, @Nullable SentBytes counted) {
+    void hold(InferResponse response, @Nullable UnsentBytes counted) {
         bytes = counted;
         held.set(response);
         if (ended) {

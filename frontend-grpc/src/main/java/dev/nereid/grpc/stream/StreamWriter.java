@@ -2,9 +2,9 @@ package dev.nereid.grpc.stream;
 
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
-import dev.nereid.grpc.connection.GuardedConnection;
+import dev.nereid.grpc.connection.ConnectionLimits;
 import dev.nereid.grpc.connection.Parsed;
-import dev.nereid.grpc.connection.SentBytes;
+import dev.nereid.grpc.connection.UnsentBytes;
 import dev.nereid.grpc.wire.CallContext;
 import dev.nereid.grpc.wire.GrpcErrors;
 import dev.nereid.grpc.wire.InferMessage;
@@ -52,8 +52,8 @@ final class StreamWriter {
     private final AtomicReference<@Nullable InferenceException> fatal = new AtomicReference<>();
     private volatile boolean closed;
 
-    private final @Nullable GuardedConnection connection;
-    private final SentBytes sentBytes;
+    private final @Nullable ConnectionLimits connection;
+    private final UnsentBytes sentBytes;
 
     // Confined to the thread that writes.
     private StreamOutbox.@Nullable Entry postponed; // left to a worker
@@ -80,8 +80,8 @@ final class StreamWriter {
         this.stream = stream;
         this.context = context;
         this.isStrict = isStrict;
-        this.connection = call.getAttributes().get(GuardedConnection.KEY);
-        this.sentBytes = new SentBytes(stream.dependencies().transportMemory(), call.getAttributes());
+        this.connection = call.getAttributes().get(ConnectionLimits.KEY);
+        this.sentBytes = new UnsentBytes(stream.dependencies().transportMemory(), call.getAttributes());
     }
 
     /** Ends the call with an error, unless it has ended. */
@@ -149,7 +149,7 @@ final class StreamWriter {
     private void runDrain() {
         for (int i = 0; i < MAX_MESSAGES_PER_RUN; i++) {
             int seen = drains.get();
-            if (postponed != null && connection != null && GuardedConnection.isOnEventLoop()) {
+            if (postponed != null && connection != null && ConnectionLimits.isOnEventLoop()) {
                 connection.executeOnWorker(this::writePostponed);
                 return;
             }
@@ -221,7 +221,7 @@ final class StreamWriter {
     /** Says whether this thread is an event loop and the message takes too long to write on it. */
     private boolean needsWorker(StreamOutbox.Entry taken) {
         return connection != null
-                && GuardedConnection.isOnEventLoop()
+                && ConnectionLimits.isOnEventLoop()
                 && taken.outgoing().byteSize()
                         > stream.dependencies()
                                 .compression()

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * but its inputs stay as long as they are hashed.
  */
 final class CacheLookup implements LookupObserver {
-    private final CacheGate gate;
+    private final CachedSubmission gate;
     private final ScheduledRequest request;
     private final long startNanos;
     private final AtomicBoolean completed = new AtomicBoolean();
@@ -34,7 +34,7 @@ final class CacheLookup implements LookupObserver {
 
     private @Nullable CacheKey key;
 
-    CacheLookup(CacheGate gate, ScheduledRequest request, long startNanos) {
+    CacheLookup(CachedSubmission gate, ScheduledRequest request, long startNanos) {
         this.gate = gate;
         this.request = request;
         this.startNanos = startNanos;

@@ -19,7 +19,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * @param key the key of the request
  * @param lookupNanos the duration of the lookup
  */
-record CacheMiss(CacheGate gate, CacheKey key, long lookupNanos) implements CompletionListener {
+record CacheMiss(CachedSubmission gate, CacheKey key, long lookupNanos) implements CompletionListener {
     /** Inserts a successful response; called before its delivery. Never throws. */
     @Override
     public void completed(ResponseEvent event) {

@@ -3,7 +3,7 @@
  *
  * <p>Starting points: {@link dev.nereid.scheduler.cache.RequestDigest}, from a request to its key;
  * {@link dev.nereid.scheduler.cache.CachedResponse}, from outputs to bytes and back;
- * {@link dev.nereid.scheduler.cache.CacheGate}, which uses both.
+ * {@link dev.nereid.scheduler.cache.CachedSubmission}, which uses both.
  */
 @NullMarked
 package dev.nereid.scheduler.cache;

@@ -31,7 +31,7 @@ final class BatchRunner {
      *
      * @param executions records how long executions take
      */
-    BatchRunner(ModelScope model, ShortExecutions executions) {
+    BatchRunner(ModelScope model, DirectExecutionPolicy executions) {
         this.model = model;
         this.onDirectExecution = executions::recordDirect;
         this.onInstanceThread = executions::recordOnInstanceThread;

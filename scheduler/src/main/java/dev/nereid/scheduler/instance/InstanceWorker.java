@@ -39,7 +39,7 @@ public final class InstanceWorker implements Runnable {
     private final ExecutionScope scope;
     private final DeviceInstances instances;
     private final BatchSource source;
-    private final ShortExecutions executions;
+    private final DirectExecutionPolicy executions;
     private final BatchRunner runner;
     private final boolean limited;
     private final RateLimitPermitAcquirer permitAcquirer;
@@ -79,7 +79,7 @@ public final class InstanceWorker implements Runnable {
             ExecutionScope scope,
             DeviceInstances instances,
             BatchSource source,
-            ShortExecutions executions,
+            DirectExecutionPolicy executions,
             Warmup warmup) {
         this.scope = scope;
         this.instances = instances;

@@ -1,7 +1,7 @@
 package dev.nereid.scheduler.instance;
 
 import dev.nereid.scheduler.rate.RateLimitPermits;
-import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.request.ClientMemory;
 import dev.nereid.spi.Batch;
@@ -20,7 +20,7 @@ public final class ManagedInstance {
     private final Device device;
     private final ThreadPlacement placement;
     private final RateProfile rate;
-    private RateLimitPermits permits = new RateLimitPermits(RateLimiter.OFF.register(Device.CPU, RateProfile.NONE));
+    private RateLimitPermits permits = new RateLimitPermits(ExecutionLimiter.OFF.register(Device.CPU, RateProfile.NONE));
 
     public ManagedInstance(InstanceSlot slot) {
         this.instance = slot.instance();
@@ -39,9 +39,9 @@ public final class ManagedInstance {
      * Registers the instance with a rate limiter; without that its executions are not limited. Called before any other
      * method.
      *
-     * @throws dev.nereid.api.InferenceException as {@link RateLimiter#register}
+     * @throws dev.nereid.api.InferenceException as {@link ExecutionLimiter#register}
      */
-    public void register(RateLimiter limiter) {
+    public void register(ExecutionLimiter limiter) {
         permits = new RateLimitPermits(limiter.register(device, rate));
     }
 

@@ -25,7 +25,7 @@ public record WorkerGroup(List<InstanceWorker> workers, Warmup warmup) {
             List<ManagedInstance> instances,
             boolean blocksDevice,
             RequestQueue queue,
-            ShortExecutions executions,
+            DirectExecutionPolicy executions,
             List<WarmupSample> samples) {
         List<DeviceInstances> groups = DeviceInstances.of(instances, blocksDevice);
         Warmup warmup = new Warmup(scope, samples, groups.size());

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class QueueTimeouts {
     private final PriorityLevels levels;
-    private final DeadlineQueue deadlines = new DeadlineQueue();
+    private final DeadlineHeap deadlines = new DeadlineHeap();
 
     QueueTimeouts(PriorityLevels levels) {
         this.levels = levels;

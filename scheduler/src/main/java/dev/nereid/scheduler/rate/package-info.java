@@ -1,7 +1,7 @@
 /**
  * Rate limiter: decides which instances of all models may execute at the same time.
  *
- * <p>Starting points: {@link dev.nereid.scheduler.rate.RateLimiter} and
+ * <p>Starting points: {@link dev.nereid.scheduler.rate.ExecutionLimiter} and
  * {@link dev.nereid.scheduler.rate.RateLimitRegistration}.
  */
 @NullMarked

@@ -3,7 +3,7 @@ package dev.nereid.scheduler.request;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.admission.InFlightRequests;
-import dev.nereid.scheduler.admission.ModelLoad;
+import dev.nereid.scheduler.admission.ModelAdmission;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.spi.ModelSettings;
 import java.time.InstantSource;
@@ -26,7 +26,7 @@ public record ModelScope(
         LongSupplier nanoTime,
         FatalErrorHandler fatalErrors,
         Counters counters,
-        ModelLoad load,
+        ModelAdmission admission,
         DetachedRequests detached) {
     /**
      * Holds the counters of requests.
@@ -43,7 +43,7 @@ public record ModelScope(
             LongSupplier nanoTime,
             FatalErrorHandler fatalErrors,
             ModelMeter meter,
-            ModelLoad load) {
+            ModelAdmission load) {
         this(
                 settings,
                 memory,
@@ -71,6 +71,6 @@ public record ModelScope(
      */
     public ModelScope uncounted(InFlightRequests requests) {
         Counters apart = new Counters(new ModelMeter(InstantSource.system()), requests);
-        return new ModelScope(settings, memory, nanoTime, fatalErrors, apart, load, detached);
+        return new ModelScope(settings, memory, nanoTime, fatalErrors, apart, admission, detached);
     }
 }

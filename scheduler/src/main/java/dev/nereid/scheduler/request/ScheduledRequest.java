@@ -325,7 +325,7 @@ public final class ScheduledRequest implements Cancellation {
             instanceRequests.leave();
         }
         if (loadBytes >= 0) {
-            model.load().leave(loadBytes);
+            model.admission().leave(loadBytes);
         }
         model.inFlight().leave();
     }

@@ -2,7 +2,7 @@ package dev.nereid.scheduler.request;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
-import dev.nereid.scheduler.admission.ModelLoad;
+import dev.nereid.scheduler.admission.ModelAdmission;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
@@ -113,10 +113,10 @@ public final class SchedulerErrors {
     }
 
     /** Returns why a request is refused: because of the load, unless the model is stopped. */
-    public static InferenceException refusal(CheckedRequest request, ModelLoad.Verdict verdict, boolean stopped) {
+    public static InferenceException refusal(CheckedRequest request, ModelAdmission.Verdict verdict, boolean stopped) {
         if (stopped) {
             return stopped(request);
         }
-        return verdict == ModelLoad.Verdict.TOO_MANY_BYTES ? tooManyBytes(request) : tooManyRequests(request);
+        return verdict == ModelAdmission.Verdict.TOO_MANY_BYTES ? tooManyBytes(request) : tooManyRequests(request);
     }
 }

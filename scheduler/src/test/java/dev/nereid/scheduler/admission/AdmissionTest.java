@@ -64,7 +64,7 @@ final class AdmissionTest {
     private final BlockingQueue<DeferredExecution> executions = new LinkedBlockingQueue<>();
     private final List<ModelScheduler> schedulers = new ArrayList<>();
     private final List<RecordingObserver> observers = new ArrayList<>();
-    private ServerLoad server = new ServerLoad(LoadLimits.NONE);
+    private ServerAdmission server = new ServerAdmission(AdmissionLimits.NONE);
 
     @AfterEach
     void everythingEnds() {
@@ -77,7 +77,7 @@ final class AdmissionTest {
 
     @Test
     void refusesAtOnceWhatIsOneTooMany() throws InterruptedException {
-        ModelScheduler scheduler = start(new LoadLimits(2, 0));
+        ModelScheduler scheduler = start(new AdmissionLimits(2, 0));
         RecordingObserver first = submit(scheduler, "a", 1);
         RecordingObserver second = submit(scheduler, "b", 1);
 
@@ -90,7 +90,7 @@ final class AdmissionTest {
 
     @Test
     void returnsARetryDelay() throws InterruptedException {
-        ModelScheduler scheduler = start(new LoadLimits(1, 0));
+        ModelScheduler scheduler = start(new AdmissionLimits(1, 0));
         RecordingObserver first = submit(scheduler, "a", 1);
 
         InferenceException refused = submit(scheduler, "b", 1).error();
@@ -101,7 +101,7 @@ final class AdmissionTest {
 
     @Test
     void marksRefusedRequestsAsRefused() throws InterruptedException {
-        ModelScheduler scheduler = start(new LoadLimits(1, 0));
+        ModelScheduler scheduler = start(new AdmissionLimits(1, 0));
         RecordingObserver first = submit(scheduler, "a", 1);
         AtomicReference<InferenceException> refused = new AtomicReference<>();
 
@@ -129,7 +129,7 @@ final class AdmissionTest {
 
     @Test
     void boundsTheBytesOfInputs() throws InterruptedException {
-        ModelScheduler scheduler = start(new LoadLimits(0, 4 * ITEM));
+        ModelScheduler scheduler = start(new AdmissionLimits(0, 4 * ITEM));
         RecordingObserver first = submit(scheduler, "a", 3);
 
         submit(scheduler, "b", 2).assertError(ErrorCode.UNAVAILABLE, "[request id: b] " + BYTES);
@@ -142,14 +142,14 @@ final class AdmissionTest {
 
     @Test
     void refusesWhatCouldNeverFit() {
-        ModelScheduler scheduler = start(new LoadLimits(0, ITEM));
+        ModelScheduler scheduler = start(new AdmissionLimits(0, ITEM));
 
         submit(scheduler, "a", 2).assertError(ErrorCode.UNAVAILABLE, "[request id: a] " + BYTES);
     }
 
     @Test
     void takesTheNextOnceAResponseIsClosed() throws InterruptedException {
-        ModelScheduler scheduler = start(new LoadLimits(1, ITEM));
+        ModelScheduler scheduler = start(new AdmissionLimits(1, ITEM));
         RecordingObserver first = submit(scheduler, "a", 1);
         executions.take().finish();
         first.await();
@@ -161,9 +161,9 @@ final class AdmissionTest {
 
     @Test
     void boundsAllModelsTogether() throws InterruptedException {
-        server = new ServerLoad(new LoadLimits(2, 3 * ITEM));
-        ModelScheduler one = start(LoadLimits.NONE);
-        ModelScheduler other = start(LoadLimits.NONE);
+        server = new ServerAdmission(new AdmissionLimits(2, 3 * ITEM));
+        ModelScheduler one = start(AdmissionLimits.NONE);
+        ModelScheduler other = start(AdmissionLimits.NONE);
         RecordingObserver first = submit(one, "a", 1);
 
         submit(other, "b", 3).assertError(ErrorCode.UNAVAILABLE, "[request id: b] " + BYTES);
@@ -177,7 +177,7 @@ final class AdmissionTest {
 
     @Test
     void countsWhatItRefusesAsRejected() throws InterruptedException {
-        ModelScheduler scheduler = start(new LoadLimits(1, 0));
+        ModelScheduler scheduler = start(new AdmissionLimits(1, 0));
         RecordingObserver first = submit(scheduler, "a", 1);
 
         submit(scheduler, "b", 1);
@@ -189,7 +189,7 @@ final class AdmissionTest {
 
     @Test
     void reportsTheStopBeforeTheLimit() {
-        ModelScheduler scheduler = start(new LoadLimits(0, ITEM));
+        ModelScheduler scheduler = start(new AdmissionLimits(0, ITEM));
         scheduler.close();
 
         submit(scheduler, "a", 2)
@@ -206,8 +206,8 @@ final class AdmissionTest {
                 .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR))
                 .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
                 .build();
-        server = new ServerLoad(new LoadLimits(1, ITEM));
-        ModelScheduler scheduler = start(shaped, LoadLimits.NONE);
+        server = new ServerAdmission(new AdmissionLimits(1, ITEM));
+        ModelScheduler scheduler = start(shaped, AdmissionLimits.NONE);
         Tensor unreadable;
         try (Arena arena = Arena.ofConfined()) {
             unreadable = Tensor.of(DataType.FP32, Shape.of(2), arena.allocate(ITEM));
@@ -237,8 +237,8 @@ final class AdmissionTest {
     void failsRequestsThatCannotBeQueued(int failingLook) throws InterruptedException {
         Thread submitter = Thread.currentThread();
         AtomicInteger looks = new AtomicInteger();
-        server = new ServerLoad(new LoadLimits(1, ITEM));
-        ModelScheduler scheduler = start(model, LoadLimits.NONE, () -> {
+        server = new ServerAdmission(new AdmissionLimits(1, ITEM));
+        ModelScheduler scheduler = start(model, AdmissionLimits.NONE, () -> {
             if (Thread.currentThread().equals(submitter) && looks.incrementAndGet() == failingLook) {
                 throw new IllegalStateException("no time");
             }
@@ -259,7 +259,7 @@ final class AdmissionTest {
 
     @Test
     void takesAnyNumberWithoutABound() throws InterruptedException {
-        ModelScheduler scheduler = start(LoadLimits.NONE);
+        ModelScheduler scheduler = start(AdmissionLimits.NONE);
         List<RecordingObserver> all = new ArrayList<>();
         for (int i = 0; i < 100; i++) {
             all.add(submit(scheduler, String.valueOf(i), 8));
@@ -270,19 +270,19 @@ final class AdmissionTest {
 
     @Test
     void refusesBoundsBelowNone() {
-        assertThat(catchThrowable(() -> new LoadLimits(-1, 0)))
+        assertThat(catchThrowable(() -> new AdmissionLimits(-1, 0)))
                 .hasMessage("limits: -1 requests, 0 bytes (expected: each 0 or more)");
     }
 
-    private ModelScheduler start(LoadLimits limits) {
+    private ModelScheduler start(AdmissionLimits limits) {
         return start(model, limits);
     }
 
-    private ModelScheduler start(ModelSettings settings, LoadLimits limits) {
+    private ModelScheduler start(ModelSettings settings, AdmissionLimits limits) {
         return start(settings, limits, new FakeClock());
     }
 
-    private ModelScheduler start(ModelSettings settings, LoadLimits limits, LongSupplier clock) {
+    private ModelScheduler start(ModelSettings settings, AdmissionLimits limits, LongSupplier clock) {
         FakeInstance instance = new FakeInstance(batch -> {
             FakeInstance.copy(batch);
             executions.add(batch.defer());

@@ -48,7 +48,7 @@ final class CachedOrderTest {
                 executions.put(batch.requests().getFirst().id(), batch.defer());
             }));
     private final FakeCache cache = new FakeCache();
-    private final CacheGate gate = new CacheGate(
+    private final CachedSubmission gate = new CachedSubmission(
             scheduler.model,
             new CacheAccess(cache, Runnable::run),
             CacheCounter.of(scheduler.model.meter()),

@@ -46,7 +46,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** The life cycle of requests to a model with a response cache, step by step. */
 final class CachedRequestsTest {
-    private static final int LARGE = (int) CacheGate.MAX_DIRECT_BYTES / Float.BYTES + 1;
+    private static final int LARGE = (int) CachedSubmission.MAX_DIRECT_BYTES / Float.BYTES + 1;
 
     private final ModelSettings settings = ModelSettings.builder("m", 7)
             .maxBatchSize(8)
@@ -66,7 +66,7 @@ final class CachedRequestsTest {
     private final FakeInstance instance = new FakeInstance(batch -> execution.execute(batch));
     private final SteppedScheduler scheduler =
             new SteppedScheduler(settings, new BatchPlanner(64, List.of(), 0), memory, instance);
-    private final CacheGate gate = new CacheGate(
+    private final CachedSubmission gate = new CachedSubmission(
             scheduler.model, new CacheAccess(cache, background::add), counts, scheduler.clock, this::enqueue);
 
     @AfterEach

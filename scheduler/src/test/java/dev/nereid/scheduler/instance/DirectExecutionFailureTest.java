@@ -14,7 +14,7 @@ import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.SteppedScheduler;
 import dev.nereid.scheduler.Threads;
 import dev.nereid.scheduler.rate.RateLimitRegistration;
-import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.RequestInputs;
@@ -104,7 +104,7 @@ final class DirectExecutionFailureTest {
             FakeInstance.copy(batch);
             failing.set(2); // one returns when the execution ended
         };
-        try (ModelScheduler scheduler = start(BatchingPolicy.NONE, 2, RateLimiter.OFF)) {
+        try (ModelScheduler scheduler = start(BatchingPolicy.NONE, 2, ExecutionLimiter.OFF)) {
             submit(scheduler, request("first")).response();
 
             execution = FakeInstance::copy;
@@ -119,7 +119,7 @@ final class DirectExecutionFailureTest {
 
     @Test
     void aFailedOfferStartsNoDirectExecution() {
-        try (ModelScheduler scheduler = start(BatchingPolicy.NONE, 1, RateLimiter.OFF)) {
+        try (ModelScheduler scheduler = start(BatchingPolicy.NONE, 1, ExecutionLimiter.OFF)) {
             failing.set(2); // the first returns when it is queued
 
             submit(scheduler, request("first")).assertError(ErrorCode.INTERNAL, "internal error: " + noMemory);
@@ -133,7 +133,7 @@ final class DirectExecutionFailureTest {
     }
 
     /** Limits nothing; the first instance that ends waits in it, before it leaves the queue. */
-    private static final class Door implements RateLimiter {
+    private static final class Door implements ExecutionLimiter {
         private final CountDownLatch entered = new CountDownLatch(1);
         private final CountDownLatch open = new CountDownLatch(1);
         private final AtomicBoolean passed = new AtomicBoolean();
@@ -179,7 +179,7 @@ final class DirectExecutionFailureTest {
     }
 
     /** Starts a scheduler with some instances, all of which are idle. */
-    private ModelScheduler start(BatchingPolicy policy, int count, RateLimiter limiter) {
+    private ModelScheduler start(BatchingPolicy policy, int count, ExecutionLimiter limiter) {
         List<InstanceSlot> slots = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             FakeInstance instance = new FakeInstance(batch -> execution.execute(batch));

@@ -2,7 +2,7 @@ package dev.nereid.server.lifecycle;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.scheduler.admission.LoadLimits;
+import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.instance.InstanceOptions;
 import java.util.function.UnaryOperator;
 
@@ -17,10 +17,10 @@ import java.util.function.UnaryOperator;
  * @param limits the limits of requests in flight and their input bytes for each version of a model
  */
 public record ModelLoadOptions(
-        boolean autoComplete, String configName, int loadThreads, InstanceOptions instances, LoadLimits limits) {
+        boolean autoComplete, String configName, int loadThreads, InstanceOptions instances, AdmissionLimits limits) {
     /** The defaults of the command line. */
     public static final ModelLoadOptions DEFAULT =
-            new ModelLoadOptions(true, "", 4, InstanceOptions.DEFAULT, LoadLimits.NONE);
+            new ModelLoadOptions(true, "", 4, InstanceOptions.DEFAULT, AdmissionLimits.NONE);
 
     /** Checks the components. */
     public ModelLoadOptions {
@@ -80,6 +80,6 @@ public record ModelLoadOptions(
      * @return the changed options
      */
     public ModelLoadOptions withLimits(long requests, long bytes) {
-        return new ModelLoadOptions(autoComplete, configName, loadThreads, instances, new LoadLimits(requests, bytes));
+        return new ModelLoadOptions(autoComplete, configName, loadThreads, instances, new AdmissionLimits(requests, bytes));
     }
 }

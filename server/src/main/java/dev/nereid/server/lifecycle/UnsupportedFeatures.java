@@ -18,7 +18,7 @@ final class UnsupportedFeatures {
         if (config.hasEnsembleScheduling()) {
             throw unsupported(config, "ensemble scheduling");
         }
-        CustomBatching.refuseNative(config);
+        BatchingStrategyFactory.refuseNative(config);
     }
 
     /**

@@ -88,7 +88,7 @@ final class VersionLoader {
         long started = environment.clocks().nanoTime().getAsLong();
         Backend backend = backends.backend(prepared.config().getBackend());
         ModelConfig config = complete(prepared, version, backend);
-        CustomBatching.refuseNative(
+        BatchingStrategyFactory.refuseNative(
                 config, prepared.directory().path(), prepared.directory().versionDirectory(version));
         List<InstancePlan> plans = InstancePlan.of(config);
         VersionContext context = context(
@@ -100,7 +100,7 @@ final class VersionLoader {
         try (Rollback rollback = new Rollback()) {
             Model model = backend.load(context);
             rollback.add(model::close);
-            Optional<BatchingStrategy> strategy = CustomBatching.of(model, config);
+            Optional<BatchingStrategy> strategy = BatchingStrategyFactory.of(model, config);
             strategy.ifPresent(created -> rollback.add(created::close));
             List<ModelInstance> instances = new InstanceFactory(
                             watched(model, prepared, version), backend.traits(), options.instances())
@@ -213,7 +213,7 @@ final class VersionLoader {
                 .with(options.limits());
         SchedulerEnvironment modelEnvironment = environment
                 .with(ResponseCacheSetting.of(parts.config()).select(environment.cache()))
-                .with(ExecutionLimit.of(parts.config(), environment.supervision()));
+                .with(ExecutionLimitReader.of(parts.config(), environment.supervision()));
         // From here on the scheduler closes the instances that run, and the strategy, also when its start fails.
         rollback.commit();
         rollback.add(parts.model()::close);

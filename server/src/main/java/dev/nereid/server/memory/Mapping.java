@@ -26,7 +26,7 @@ final class Mapping {
      * @param counted how much of it is counted
      * @param slowly whether the rest is filled bit by bit, if at all
      */
-    static Mapping create(Optional<Pages> pages, long byteSize, long counted, boolean slowly) {
+    static Mapping create(Optional<PageMapper> pages, long byteSize, long counted, boolean slowly) {
         Arena arena = Arena.ofShared();
         try {
             Mapping mapping = new Mapping(

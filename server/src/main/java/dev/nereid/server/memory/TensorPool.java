@@ -56,9 +56,9 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     private final boolean poisoned;
     private final List<SizeClass> small;
     /** The classes of the sizes above the small ones. */
-    private final List<MappedClass> mapped;
+    private final List<MappedSizeClass> mapped;
 
-    private final Reclaimer reclaimer = new Reclaimer();
+    private final MappingReleaser reclaimer = new MappingReleaser();
 
     /**
      * Creates an empty pool.
@@ -88,12 +88,12 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         this.poisoned = poisoned;
         bytes = new PoolBytes(Math.min(limit, ADDRESSABLE), idleLimit);
         List<SizeClass> pieces = new ArrayList<>();
-        List<MappedClass> mappings = new ArrayList<>();
+        List<MappedSizeClass> mappings = new ArrayList<>();
         for (int index = 0; index <= SizeClasses.indexOf(MAX_POOLED); index++) {
             if (SizeClasses.sizeOf(index) <= SizeClass.MAX_PIECE) {
                 pieces.add(new SizeClass(SizeClasses.sizeOf(index), bytes, poisoned));
             } else {
-                mappings.add(new MappedClass(bytes));
+                mappings.add(new MappedSizeClass(bytes));
             }
         }
         small = List.copyOf(pieces);
@@ -112,7 +112,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
 
     /** Links native functions ahead of the first large buffer. May take a third of a second on a cold JVM. */
     public static void prepare() {
-        Pages.system();
+        PageMapper.system();
     }
 
     @Override
@@ -164,12 +164,12 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     }
 
     private TensorBuffer takeMapping(long byteSize, boolean zeroed) {
-        MappedClass mappedClass = mappedClassOf(byteSize);
+        MappedSizeClass mappedClass = mappedClassOf(byteSize);
         Mapping mapping = mappedClass == null ? null : mappedClass.take();
         if (mappedClass == null || mapping == null) {
             hold(byteSize, byteSize);
             long size = mappedClass == null ? byteSize : SizeClasses.sizeOf(SizeClasses.indexOf(byteSize));
-            Mapping fresh = system(byteSize, byteSize, () -> Mapping.create(Pages.system(), size, byteSize, false));
+            Mapping fresh = system(byteSize, byteSize, () -> Mapping.create(PageMapper.system(), size, byteSize, false));
             return new MappedBuffer(this, fresh, mappedClass, byteSize, byteSize);
         }
         long dirty = Math.min(mapping.counted(), byteSize);
@@ -190,11 +190,11 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         if (!bytes.canEverFit(capacity)) {
             throw refusal(capacity, capacity);
         }
-        Optional<Pages> pages = Pages.system();
+        Optional<PageMapper> pages = PageMapper.system();
         if (pages.isEmpty() || capacity <= SizeClass.MAX_PIECE) {
             return TensorMemory.super.reserve(capacity);
         }
-        MappedClass mappedClass = mappedClassOf(capacity);
+        MappedSizeClass mappedClass = mappedClassOf(capacity);
         Mapping mapping = mappedClass == null ? null : mappedClass.take();
         if (mapping == null) {
             long size = mappedClass == null ? capacity : SizeClasses.sizeOf(SizeClasses.indexOf(capacity));
@@ -228,7 +228,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         bytes.use(change);
     }
 
-    void release(Mapping mapping, @Nullable MappedClass mappedClass, long used) {
+    void release(Mapping mapping, @Nullable MappedSizeClass mappedClass, long used) {
         if (poisoned) {
             mapping.slice(mapping.counted()).fill(POISON);
         }
@@ -316,11 +316,11 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         reclaimer.close(mapping);
     }
 
-    private @Nullable MappedClass mappedClassOf(long byteSize) {
+    private @Nullable MappedSizeClass mappedClassOf(long byteSize) {
         return byteSize > MAX_POOLED ? null : mapped.get(SizeClasses.indexOf(byteSize) - small.size());
     }
 
-    private void holdMore(Mapping mapping, @Nullable MappedClass mappedClass, long byteSize) {
+    private void holdMore(Mapping mapping, @Nullable MappedSizeClass mappedClass, long byteSize) {
         boolean held = false;
         try {
             hold(byteSize - mapping.counted(), byteSize);

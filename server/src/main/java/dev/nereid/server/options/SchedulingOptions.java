@@ -3,7 +3,7 @@ package dev.nereid.server.options;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.scheduler.admission.LoadLimits;
+import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.cache.CacheOptions;
 import java.util.Optional;
 
@@ -24,7 +24,7 @@ import java.util.Optional;
  *     tests only: a model that receives fewer requests executes none of them
  */
 public record SchedulingOptions(
-        Optional<LoadLimits> load,
+        Optional<AdmissionLimits> limits,
         Optional<RateLimitOptions> rateLimit,
         Optional<CacheOptions> cache,
         int delayedRequests) {
@@ -37,7 +37,7 @@ public record SchedulingOptions(
 
     /** Checks the components. */
     public SchedulingOptions {
-        requireNonNull(load, "load");
+        requireNonNull(limits, "load");
         requireNonNull(rateLimit, "rateLimit");
         requireNonNull(cache, "cache");
         if (delayedRequests < 0) {
@@ -63,7 +63,7 @@ public record SchedulingOptions(
      * @return the changed options
      */
     public SchedulingOptions withLoad(long requests, long bytes) {
-        return new SchedulingOptions(Optional.of(new LoadLimits(requests, bytes)), rateLimit, cache, delayedRequests);
+        return new SchedulingOptions(Optional.of(new AdmissionLimits(requests, bytes)), rateLimit, cache, delayedRequests);
     }
 
     /**
@@ -73,7 +73,7 @@ public record SchedulingOptions(
      * @return the changed options
      */
     public SchedulingOptions withRateLimit(RateLimitOptions options) {
-        return new SchedulingOptions(load, Optional.of(options), cache, delayedRequests);
+        return new SchedulingOptions(limits, Optional.of(options), cache, delayedRequests);
     }
 
     /**
@@ -83,7 +83,7 @@ public record SchedulingOptions(
      * @return the changed options
      */
     public SchedulingOptions withCache(CacheOptions options) {
-        return new SchedulingOptions(load, rateLimit, Optional.of(options), delayedRequests);
+        return new SchedulingOptions(limits, rateLimit, Optional.of(options), delayedRequests);
     }
 
     /**
@@ -93,6 +93,6 @@ public record SchedulingOptions(
      * @return the changed options
      */
     public SchedulingOptions withDelayedRequests(int requests) {
-        return new SchedulingOptions(load, rateLimit, cache, requests);
+        return new SchedulingOptions(limits, rateLimit, cache, requests);
     }
 }

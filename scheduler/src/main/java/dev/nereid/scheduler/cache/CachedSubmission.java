@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
  * its response, if it is a success, is inserted before its delivery. A failing cache is bypassed and logged, once a
  * minute at most.
  */
-public final class CacheGate {
+public final class CachedSubmission {
     /** Enqueues requests that the cache cannot complete. */
     public interface MissHandler {
         /**
@@ -37,7 +37,7 @@ public final class CacheGate {
     static final long MAX_DIRECT_BYTES = 256L << 10;
 
     private static final long LOG_INTERVAL_NANOS = 60_000_000_000L;
-    private static final Logger LOG = LoggerFactory.getLogger(CacheGate.class);
+    private static final Logger LOG = LoggerFactory.getLogger(CachedSubmission.class);
 
     private final ModelScope model;
     private final CacheAccess access;
@@ -47,7 +47,7 @@ public final class CacheGate {
     private final AtomicBoolean logged = new AtomicBoolean();
     private final AtomicLong loggedNanos = new AtomicLong();
 
-    public CacheGate(
+    public CachedSubmission(
             ModelScope model,
             CacheAccess access,
             CacheCounter counter,

@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>The transport copies a message at once into unbounded memory. So the copies are counted, also as unread on their
  * connection. Small copies are not counted: the limit on calls bounds their number.
  */
-public final class SentBytes {
+public final class UnsentBytes {
     /** Less than twice the minimum that the transport allocates for a message. */
     public static final int SMALL_BYTES = 8 << 10;
 
@@ -17,14 +17,14 @@ public final class SentBytes {
     private final Attributes connection;
     private final AtomicLong counted = new AtomicLong();
 
-    public SentBytes(TransportMemory memory, Attributes connection) {
+    public UnsentBytes(TransportMemory memory, Attributes connection) {
         this.memory = memory;
         this.connection = connection;
     }
 
     /** Counts the only message of a call, as {@link #add} does. */
-    public static SentBytes of(int bytes, TransportMemory memory, Attributes connection) {
-        SentBytes sent = new SentBytes(memory, connection);
+    public static UnsentBytes of(int bytes, TransportMemory memory, Attributes connection) {
+        UnsentBytes sent = new UnsentBytes(memory, connection);
         sent.add(bytes);
         return sent;
     }
@@ -39,7 +39,7 @@ public final class SentBytes {
             return;
         }
         memory.reserve(bytes);
-        GuardedConnection guarded = connection.get(GuardedConnection.KEY);
+        ConnectionLimits guarded = connection.get(ConnectionLimits.KEY);
         if (guarded != null) {
             guarded.unread().addBytes(bytes);
         }
@@ -54,7 +54,7 @@ public final class SentBytes {
         long bytes = counted.getAndSet(0);
         if (bytes > 0) {
             memory.release(bytes);
-            GuardedConnection guarded = connection.get(GuardedConnection.KEY);
+            ConnectionLimits guarded = connection.get(ConnectionLimits.KEY);
             if (guarded != null) {
                 guarded.unread().removeBytes(bytes);
             }

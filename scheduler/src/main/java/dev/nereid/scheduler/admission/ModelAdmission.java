@@ -8,10 +8,10 @@ package dev.nereid.scheduler.admission;
  * that fits is refused because of them. Only if two requests race for the rest of one limit may the loser have been
  * counted in the others for the length of a few instructions. No limit is ever exceeded.
  */
-public final class ModelLoad {
+public final class ModelAdmission {
     /** The result of an admission check. */
     public enum Verdict {
-        /** The request is counted, and has to be removed by {@link ModelLoad#leave}. */
+        /** The request is counted, and has to be removed by {@link ModelAdmission#leave}. */
         ADMITTED,
         /** The limit of requests in flight is reached. */
         TOO_MANY_REQUESTS,
@@ -19,12 +19,12 @@ public final class ModelLoad {
         TOO_MANY_BYTES
     }
 
-    private final ServerLoad server;
-    private final ServerLoad model;
+    private final ServerAdmission server;
+    private final ServerAdmission model;
 
-    public ModelLoad(ServerLoad server, LoadLimits limits) {
+    public ModelAdmission(ServerAdmission server, AdmissionLimits limits) {
         this.server = server;
-        this.model = new ServerLoad(limits);
+        this.model = new ServerAdmission(limits);
     }
 
     /**

@@ -8,21 +8,21 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-final class UnreadResponsesTest {
+final class StalledConnectionsTest {
     private static final Duration PAUSE = Duration.ofMillis(600);
 
     private final FakeClock clock = new FakeClock();
     private final List<String> closed = new ArrayList<>();
-    private final UnreadResponses unread = new UnreadResponses(
-            new UnreadResponses.Limits(100, 1_000_000, Duration.ofSeconds(60).toNanos()), clock);
+    private final StalledConnections unread = new StalledConnections(
+            new StalledConnections.Limits(100, 1_000_000, Duration.ofSeconds(60).toNanos()), clock);
 
-    private UnreadResponses.Connection join(String name) {
+    private StalledConnections.Connection join(String name) {
         return unread.register(_ -> closed.add(name));
     }
 
     @Test
     void closesAConnectionThatIsStalledTooLong() {
-        UnreadResponses.Connection connection = join("slow");
+        StalledConnections.Connection connection = join("slow");
         connection.observe(1, 7);
         clock.advance(Duration.ofSeconds(59));
         connection.observe(1, 7);
@@ -37,7 +37,7 @@ final class UnreadResponsesTest {
 
     @Test
     void keepsAConnectionWithProgress() {
-        UnreadResponses.Connection connection = join("steady");
+        StalledConnections.Connection connection = join("steady");
         for (int i = 0; i < 100; i++) {
             connection.observe(1, i);
             clock.advance(Duration.ofSeconds(59));
@@ -48,9 +48,9 @@ final class UnreadResponsesTest {
 
     @Test
     void closesConnectionsStalledLongestUntilTheRestFits() {
-        UnreadResponses.Connection first = join("first");
-        UnreadResponses.Connection second = join("second");
-        UnreadResponses.Connection reader = join("reader");
+        StalledConnections.Connection first = join("first");
+        StalledConnections.Connection second = join("second");
+        StalledConnections.Connection reader = join("reader");
         first.observe(40, 0);
         clock.advance(PAUSE);
         second.observe(40, 0);
@@ -67,7 +67,7 @@ final class UnreadResponsesTest {
 
     @Test
     void neverClosesAClientThatReadsWhateverWaits() {
-        UnreadResponses.Connection reader = join("reader");
+        StalledConnections.Connection reader = join("reader");
         for (int i = 0; i < 10; i++) {
             reader.observe(1000, i * 10_000L);
             clock.advance(Duration.ofMillis(250));
@@ -78,7 +78,7 @@ final class UnreadResponsesTest {
 
     @Test
     void countsBytesOfLargeResponses() {
-        UnreadResponses.Connection connection = join("large");
+        StalledConnections.Connection connection = join("large");
         connection.addBytes(1_000_001);
         connection.observe(1, 0);
         clock.advance(PAUSE);
@@ -90,8 +90,8 @@ final class UnreadResponsesTest {
 
     @Test
     void closesNoOtherForBytesOfAClosedConnection() {
-        UnreadResponses.Connection first = join("first");
-        UnreadResponses.Connection second = join("second");
+        StalledConnections.Connection first = join("first");
+        StalledConnections.Connection second = join("second");
         first.addBytes(900_000);
         first.observe(1, 0);
         clock.advance(PAUSE);
@@ -110,8 +110,8 @@ final class UnreadResponsesTest {
 
     @Test
     void closesTheSlowestConnectionsIfLimitsAreExceeded() {
-        UnreadResponses.Connection trickle = join("trickle");
-        UnreadResponses.Connection slow = join("slow");
+        StalledConnections.Connection trickle = join("trickle");
+        StalledConnections.Connection slow = join("slow");
         for (int i = 0; i < 4; i++) {
             trickle.observe(60, i);
             slow.observe(60, i * 10_000L);
@@ -123,7 +123,7 @@ final class UnreadResponsesTest {
 
     @Test
     void countsBytesSentBeforeAsNoProgress() {
-        UnreadResponses.Connection connection = join("slow");
+        StalledConnections.Connection connection = join("slow");
         for (int i = 0; i < 61; i++) {
             connection.observe(1, i % 2);
             clock.advance(Duration.ofSeconds(1));
@@ -137,7 +137,7 @@ final class UnreadResponsesTest {
 
     @Test
     void reportsWhetherAConnectionWasStalled() {
-        UnreadResponses.Connection connection = join("slow");
+        StalledConnections.Connection connection = join("slow");
         connection.observe(1, 7);
         assertThat(connection.wasStalled()).isFalse();
         clock.advance(PAUSE);
@@ -151,7 +151,7 @@ final class UnreadResponsesTest {
 
     @Test
     void removesUnregisteredConnections() {
-        UnreadResponses.Connection connection = join("gone");
+        StalledConnections.Connection connection = join("gone");
         connection.observe(60, 0);
         assertThat(unread.waiting()).isEqualTo(60);
 

@@ -4,7 +4,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /** A binary heap of deadlines, the earliest first. Confined to the lock of the queue. */
-final class DeadlineQueue {
+final class DeadlineHeap {
     private static final int INITIAL_CAPACITY = 16;
 
     private @Nullable Deadline[] heap = new @Nullable Deadline[INITIAL_CAPACITY];

@@ -6,7 +6,7 @@ import java.util.function.LongSupplier;
  * Limits floods of resets or empty frames on one connection, by their number in a time window. Confined to the event
  * loop of its connection.
  */
-final class FrameBudget {
+final class FloodLimit {
     /** Resets in a window, by the client or for its errors, besides one for each completed call. */
     private static final int MAX_RESETS = 2_000;
 
@@ -26,7 +26,7 @@ final class FrameBudget {
      *
      * @param allowed the number of events within ten seconds
      */
-    FrameBudget(int allowed, LongSupplier nanoTime) {
+    FloodLimit(int allowed, LongSupplier nanoTime) {
         this.allowed = allowed;
         this.nanoTime = nanoTime;
         this.left = allowed;
@@ -34,24 +34,24 @@ final class FrameBudget {
     }
 
     /** Creates the limit of stream resets. */
-    static FrameBudget ofResets(LongSupplier nanoTime) {
-        return new FrameBudget(MAX_RESETS, nanoTime);
+    static FloodLimit ofResets(LongSupplier nanoTime) {
+        return new FloodLimit(MAX_RESETS, nanoTime);
     }
 
     /** Creates the limit of frames without content. */
-    static FrameBudget ofEmptyFrames(LongSupplier nanoTime) {
-        return new FrameBudget(MAX_EMPTY_FRAMES, nanoTime);
+    static FloodLimit ofEmptyFrames(LongSupplier nanoTime) {
+        return new FloodLimit(MAX_EMPTY_FRAMES, nanoTime);
     }
 
     /** Allows one more event, up to the budget of a few windows. */
-    void earn() {
+    void allowOneMore() {
         if (left < MAX_WINDOWS * allowed) {
             left++;
         }
     }
 
     /** Counts an event. Returns false if it exceeds the budget. */
-    boolean spend() {
+    boolean tryCount() {
         if (--left >= 0) {
             return true;
         }

@@ -1,4 +1,4 @@
-package dev.nereid.distribution.training;
+package dev.nereid.distribution.aot;
 
 import com.google.protobuf.ByteString;
 import dev.nereid.distribution.process.Endpoint;
@@ -23,7 +23,7 @@ import java.util.function.BooleanSupplier;
  * <p>The clients share no class with the server: their method calls would be recorded as the server's own. Confined to
  * the thread that runs it, except one thread for each protocol.
  */
-public final class TrainingLoad {
+public final class AotTrainingRequests {
     /** The model that returns its input, in the directory {@code training} of the installed server. */
     private static final String IDENTITY = "identity";
 
@@ -34,7 +34,7 @@ public final class TrainingLoad {
     private static final int LARGE = 25_000;
     private static final int SMALL_JSON = 16;
 
-    private TrainingLoad() {}
+    private AotTrainingRequests() {}
 
     /**
      * Runs the load. Blocks.

@@ -20,7 +20,7 @@ import java.util.function.LongSupplier;
  * limits, connections are disconnected at once until the rest fits: first those stalled longest, then those whose
  * clients read almost nothing. Clients that read are never affected.
  */
-public final class UnreadResponses {
+public final class StalledConnections {
     /** The minimum time without progress on a stalled connection: pauses of clients that read are shorter. */
     static final long MIN_STALL_NANOS = 500_000_000;
 
@@ -59,7 +59,7 @@ public final class UnreadResponses {
 
     private final AtomicLong bytes = new AtomicLong();
 
-    public UnreadResponses(Limits limits, LongSupplier nanoTime) {
+    public StalledConnections(Limits limits, LongSupplier nanoTime) {
         this.limits = limits;
         this.nanoTime = nanoTime;
     }
@@ -248,7 +248,7 @@ public final class UnreadResponses {
         /** Counts the bytes of a large response as waiting. */
         void addBytes(long count) {
             if (bytes.addAndGet(count) > REMOVED / 2) {
-                UnreadResponses.this.bytes.addAndGet(count);
+                StalledConnections.this.bytes.addAndGet(count);
             }
         }
 

@@ -15,10 +15,10 @@ import java.util.Optional;
  * <p>An arena clears all that it allocates at once, on the calling thread; a mapping costs microseconds, whatever its
  * size. Linux only; elsewhere there are none.
  */
-final class Pages {
+final class PageMapper {
     /** Holds the linked functions. Linking takes up to a third of a second on a cold JVM. */
     private static final class Linked {
-        private static final Optional<Pages> PAGES = link();
+        private static final Optional<PageMapper> PAGES = link();
     }
 
     private static final int READ_AND_WRITE = 3;
@@ -35,14 +35,14 @@ final class Pages {
     private final MethodHandle unmap;
     private final MethodHandle advise;
 
-    private Pages(MethodHandle map, MethodHandle unmap, MethodHandle advise) {
+    private PageMapper(MethodHandle map, MethodHandle unmap, MethodHandle advise) {
         this.map = map;
         this.unmap = unmap;
         this.advise = advise;
     }
 
     /** Returns the pages of the system, if it supports them. The first access is slow. */
-    static Optional<Pages> system() {
+    static Optional<PageMapper> system() {
         return Linked.PAGES;
     }
 
@@ -85,7 +85,7 @@ final class Pages {
     }
 
     @SuppressWarnings("restricted")
-    private static Optional<Pages> link() {
+    private static Optional<PageMapper> link() {
         try {
             Linker linker = Linker.nativeLinker();
             SymbolLookup symbols = linker.defaultLookup();
@@ -104,7 +104,7 @@ final class Pages {
                     FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
             FunctionDescriptor advise = FunctionDescriptor.of(
                     ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT);
-            return Optional.of(new Pages(
+            return Optional.of(new PageMapper(
                     linker.downcallHandle(symbols.findOrThrow("mmap"), map),
                     linker.downcallHandle(symbols.findOrThrow("munmap"), unmap),
                     linker.downcallHandle(symbols.findOrThrow("madvise"), advise)));

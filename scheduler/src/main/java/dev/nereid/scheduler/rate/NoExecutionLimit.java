@@ -3,7 +3,7 @@ package dev.nereid.scheduler.rate;
 import dev.nereid.spi.Device;
 
 /** A rate limiter without limits. Immutable. */
-final class NoLimits implements RateLimiter {
+final class NoExecutionLimit implements ExecutionLimiter {
     private static final RateLimitRegistration UNLIMITED = new Unlimited();
 
     @Override

@@ -9,18 +9,18 @@ import io.vertx.core.VertxOptions;
 import io.vertx.core.internal.VertxInternal;
 
 /** The event loops of one process, native ones where available. Owned by the code that started them. */
-public final class EventLoops implements AutoCloseable {
+public final class ClientEventLoops implements AutoCloseable {
     private final VertxInternal vertx;
     private final int count;
 
-    private EventLoops(VertxInternal vertx, int count) {
+    private ClientEventLoops(VertxInternal vertx, int count) {
         this.vertx = vertx;
         this.count = count;
     }
 
-    public static EventLoops start(int count) {
+    public static ClientEventLoops start(int count) {
         VertxOptions options = new VertxOptions().setEventLoopPoolSize(count).setPreferNativeTransport(true);
-        return new EventLoops((VertxInternal) Vertx.vertx(options), count);
+        return new ClientEventLoops((VertxInternal) Vertx.vertx(options), count);
     }
 
     /** Returns how many there are. */

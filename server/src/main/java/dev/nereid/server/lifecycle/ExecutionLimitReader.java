@@ -7,10 +7,10 @@ import inference.ModelConfig;
 import java.time.Duration;
 
 /** Reads the execution watchdog limit of a model. Static functions only. */
-final class ExecutionLimit {
+final class ExecutionLimitReader {
     private static final String PARAMETER = "execution_watchdog_secs";
 
-    private ExecutionLimit() {}
+    private ExecutionLimitReader() {}
 
     /**
      * Returns the supervision of a model.

@@ -1,5 +1,5 @@
 /** Training of the AOT cache: the requests that a fresh server is trained with. */
 @NullMarked
-package dev.nereid.distribution.training;
+package dev.nereid.distribution.aot;
 
 import org.jspecify.annotations.NullMarked;

@@ -21,11 +21,11 @@ import org.slf4j.event.Level;
  * among them counts as above. So a backend with a wrong declaration delays submitting threads seldom, and ever more
  * seldom.
  */
-public final class ShortExecutions {
+public final class DirectExecutionPolicy {
     /** The limit of a short execution, in nanoseconds. */
     static final long MAX_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
-    private static final Logger LOG = LoggerFactory.getLogger(ShortExecutions.class);
+    private static final Logger LOG = LoggerFactory.getLogger(DirectExecutionPolicy.class);
     private static final int FORGIVEN_BY = 16;
     private static final int STRIKES = 3;
     private static final int MAX_DOUBT = 1 << 20;
@@ -53,7 +53,7 @@ public final class ShortExecutions {
      *
      * @param traits the name of the backend, and whether it declares its executions short
      */
-    public ShortExecutions(ModelSettings model, ExecutionTraits traits) {
+    public DirectExecutionPolicy(ModelSettings model, ExecutionTraits traits) {
         this.model = model;
         this.backend = traits.backend();
         this.declared = traits.shortExecutions() && !model.decoupled();

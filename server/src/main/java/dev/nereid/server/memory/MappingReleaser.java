@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
  * Unmaps mappings, large ones on a thread of its own. The kernel takes a millisecond for 16 MiB. Safe for use by any
  * thread.
  */
-final class Reclaimer implements AutoCloseable {
+final class MappingReleaser implements AutoCloseable {
     /** Mappings of which more was touched are left to the thread. */
     private static final long MAX_INLINE = 2L << 20;
 
@@ -23,7 +23,7 @@ final class Reclaimer implements AutoCloseable {
             new LinkedBlockingQueue<>(),
             task -> Thread.ofPlatform().daemon().name("tensor-memory").unstarted(task));
 
-    Reclaimer() {
+    MappingReleaser() {
         thread.allowCoreThreadTimeOut(true);
     }
 

@@ -6,12 +6,12 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /** The idle mappings of one size. Guarded by its lock, under which nothing is allocated, closed or called. */
-final class MappedClass {
+final class MappedSizeClass {
     private final PoolBytes bytes;
     private final ReentrantLock lock = new ReentrantLock();
     private final Deque<Mapping> idle = new ArrayDeque<>(); // guarded by lock
 
-    MappedClass(PoolBytes bytes) {
+    MappedSizeClass(PoolBytes bytes) {
         this.bytes = bytes;
     }
 

@@ -1,4 +1,4 @@
-package dev.nereid.distribution.training;
+package dev.nereid.distribution.aot;
 
 import dev.nereid.distribution.process.Endpoint;
 import java.io.BufferedInputStream;
@@ -63,7 +63,7 @@ final class GrpcTrainingClient implements AutoCloseable {
         this.socket = socket;
         this.messages = messages;
         idsAt = messages.stream()
-                .mapToInt(message -> TrainingLoad.indexOf(message, id))
+                .mapToInt(message -> AotTrainingRequests.indexOf(message, id))
                 .toArray();
         idLength = id.length();
         in = new DataInputStream(new BufferedInputStream(socket.getInputStream(), BUFFER));
@@ -117,7 +117,7 @@ final class GrpcTrainingClient implements AutoCloseable {
         int kind = (int) (sent % messages.size());
         byte[] message = messages.get(kind);
         if (idsAt[kind] >= 0) {
-            TrainingLoad.number(message, idsAt[kind], idLength, sent);
+            AotTrainingRequests.number(message, idsAt[kind], idLength, sent);
         }
         byte[] header = sent == 0 ? firstHeader() : HEADER;
         frame(HEADERS, END_HEADERS, stream, header.length);

@@ -18,7 +18,7 @@ import io.netty.handler.codec.http2.Http2Stream;
  * Passes a client's HTTP/2 frames through the connection's checks before gRPC. Confined to the event loop of the
  * connection.
  */
-final class GuardedFrameListener extends Http2FrameListenerDecorator implements CallAdmission.StreamReset {
+final class LimitingFrameListener extends Http2FrameListenerDecorator implements CallAdmission.StreamReset {
     /** The maximum ratio of a buffer's capacity to the frame that keeps it in use. */
     private static final long MAX_WASTE = 8;
 
@@ -28,14 +28,14 @@ final class GuardedFrameListener extends Http2FrameListenerDecorator implements 
     /** The heap memory of one frame of a message. */
     private static final int FRAME_BYTES = 256;
 
-    private final GuardedConnection connection;
+    private final ConnectionLimits connection;
     private final CallAdmission admission;
     private final ArrivingMessages messages;
     private final Http2Connection http2;
 
-    GuardedFrameListener(
+    LimitingFrameListener(
             Http2FrameListener grpc,
-            GuardedConnection connection,
+            ConnectionLimits connection,
             CallAdmission admission,
             ArrivingMessages messages,
             Http2Connection http2) {

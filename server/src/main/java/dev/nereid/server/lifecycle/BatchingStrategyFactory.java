@@ -14,12 +14,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Creates a model's own batching strategy and refuses native ones. Static functions only. */
-final class CustomBatching {
-    private static final Logger LOG = LoggerFactory.getLogger(CustomBatching.class);
+final class BatchingStrategyFactory {
+    private static final Logger LOG = LoggerFactory.getLogger(BatchingStrategyFactory.class);
     private static final String NATIVE_PARAMETER = "TRITON_BATCH_STRATEGY_PATH";
     private static final String NATIVE_FILE = "batchstrategy.so";
 
-    private CustomBatching() {}
+    private BatchingStrategyFactory() {}
 
     /**
      * Creates the batching strategy of a model.

@@ -6,13 +6,13 @@ import dev.nereid.testkit.FakeClock;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
-final class FrameBudgetTest {
+final class FloodLimitTest {
     private final FakeClock clock = new FakeClock();
-    private final FrameBudget budget = new FrameBudget(3, clock);
+    private final FloodLimit budget = new FloodLimit(3, clock);
 
     private int spent() {
         int count = 0;
-        while (budget.spend()) {
+        while (budget.tryCount()) {
             count++;
         }
         return count;
@@ -29,15 +29,15 @@ final class FrameBudgetTest {
 
     @Test
     void allowsOneMoreForEachCompletedCall() {
-        budget.earn();
-        budget.earn();
+        budget.allowOneMore();
+        budget.allowOneMore();
         assertThat(spent()).isEqualTo(5);
     }
 
     @Test
     void limitsWhatIsSavedUp() {
         for (int i = 0; i < 1000; i++) {
-            budget.earn();
+            budget.allowOneMore();
         }
         assertThat(spent()).isEqualTo(12);
     }

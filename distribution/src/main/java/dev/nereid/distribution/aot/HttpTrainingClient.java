@@ -1,4 +1,4 @@
-package dev.nereid.distribution.training;
+package dev.nereid.distribution.aot;
 
 import dev.nereid.distribution.process.Endpoint;
 import java.io.EOFException;
@@ -69,7 +69,7 @@ final class HttpTrainingClient implements AutoCloseable {
         private static Request of(String path, String headers, String json, int zeros, String id) {
             byte[] text = bytes("POST " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "Content-Length: "
                     + (json.length() + zeros) + "\r\n\r\n" + json);
-            return new Request(Arrays.copyOf(text, text.length + zeros), TrainingLoad.indexOf(text, id), id.length());
+            return new Request(Arrays.copyOf(text, text.length + zeros), AotTrainingRequests.indexOf(text, id), id.length());
         }
 
         private static byte[] bytes(String text) {
@@ -89,7 +89,7 @@ final class HttpTrainingClient implements AutoCloseable {
 
         void send(long number) throws IOException {
             if (request.idAt >= 0) {
-                TrainingLoad.number(request.bytes, request.idAt, request.idLength, number);
+                AotTrainingRequests.number(request.bytes, request.idAt, request.idLength, number);
             }
             socket.getOutputStream().write(request.bytes);
         }

@@ -27,8 +27,8 @@ import org.slf4j.LoggerFactory;
  * Bounds the connections, open calls and unread responses of a front end's clients. Safe for use by any thread;
  * connections are watched on their event loops.
  */
-public final class ConnectionGuard extends ServerTransportFilter {
-    private static final Logger LOG = LoggerFactory.getLogger(ConnectionGuard.class);
+public final class ConnectionRegistry extends ServerTransportFilter {
+    private static final Logger LOG = LoggerFactory.getLogger(ConnectionRegistry.class);
     private static final long LOG_INTERVAL_NANOS = 1_000_000_000;
 
     private final ConnectionLimiter limiter;
@@ -42,12 +42,12 @@ public final class ConnectionGuard extends ServerTransportFilter {
     private final AtomicLong disconnects = new AtomicLong();
     private final AtomicLong nextLog;
 
-    public ConnectionGuard(
+    public ConnectionRegistry(
             TransportMemory memory,
             Executor workers,
             ConnectionLimiter limiter,
             OpenCallLimit calls,
-            UnreadResponses unread,
+            StalledConnections unread,
             Refusals refusals,
             LongSupplier nanoTime) {
         this.limiter = limiter;
@@ -88,14 +88,14 @@ public final class ConnectionGuard extends ServerTransportFilter {
                 channel.eventLoop(), key -> new EventLoopConnections(key, services.calls(), loops.values()));
         Http2Connection streams = http2.connection();
         ArrivingMessages messages = new ArrivingMessages(streams, services.memory());
-        GuardedConnection connection = new GuardedConnection(services, loop, channel, http2, messages);
+        ConnectionLimits connection = new ConnectionLimits(services, loop, channel, http2, messages);
         loop.add(connection);
         connection.start();
         CallAdmission admission = new CallAdmission(connection, http2, messages, services.calls(), services.refusals());
         http2.decoder()
-                .frameListener(new GuardedFrameListener(
+                .frameListener(new LimitingFrameListener(
                         http2.decoder().frameListener(), connection, admission, messages, streams));
-        return attributes.toBuilder().set(GuardedConnection.KEY, connection).build();
+        return attributes.toBuilder().set(ConnectionLimits.KEY, connection).build();
     }
 
     /** Logs that a connection was closed, at most once a second. */

@@ -9,12 +9,12 @@ import dev.nereid.spi.TensorSpec;
 import org.junit.jupiter.api.Test;
 
 /** When the word of a backend that its executions are short counts. */
-final class ShortExecutionsTest {
+final class DirectExecutionPolicyTest {
     private static final long SHORT = 1_000;
     private static final long LONG = 2_000_000;
     private static final int PROBATION = 4096;
 
-    private final ShortExecutions executions = of(true, false);
+    private final DirectExecutionPolicy executions = of(true, false);
 
     @Test
     void trustsAgainAfterManyShortExecutionsOnTheInstancesThread() {
@@ -79,7 +79,7 @@ final class ShortExecutionsTest {
 
     @Test
     void trustsNoBackendThatDoesNotGiveItsWordAndNoDecoupledModel() {
-        for (ShortExecutions never : new ShortExecutions[] {of(false, false), of(true, true)}) {
+        for (DirectExecutionPolicy never : new DirectExecutionPolicy[] {of(false, false), of(true, true)}) {
             for (int i = 0; i < 2 * PROBATION; i++) {
                 never.recordOnInstanceThread(SHORT);
             }
@@ -100,12 +100,12 @@ final class ShortExecutionsTest {
         }
     }
 
-    private static ShortExecutions of(boolean promised, boolean decoupled) {
+    private static DirectExecutionPolicy of(boolean promised, boolean decoupled) {
         ModelSettings model = ModelSettings.builder("m", 1)
                 .decoupled(decoupled)
                 .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
                 .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
                 .build();
-        return new ShortExecutions(model, new ExecutionTraits("fake", false, promised));
+        return new DirectExecutionPolicy(model, new ExecutionTraits("fake", false, promised));
     }
 }

@@ -3,7 +3,7 @@ package dev.nereid.scheduler.admission;
 import static java.util.Objects.requireNonNull;
 
 /** The load of all models of a server, and its limits. Safe for use by any thread. */
-public final class ServerLoad {
+public final class ServerAdmission {
     final BoundedCount requests;
     final BoundedCount bytes;
 
@@ -12,7 +12,7 @@ public final class ServerLoad {
      *
      * @param limits the limits of requests and bytes in flight
      */
-    public ServerLoad(LoadLimits limits) {
+    public ServerAdmission(AdmissionLimits limits) {
         requireNonNull(limits, "limits");
         requests = new BoundedCount(limits.requests());
         bytes = new BoundedCount(limits.bytes());

@@ -6,12 +6,12 @@ package dev.nereid.scheduler.admission;
  * @param requests the maximum number of requests; 0 for no limit
  * @param bytes the maximum number of bytes of their inputs; 0 for no limit
  */
-public record LoadLimits(long requests, long bytes) {
+public record AdmissionLimits(long requests, long bytes) {
     /** No limits. */
-    public static final LoadLimits NONE = new LoadLimits(0, 0);
+    public static final AdmissionLimits NONE = new AdmissionLimits(0, 0);
 
     /** Checks the components. */
-    public LoadLimits {
+    public AdmissionLimits {
         if (requests < 0 || bytes < 0) {
             throw new IllegalArgumentException(
                     "limits: " + requests + " requests, " + bytes + " bytes (expected: each 0 or more)");

@@ -22,11 +22,11 @@ import org.slf4j.LoggerFactory;
  * <p>The connection is checked four times a second while it has calls, and sooner if their number doubles. The HTTP/2
  * layer reports the streams; a small call costs a few additions here.
  */
-public final class GuardedConnection extends Http2ConnectionAdapter {
+public final class ConnectionLimits extends Http2ConnectionAdapter {
     /** The attribute that holds the connection of a call. */
-    public static final Attributes.Key<GuardedConnection> KEY = Attributes.Key.create("dev.nereid.grpc.connection");
+    public static final Attributes.Key<ConnectionLimits> KEY = Attributes.Key.create("dev.nereid.grpc.connection");
 
-    private static final Logger LOG = LoggerFactory.getLogger(GuardedConnection.class);
+    private static final Logger LOG = LoggerFactory.getLogger(ConnectionLimits.class);
 
     /** A change in the number of calls that is published at once; smaller changes wait for the next tick. */
     private static final int PUBLISH_STEP = 32;
@@ -40,9 +40,9 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
     private final Http2ConnectionHandler http2;
     private final ArrivingMessages messages;
     private final IncompleteCalls incompleteCalls;
-    private final UnreadResponses.Connection unread;
-    private final FrameBudget resets;
-    private final FrameBudget emptyFrames;
+    private final StalledConnections.Connection unread;
+    private final FloodLimit resets;
+    private final FloodLimit emptyFrames;
     private int active;
     private int published;
     private int activeAtLastCheck = MANY_STREAMS / 2;
@@ -54,7 +54,7 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
     /** Whether the channel is closed, and its calls no longer count among those of all connections. */
     private boolean closed;
 
-    GuardedConnection(
+    ConnectionLimits(
             ConnectionServices services,
             EventLoopConnections loop,
             Channel channel,
@@ -67,8 +67,8 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
         this.messages = messages;
         this.incompleteCalls = new IncompleteCalls(http2.connection(), messages, services.nanoTime());
         this.unread = services.unread().register(this::disconnect);
-        this.resets = FrameBudget.ofResets(services.nanoTime());
-        this.emptyFrames = FrameBudget.ofEmptyFrames(services.nanoTime());
+        this.resets = FloodLimit.ofResets(services.nanoTime());
+        this.emptyFrames = FloodLimit.ofEmptyFrames(services.nanoTime());
     }
 
     /** Starts to observe the streams of the connection. */
@@ -87,7 +87,7 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
     }
 
     /** Returns the unread responses of this connection. Safe for use by any thread. */
-    UnreadResponses.Connection unread() {
+    StalledConnections.Connection unread() {
         return unread;
     }
 
@@ -150,7 +150,7 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
             spend(resets, "too many streams are reset");
         } else if (stream.id() != lastReset) {
             ended++;
-            resets.earn();
+            resets.allowOneMore();
         }
     }
 
@@ -231,8 +231,8 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
         spend(emptyFrames, "too many frames carry nothing");
     }
 
-    private void spend(FrameBudget budget, String reason) {
-        if (!budget.spend() && !disconnecting) {
+    private void spend(FloodLimit budget, String reason) {
+        if (!budget.tryCount() && !disconnecting) {
             disconnect(reason);
         }
     }

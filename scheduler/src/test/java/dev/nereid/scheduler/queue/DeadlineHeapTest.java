@@ -17,7 +17,7 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-final class DeadlineQueueTest {
+final class DeadlineHeapTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
@@ -30,7 +30,7 @@ final class DeadlineQueueTest {
     @ParameterizedTest
     @ValueSource(longs = {0, Long.MAX_VALUE - 40, -40}) // the clock may overflow
     void keepsTheEarliestFirst(long start) {
-        DeadlineQueue heap = new DeadlineQueue();
+        DeadlineHeap heap = new DeadlineHeap();
         List<Deadline> inside = new ArrayList<>();
         Random random = new Random(start);
         for (int i = 0; i < 5_000; i++) {

@@ -1,8 +1,8 @@
 package dev.nereid.scheduler.admission;
 
-import static dev.nereid.scheduler.admission.ModelLoad.Verdict.ADMITTED;
-import static dev.nereid.scheduler.admission.ModelLoad.Verdict.TOO_MANY_BYTES;
-import static dev.nereid.scheduler.admission.ModelLoad.Verdict.TOO_MANY_REQUESTS;
+import static dev.nereid.scheduler.admission.ModelAdmission.Verdict.ADMITTED;
+import static dev.nereid.scheduler.admission.ModelAdmission.Verdict.TOO_MANY_BYTES;
+import static dev.nereid.scheduler.admission.ModelAdmission.Verdict.TOO_MANY_REQUESTS;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
@@ -18,11 +18,11 @@ import org.junit.jupiter.api.Timeout;
 
 /** The bounds themselves, also where many threads come at once. */
 @Timeout(60)
-final class ModelLoadTest {
+final class ModelAdmissionTest {
     @Test
     void leavesNoTraceOfWhatItRefuses() {
-        ServerLoad server = new ServerLoad(new LoadLimits(3, 100));
-        ModelLoad load = new ModelLoad(server, new LoadLimits(2, 50));
+        ServerAdmission server = new ServerAdmission(new AdmissionLimits(3, 100));
+        ModelAdmission load = new ModelAdmission(server, new AdmissionLimits(2, 50));
         assertThat(load.enter(30)).isEqualTo(ADMITTED);
 
         assertThat(load.enter(21)).isEqualTo(TOO_MANY_BYTES);
@@ -41,20 +41,20 @@ final class ModelLoadTest {
 
     @Test
     void checksEachOfTheFourLimits() {
-        assertThat(new ModelLoad(new ServerLoad(LoadLimits.NONE), new LoadLimits(0, 9)).enter(10))
+        assertThat(new ModelAdmission(new ServerAdmission(AdmissionLimits.NONE), new AdmissionLimits(0, 9)).enter(10))
                 .isEqualTo(TOO_MANY_BYTES);
-        assertThat(new ModelLoad(new ServerLoad(new LoadLimits(0, 9)), LoadLimits.NONE).enter(10))
+        assertThat(new ModelAdmission(new ServerAdmission(new AdmissionLimits(0, 9)), AdmissionLimits.NONE).enter(10))
                 .isEqualTo(TOO_MANY_BYTES);
-        ServerLoad server = new ServerLoad(new LoadLimits(1, 0));
-        ModelLoad full = new ModelLoad(server, LoadLimits.NONE);
+        ServerAdmission server = new ServerAdmission(new AdmissionLimits(1, 0));
+        ModelAdmission full = new ModelAdmission(server, AdmissionLimits.NONE);
         assertThat(full.enter(1)).isEqualTo(ADMITTED);
         assertThat(full.enter(1)).isEqualTo(TOO_MANY_REQUESTS);
-        assertThat(new ModelLoad(server, LoadLimits.NONE).enter(1)).isEqualTo(TOO_MANY_REQUESTS);
+        assertThat(new ModelAdmission(server, AdmissionLimits.NONE).enter(1)).isEqualTo(TOO_MANY_REQUESTS);
     }
 
     @Test
     void staysExactAtTheEndOfTheNumbers() {
-        ModelLoad load = new ModelLoad(new ServerLoad(LoadLimits.NONE), new LoadLimits(0, Long.MAX_VALUE));
+        ModelAdmission load = new ModelAdmission(new ServerAdmission(AdmissionLimits.NONE), new AdmissionLimits(0, Long.MAX_VALUE));
         assertThat(load.enter(Long.MAX_VALUE - 1)).isEqualTo(ADMITTED);
 
         assertThat(load.enter(2)).isEqualTo(TOO_MANY_BYTES);
@@ -65,11 +65,11 @@ final class ModelLoadTest {
     /** Many threads, two models, four bounds: what the threads themselves count never exceeds any of them. */
     @Test
     void neverExceedsALimit() throws InterruptedException {
-        LoadLimits serverLimits = new LoadLimits(5, 300);
-        LoadLimits modelLimits = new LoadLimits(4, 200);
-        ServerLoad server = new ServerLoad(serverLimits);
+        AdmissionLimits serverLimits = new AdmissionLimits(5, 300);
+        AdmissionLimits modelLimits = new AdmissionLimits(4, 200);
+        ServerAdmission server = new ServerAdmission(serverLimits);
         List<Counted> models = List.of(
-                new Counted(new ModelLoad(server, modelLimits)), new Counted(new ModelLoad(server, modelLimits)));
+                new Counted(new ModelAdmission(server, modelLimits)), new Counted(new ModelAdmission(server, modelLimits)));
         AtomicLong requests = new AtomicLong();
         AtomicLong bytes = new AtomicLong();
         AtomicLong admitted = new AtomicLong();
@@ -118,7 +118,7 @@ final class ModelLoadTest {
     /** However many are refused meanwhile, one that fits is never turned away. */
     @Test
     void refusalsBlockNoOtherRequest() throws InterruptedException {
-        ModelLoad load = new ModelLoad(new ServerLoad(LoadLimits.NONE), new LoadLimits(10, 100));
+        ModelAdmission load = new ModelAdmission(new ServerAdmission(AdmissionLimits.NONE), new AdmissionLimits(10, 100));
         AtomicBoolean over = new AtomicBoolean();
         List<Thread> refused = new ArrayList<>();
         for (int t = 0; t < 3; t++) {
@@ -160,11 +160,11 @@ final class ModelLoadTest {
     }
 
     private static final class Counted {
-        final ModelLoad load;
+        final ModelAdmission load;
         final AtomicLong requests = new AtomicLong();
         final AtomicLong bytes = new AtomicLong();
 
-        Counted(ModelLoad load) {
+        Counted(ModelAdmission load) {
             this.load = load;
         }
     }

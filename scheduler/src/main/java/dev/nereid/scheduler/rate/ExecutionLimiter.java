@@ -3,9 +3,9 @@ package dev.nereid.scheduler.rate;
 import dev.nereid.spi.Device;
 
 /** Decides which instances of all models may execute at the same time. Safe for use by any thread; never blocks. */
-public interface RateLimiter {
+public interface ExecutionLimiter {
     /** Does not limit executions. */
-    RateLimiter OFF = new NoLimits();
+    ExecutionLimiter OFF = new NoExecutionLimit();
 
     /**
      * Returns whether there are limits.
