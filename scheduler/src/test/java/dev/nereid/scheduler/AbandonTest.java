@@ -8,7 +8,7 @@ import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.ThreadPlacement;
-import dev.nereid.scheduler.rate.ExecutionCountLimiter;
+import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateLimitRegistration;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.rate.RateResource;
@@ -217,7 +217,7 @@ final class AbandonTest {
 
     @Test
     void completesRequestsThatWaitForAPermit() {
-        ExecutionCountLimiter limiter = new ExecutionCountLimiter(List.of());
+        RateLimiter limiter = new RateLimiter(List.of());
         RateProfile all = new RateProfile(1, List.of(new RateResource("R", true, 1)));
         RateLimitRegistration held = limiter.register(Device.CPU, all);
         held.stage(() -> {});

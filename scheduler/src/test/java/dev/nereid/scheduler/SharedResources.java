@@ -2,7 +2,7 @@ package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.scheduler.rate.ExecutionCountLimiter;
+import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateLimitRegistration;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
@@ -55,7 +55,7 @@ public final class SharedResources {
      */
     public static SharedResources of(int capacity) {
         ResourceLimit limit = new ResourceLimit(LIMITED, capacity, OptionalInt.empty());
-        return new SharedResources(new ExecutionCountLimiter(List.of(limit)), capacity, 1);
+        return new SharedResources(new RateLimiter(List.of(limit)), capacity, 1);
     }
 
     /** Creates more of all resources than are taken. */
@@ -83,7 +83,7 @@ public final class SharedResources {
 
     /** No instance waits for a permit, and all resources are free. */
     public void checkFree() {
-        if (limiter instanceof ExecutionCountLimiter limits) {
+        if (limiter instanceof RateLimiter limits) {
             assertThat(limits.waiting()).as("instances that wait for a permit").isZero();
         }
         AtomicBoolean granted = new AtomicBoolean();

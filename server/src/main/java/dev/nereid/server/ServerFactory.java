@@ -7,7 +7,7 @@ import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.scheduler.admission.ServerAdmission;
-import dev.nereid.scheduler.rate.ExecutionCountLimiter;
+import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.rate.ResourceLimit;
 import dev.nereid.scheduler.time.TimerThread;
@@ -121,7 +121,7 @@ final class ServerFactory {
     private ExecutionLimiter rateLimiter() {
         return options.scheduling()
                 .rateLimit()
-                .<ExecutionLimiter>map(limits -> new ExecutionCountLimiter(limits.resources().stream()
+                .<ExecutionLimiter>map(limits -> new RateLimiter(limits.resources().stream()
                         .map(resource -> new ResourceLimit(resource.name(), resource.count(), resource.device()))
                         .toList()))
                 .orElse(ExecutionLimiter.OFF);

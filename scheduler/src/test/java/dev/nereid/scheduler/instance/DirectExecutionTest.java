@@ -14,7 +14,7 @@ import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Threads;
-import dev.nereid.scheduler.rate.ExecutionCountLimiter;
+import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimeoutQueue;
@@ -138,7 +138,7 @@ final class DirectExecutionTest {
         try (ModelScheduler scheduler = ModelScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).with(new ExecutionTraits("fake", false, true)),
                 List.of(new InstanceSlot("i0", Device.CPU, instance)),
-                environment().with(new ExecutionCountLimiter(List.of())))) {
+                environment().with(new RateLimiter(List.of())))) {
             submit(scheduler, "a").await().close();
             submit(scheduler, "b").await().close();
         }

@@ -12,7 +12,7 @@ import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Threads;
-import dev.nereid.scheduler.rate.ExecutionCountLimiter;
+import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateLimitRegistration;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.rate.RateResource;
@@ -117,7 +117,7 @@ final class WarmupTest {
 
     @Test
     void needsAPermit() throws InterruptedException {
-        ExecutionCountLimiter limiter = new ExecutionCountLimiter(List.of());
+        RateLimiter limiter = new RateLimiter(List.of());
         RateProfile profile = new RateProfile(1, List.of(new RateResource("R", true, 1)));
         RateLimitRegistration held = limiter.register(Device.CPU, profile);
         held.stage(() -> {});

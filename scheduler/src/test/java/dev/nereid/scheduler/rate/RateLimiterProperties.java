@@ -75,7 +75,7 @@ final class RateLimiterProperties {
 
     /** Instances of two resources – one that all devices share, one of the processors – that do something at random. */
     private static final class Run {
-        final ExecutionCountLimiter limiter = new ExecutionCountLimiter(List.of(
+        final RateLimiter limiter = new RateLimiter(List.of(
                 new ResourceLimit("G", GLOBAL, OptionalInt.empty()), new ResourceLimit("D", 2, OptionalInt.of(0))));
         final List<Actor> all = new ArrayList<>();
         final List<Actor> granted = new ArrayList<>();
@@ -155,7 +155,7 @@ final class RateLimiterProperties {
         long stagedLoad;
         long stagedOrder;
 
-        Actor(int[] need, int priority, ExecutionCountLimiter limiter, Run run) {
+        Actor(int[] need, int priority, RateLimiter limiter, Run run) {
             this.need = need;
             this.weight = Math.max(1, priority);
             this.run = run;

@@ -47,7 +47,7 @@ final class SharedResourceTest {
     @AutoClose
     private final TimerThread timer = new TimerThread(System::nanoTime);
 
-    private final ExecutionCountLimiter limiter = new ExecutionCountLimiter(List.of());
+    private final RateLimiter limiter = new RateLimiter(List.of());
     private final List<String> order = new CopyOnWriteArrayList<>();
     private final AtomicInteger running = new AtomicInteger();
     private final AtomicInteger mostAtOnce = new AtomicInteger();
@@ -201,8 +201,8 @@ final class SharedResourceTest {
 
     @Test
     void aModelThatCouldNeverRunIsNotStarted() {
-        ExecutionCountLimiter limited =
-                new ExecutionCountLimiter(List.of(new ResourceLimit("R", 1, OptionalInt.empty())));
+        RateLimiter limited =
+                new RateLimiter(List.of(new ResourceLimit("R", 1, OptionalInt.empty())));
         FakeInstance first = new FakeInstance(FakeInstance::copy);
         FakeInstance second = new FakeInstance(FakeInstance::copy);
         instances.addAll(List.of(first, second));

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * lower number first; then by waiting time. Only the first instance is tried. While its resources are not available all
  * others wait too, even if their resources are: otherwise the first one might never be granted a permit.
  */
-public final class ExecutionCountLimiter implements ExecutionLimiter {
+public final class RateLimiter implements ExecutionLimiter {
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
@@ -37,7 +37,7 @@ public final class ExecutionCountLimiter implements ExecutionLimiter {
      *
      * @param limits the capacities; the capacity of any other resource is the maximum that one instance takes
      */
-    public ExecutionCountLimiter(List<ResourceLimit> limits) {
+    public RateLimiter(List<ResourceLimit> limits) {
         pool = new ResourcePool(limits);
     }
 

@@ -32,14 +32,14 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
 /** The order of permits, and the states of instances. Without threads. */
-final class ExecutionCountLimiterTest {
+final class RateLimiterTest {
     private static final String R = "R";
 
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
-    private final ExecutionCountLimiter limiter =
-            new ExecutionCountLimiter(List.of(new ResourceLimit(R, 2, OptionalInt.empty())));
+    private final RateLimiter limiter =
+            new RateLimiter(List.of(new ResourceLimit(R, 2, OptionalInt.empty())));
     private final ModelSettings model = ModelSettings.builder("m", 1)
             .maxBatchSize(8)
             .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
@@ -107,7 +107,7 @@ final class ExecutionCountLimiterTest {
 
     @Test
     void grantsWhatFitsSinceAnotherInstanceNeedsMore() {
-        ExecutionCountLimiter unlimited = new ExecutionCountLimiter(List.of());
+        RateLimiter unlimited = new RateLimiter(List.of());
         RateLimitRegistration running = unlimited.register(Device.CPU, needing(1));
         RateLimitRegistration first = unlimited.register(Device.CPU, needing(1));
         stage(running, "running");
