@@ -6,7 +6,7 @@ import dev.nereid.api.memory.TensorMemory;
 /**
  * A running inference server: the port for front ends and embedding programs. Safe for use by any thread.
  *
- * <p>Nothing here blocks.
+ * <p>Nothing here waits. A backend with short executions may execute on the calling thread.
  */
 public interface InferenceServer {
     /**

@@ -1,5 +1,6 @@
 package dev.nereid.distribution;
 
+import dev.nereid.distribution.aot.AotTrainingRequests;
 import dev.nereid.distribution.demo.DigitClients;
 import dev.nereid.distribution.demo.DigitImage;
 import dev.nereid.distribution.demo.DigitLabels;
@@ -13,7 +14,6 @@ import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.Endpoints;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.report.CurlExample;
-import dev.nereid.distribution.aot.AotTrainingRequests;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -28,7 +28,6 @@ import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.NullMarked;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -37,7 +36,6 @@ import org.junit.jupiter.params.provider.MethodSource;
  * The architecture as rules: allowed dependencies, and constructs that no module uses. Reads the classes of every
  * module of the product; {@code benchmarks}, which is built later, has a test of its own.
  */
-@Tag("slow")
 class ArchitectureTest {
     private static final List<String> MODULES = List.of(
             "backend-spi",

@@ -1,5 +1,6 @@
 package dev.nereid.distribution;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static java.util.stream.Collectors.toMap;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -25,7 +26,7 @@ import org.junit.jupiter.api.Test;
 class VocabularyTest {
     private static final String LIST = "vocabulary.txt";
     private static final Set<String> TYPES =
-            Set.of("java", "md", "xml", "lua", "py", "sh", "txt", "pbtxt", "properties");
+            Set.of("java", "md", "xml", "lua", "py", "sh", "txt", "pbtxt", "properties", "proto");
     private static final Set<String> SKIPPED = Set.of("target", ".git");
     private static final Pattern IDENTIFIER = Pattern.compile("[A-Za-z_$][A-Za-z0-9_$]*");
 
@@ -53,7 +54,7 @@ class VocabularyTest {
         int files = 0;
         for (Path file : files()) {
             files++;
-            for (String word : check(Files.readString(file))) {
+            for (String word : check(Files.readString(file, ISO_8859_1))) {
                 found.add(TestPaths.checkout().relativize(file) + ": " + word);
             }
         }

@@ -118,9 +118,10 @@ final class ControlRouter implements Handler<HttpServerRequest> {
         add(Resource.REPOSITORY, "/v2/repository(?:/" + NAME + ")?/index", repository::index);
         addNamed(Resource.REPOSITORY, "/v2/repository" + model + "/load", "/models", repository::load);
         addNamed(Resource.REPOSITORY, "/v2/repository" + model + "/unload", "/models", repository::unload);
-        add(
+        addNamed(
                 Resource.REPOSITORY,
                 "/v2/repository/" + NAME + model + "/(?:load|unload)",
+                "/models",
                 repository::refuseRepositoryName);
     }
 

@@ -63,8 +63,8 @@ final class RequestSubmitter {
         this.order = order;
         this.executions = executions;
         this.rateLimiter = rateLimiter;
-        this.cache = cache.map(access ->
-                        new CachedSubmission(model, access, CacheCounter.of(model.meter()), model.nanoTime(), this::enqueue))
+        this.cache = cache.map(access -> new CachedSubmission(
+                        model, access, CacheCounter.of(model.meter()), model.nanoTime(), this::enqueue))
                 .orElse(null);
     }
 

@@ -18,7 +18,7 @@ import java.util.function.LongSupplier;
  * @param memory the pool for gathered inputs and for outputs
  * @param clocks the clocks and the timer
  * @param cache the response cache that the model uses; empty for none
- * @param load the load of all models, and its limits
+ * @param admission the load of all models, and its limits
  * @param rateLimiter decides which instances of all models may execute at the same time
  * @param supervision the handler of fatal errors, and the time limits of executions
  * @param schedulerDelay the number of requests that have to wait before a dynamic batcher takes its first batch; 0 for
@@ -37,7 +37,7 @@ public record SchedulerEnvironment(
         requireNonNull(memory, "memory");
         requireNonNull(clocks, "clocks");
         requireNonNull(cache, "cache");
-        requireNonNull(admission, "load");
+        requireNonNull(admission, "admission");
         requireNonNull(rateLimiter, "rateLimiter");
         requireNonNull(supervision, "supervision");
         if (schedulerDelay < 0) {

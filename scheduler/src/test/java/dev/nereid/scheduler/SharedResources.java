@@ -2,9 +2,9 @@ package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.scheduler.rate.RateLimiter;
-import dev.nereid.scheduler.rate.RateLimitRegistration;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
+import dev.nereid.scheduler.rate.RateLimitRegistration;
+import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.rate.RateResource;
 import dev.nereid.scheduler.rate.ResourceLimit;

@@ -124,12 +124,14 @@ public final class TlsCredentials {
                     Part.KEY, files.key(), "a private key without a passphrase in PEM; this one is encrypted");
         }
         PrivateKey key;
+        boolean matches;
         try {
             key = PrivateKeyPem.read(content, certificate.getPublicKey());
+            matches = PrivateKeyPem.matches(key, certificate.getPublicKey());
         } catch (GeneralSecurityException | RuntimeException e) {
             throw new TlsFilesException(Part.KEY, files.key(), "an RSA or EC private key in PEM", e);
         }
-        if (!PrivateKeyPem.matches(key, certificate.getPublicKey())) {
+        if (!matches) {
             throw new TlsFilesException(Part.KEY, files.key(), "the key of the certificate in " + files.certificate());
         }
         return key;

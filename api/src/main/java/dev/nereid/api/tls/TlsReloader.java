@@ -67,6 +67,8 @@ public final class TlsReloader {
                 blocking.execute(this::reload);
             } catch (RejectedExecutionException e) { // the server stops
                 isChecking.set(false);
+            } catch (RuntimeException | Error e) { // such as no memory for a thread
+                failed(e);
             }
         }
     }
@@ -80,8 +82,19 @@ public final class TlsReloader {
                 return;
             }
             listener.onReload(changed.get()).whenComplete((_, problem) -> reloaded(changed.get(), problem));
-        } catch (IOException | GeneralSecurityException | RuntimeException e) {
-            logProblem(e);
+        } catch (IOException
+                | GeneralSecurityException
+                | RuntimeException
+                | Error e) { // such as no memory to read files
+            failed(e);
+        }
+    }
+
+    /** Logs a failed check, and allows the next one. */
+    private void failed(Throwable problem) {
+        try {
+            logProblem(problem);
+        } finally {
             isChecking.set(false);
         }
     }

@@ -13,6 +13,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -32,6 +33,7 @@ final class TlsReloaderTest {
     private final List<TlsCredentials> reloaded = new ArrayList<>();
     private CompletionStage<?> completion = CompletableFuture.completedFuture(null);
     private TlsReloader reloader;
+    private @Nullable Error failure;
 
     @BeforeAll
     static void makeKeys() throws Exception {
@@ -44,6 +46,9 @@ final class TlsReloaderTest {
         write(first);
         TlsFiles files = TlsFiles.of(directory.resolve("crt"), directory.resolve("key"), Optional.empty());
         reloader = new TlsReloader("test", TlsCredentials.read(files), tasks::add, credentials -> {
+            if (failure != null) {
+                throw failure;
+            }
             reloaded.add(credentials);
             return completion;
         });
@@ -114,6 +119,18 @@ final class TlsReloaderTest {
         assertThat(tasks).as("while the listener is busy").isEmpty();
 
         pending.complete(null);
+        check();
+        assertThat(reloaded).hasSize(1);
+    }
+
+    @Test
+    void triesAgainAfterAnErrorOfTheJvm() throws Exception {
+        write(second);
+        failure = new OutOfMemoryError("Cannot reserve direct buffer memory");
+        check();
+        assertThat(reloaded).isEmpty();
+
+        failure = null;
         check();
         assertThat(reloaded).hasSize(1);
     }

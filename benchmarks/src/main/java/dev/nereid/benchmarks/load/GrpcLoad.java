@@ -48,8 +48,8 @@ public final class GrpcLoad implements Workload, AutoCloseable {
      * @param inFlight how many calls are in flight
      * @return the load, to be closed by the caller
      */
-    public static GrpcLoad connect(String name, ClientEventLoops loops, int port, ModelInferRequest request, int inFlight)
-            throws IOException {
+    public static GrpcLoad connect(
+            String name, ClientEventLoops loops, int port, ModelInferRequest request, int inFlight) throws IOException {
         return connect(name, loops, port, List.of(request), "", inFlight);
     }
 

@@ -69,7 +69,8 @@ final class HttpTrainingClient implements AutoCloseable {
         private static Request of(String path, String headers, String json, int zeros, String id) {
             byte[] text = bytes("POST " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "Content-Length: "
                     + (json.length() + zeros) + "\r\n\r\n" + json);
-            return new Request(Arrays.copyOf(text, text.length + zeros), AotTrainingRequests.indexOf(text, id), id.length());
+            return new Request(
+                    Arrays.copyOf(text, text.length + zeros), AotTrainingRequests.indexOf(text, id), id.length());
         }
 
         private static byte[] bytes(String text) {

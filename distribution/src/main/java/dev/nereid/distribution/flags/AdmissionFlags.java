@@ -59,7 +59,7 @@ final class AdmissionFlags {
 
     /** Adds the limits for all models together. */
     SchedulingOptions apply(SchedulingOptions options, TensorMemoryBound memory) {
-        return options.withLoad(requests, inFlightBytes(memory));
+        return options.withLimits(requests, inFlightBytes(memory));
     }
 
     /** Adds the limits for each version of a model. */

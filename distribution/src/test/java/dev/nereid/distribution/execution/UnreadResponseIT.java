@@ -122,7 +122,7 @@ final class UnreadResponseIT {
                 .withPlugins(built[0], built[1], GatedPlugin.pack(directory.resolve("plugins")))
                 .withMemory(memory -> memory.withLimit(LIMIT))
                 // or it would refuse them first
-                .withScheduling(scheduling -> scheduling.withLoad(0, 0)));
+                .withScheduling(scheduling -> scheduling.withLimits(0, 0)));
         try (TestServer server = TestServer.open(nereid)) {
             List<HttpConnection> clients = new ArrayList<>();
             List<HttpConnection> waiting = new ArrayList<>();

@@ -3,7 +3,7 @@ package dev.nereid.grpc.wire;
 import dev.nereid.api.InputTensor;
 import java.util.Arrays;
 
-/** The dimensions of an input as received, unchecked. Confined to the event loop of its call. */
+/** The dimensions of an input as received, unchecked. Confined to one thread at a time. */
 final class Dims {
     private static final int INITIAL_RANK = 4;
     private static final long[] NONE = {};

@@ -18,7 +18,7 @@ import java.util.Map;
 import java.util.function.Function;
 
 /**
- * Parses {@code ModelInferRequest} messages without copying their tensors. Confined to the event loop of its call.
+ * Parses {@code ModelInferRequest} messages without copying their tensors. Confined to one thread at a time.
  *
  * <p>The generated class would copy every tensor to the heap. This class records the positions of tensors and reads the
  * few other fields. It accepts the same messages as the generated class and reads the same values from them. {@link

@@ -16,7 +16,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The received bytes of one message, in one or more buffers. Confined to the event loop of its call.
+ * The received bytes of one message, in one or more buffers. Confined to one thread at a time.
  *
  * <p>Normally a view of the transport's buffers, readable until their stream is closed. A message that was compressed
  * or arrived in small fragments is copied once into pooled memory, which {@link #close} releases.

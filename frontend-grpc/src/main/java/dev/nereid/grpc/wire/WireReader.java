@@ -7,7 +7,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Reads the fields of protobuf messages, one after another. Confined to the event loop of its call.
+ * Reads the fields of protobuf messages, one after another. Confined to one thread at a time.
  *
  * <p>Accepts what the generated classes accept: both forms of repeated numbers are up to the caller, unknown fields are
  * skipped, lengths never lead out of the enclosing message. Every method throws {@link GrpcErrors#malformed} if the

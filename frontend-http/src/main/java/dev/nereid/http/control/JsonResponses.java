@@ -18,6 +18,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -68,7 +69,13 @@ final class JsonResponses {
 
     /** Sends a JSON text that a worker writes. */
     static void sendFromWorker(HttpServerRequest request, Context context, Body body) {
-        sendWhenDone(request, context.executeBlocking(() -> write(body), false));
+        Future<@Nullable Buffer> json;
+        try {
+            json = context.executeBlocking(() -> write(body), false);
+        } catch (RejectedExecutionException e) { // the server stops, and its workers are gone already
+            json = Future.succeededFuture().map(_ -> write(body));
+        }
+        sendWhenDone(request, json);
     }
 
     /** Sends a JSON text, or an empty body in place of null, or an error, when a future completes on the event loop. */

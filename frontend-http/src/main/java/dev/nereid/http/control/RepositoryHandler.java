@@ -70,9 +70,10 @@ public final class RepositoryHandler {
     }
 
     /** Refuses a request that names a repository. */
-    public void refuseRepositoryName(HttpServerRequest request) {
+    public void refuseRepositoryName(HttpServerRequest request, String model) {
         refuse(
                 request,
+                model,
                 new InferenceException(ErrorCode.UNSUPPORTED, "'repository_name' specification is not supported"));
     }
 
@@ -80,6 +81,7 @@ public final class RepositoryHandler {
         if (model.equals("..")) {
             refuse(
                     request,
+                    model,
                     JsonFields.invalid("invalid model name '" + model
                             + "', model name must not contain path traversal characters"));
             return false;
@@ -87,12 +89,9 @@ public final class RepositoryHandler {
         return true;
     }
 
-    private void refuse(HttpServerRequest request, InferenceException error) {
+    private void refuse(HttpServerRequest request, String model, InferenceException error) {
         DiscardedBody.refuse(
-                request,
-                RequestFailures.refuse(server, "", Quoted.text(String.valueOf(request.path())), error),
-                ContentTypes.JSON,
-                limits);
+                request, RequestFailures.refuse(server, "", Quoted.text(model), error), ContentTypes.JSON, limits);
     }
 
     /** Receives a body; the reader returns what the event loop does next. */

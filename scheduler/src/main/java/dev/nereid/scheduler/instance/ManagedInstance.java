@@ -1,7 +1,7 @@
 package dev.nereid.scheduler.instance;
 
-import dev.nereid.scheduler.rate.RateLimitPermits;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
+import dev.nereid.scheduler.rate.RateLimitPermits;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.request.ClientMemory;
 import dev.nereid.spi.Batch;
@@ -20,7 +20,8 @@ public final class ManagedInstance {
     private final Device device;
     private final ThreadPlacement placement;
     private final RateProfile rate;
-    private RateLimitPermits permits = new RateLimitPermits(ExecutionLimiter.OFF.register(Device.CPU, RateProfile.NONE));
+    private RateLimitPermits permits =
+            new RateLimitPermits(ExecutionLimiter.OFF.register(Device.CPU, RateProfile.NONE));
 
     public ManagedInstance(InstanceSlot slot) {
         this.instance = slot.instance();

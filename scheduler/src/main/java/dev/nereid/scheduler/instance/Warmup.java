@@ -192,8 +192,7 @@ public final class Warmup {
             return requests.isEmpty() ? null : new ExecutionBatch(uncounted, requests);
         } catch (RuntimeException | Error e) { // no instance has the requests
             requests.forEach(ScheduledRequest::release);
-            checked.subList(requests.size(), checked.size())
-                    .forEach(CheckedRequest::releaseInputs);
+            checked.subList(requests.size(), checked.size()).forEach(CheckedRequest::releaseInputs);
             throw e;
         }
     }

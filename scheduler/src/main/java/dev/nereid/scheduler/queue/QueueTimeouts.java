@@ -64,8 +64,7 @@ final class QueueTimeouts {
     }
 
     private static boolean delays(Deadline deadline, PriorityLevel level) {
-        return deadline.cause() == Deadline.Cause.TIMEOUT
-                && level.policy().action() == QueuePolicy.TimeoutAction.DELAY;
+        return deadline.cause() == Deadline.Cause.TIMEOUT && level.policy().action() == QueuePolicy.TimeoutAction.DELAY;
     }
 
     private void setDeadline(QueueEntry entry, @Nullable Deadline deadline) {

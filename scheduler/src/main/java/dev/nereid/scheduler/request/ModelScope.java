@@ -17,7 +17,7 @@ import java.util.function.LongSupplier;
  * @param nanoTime the clock
  * @param fatalErrors handles errors after which the process may not be able to serve
  * @param counters the counters of requests
- * @param load the load of the model and its limits
+ * @param admission the load of the model and its limits
  * @param detached the requests that neither wait nor run on an instance
  */
 public record ModelScope(

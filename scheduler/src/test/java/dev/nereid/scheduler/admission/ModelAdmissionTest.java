@@ -54,7 +54,8 @@ final class ModelAdmissionTest {
 
     @Test
     void staysExactAtTheEndOfTheNumbers() {
-        ModelAdmission load = new ModelAdmission(new ServerAdmission(AdmissionLimits.NONE), new AdmissionLimits(0, Long.MAX_VALUE));
+        ModelAdmission load =
+                new ModelAdmission(new ServerAdmission(AdmissionLimits.NONE), new AdmissionLimits(0, Long.MAX_VALUE));
         assertThat(load.enter(Long.MAX_VALUE - 1)).isEqualTo(ADMITTED);
 
         assertThat(load.enter(2)).isEqualTo(TOO_MANY_BYTES);
@@ -69,7 +70,8 @@ final class ModelAdmissionTest {
         AdmissionLimits modelLimits = new AdmissionLimits(4, 200);
         ServerAdmission server = new ServerAdmission(serverLimits);
         List<Counted> models = List.of(
-                new Counted(new ModelAdmission(server, modelLimits)), new Counted(new ModelAdmission(server, modelLimits)));
+                new Counted(new ModelAdmission(server, modelLimits)),
+                new Counted(new ModelAdmission(server, modelLimits)));
         AtomicLong requests = new AtomicLong();
         AtomicLong bytes = new AtomicLong();
         AtomicLong admitted = new AtomicLong();
@@ -118,7 +120,8 @@ final class ModelAdmissionTest {
     /** However many are refused meanwhile, one that fits is never turned away. */
     @Test
     void refusalsBlockNoOtherRequest() throws InterruptedException {
-        ModelAdmission load = new ModelAdmission(new ServerAdmission(AdmissionLimits.NONE), new AdmissionLimits(10, 100));
+        ModelAdmission load =
+                new ModelAdmission(new ServerAdmission(AdmissionLimits.NONE), new AdmissionLimits(10, 100));
         AtomicBoolean over = new AtomicBoolean();
         List<Thread> refused = new ArrayList<>();
         for (int t = 0; t < 3; t++) {

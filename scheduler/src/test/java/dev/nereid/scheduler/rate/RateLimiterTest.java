@@ -38,8 +38,7 @@ final class RateLimiterTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
-    private final RateLimiter limiter =
-            new RateLimiter(List.of(new ResourceLimit(R, 2, OptionalInt.empty())));
+    private final RateLimiter limiter = new RateLimiter(List.of(new ResourceLimit(R, 2, OptionalInt.empty())));
     private final ModelSettings model = ModelSettings.builder("m", 1)
             .maxBatchSize(8)
             .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))

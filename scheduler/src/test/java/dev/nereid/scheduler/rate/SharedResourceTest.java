@@ -201,8 +201,7 @@ final class SharedResourceTest {
 
     @Test
     void aModelThatCouldNeverRunIsNotStarted() {
-        RateLimiter limited =
-                new RateLimiter(List.of(new ResourceLimit("R", 1, OptionalInt.empty())));
+        RateLimiter limited = new RateLimiter(List.of(new ResourceLimit("R", 1, OptionalInt.empty())));
         FakeInstance first = new FakeInstance(FakeInstance::copy);
         FakeInstance second = new FakeInstance(FakeInstance::copy);
         instances.addAll(List.of(first, second));

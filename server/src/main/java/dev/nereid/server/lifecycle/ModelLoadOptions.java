@@ -80,6 +80,7 @@ public record ModelLoadOptions(
      * @return the changed options
      */
     public ModelLoadOptions withLimits(long requests, long bytes) {
-        return new ModelLoadOptions(autoComplete, configName, loadThreads, instances, new AdmissionLimits(requests, bytes));
+        return new ModelLoadOptions(
+                autoComplete, configName, loadThreads, instances, new AdmissionLimits(requests, bytes));
     }
 }

@@ -169,7 +169,8 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         if (mappedClass == null || mapping == null) {
             hold(byteSize, byteSize);
             long size = mappedClass == null ? byteSize : SizeClasses.sizeOf(SizeClasses.indexOf(byteSize));
-            Mapping fresh = system(byteSize, byteSize, () -> Mapping.create(PageMapper.system(), size, byteSize, false));
+            Mapping fresh =
+                    system(byteSize, byteSize, () -> Mapping.create(PageMapper.system(), size, byteSize, false));
             return new MappedBuffer(this, fresh, mappedClass, byteSize, byteSize);
         }
         long dirty = Math.min(mapping.counted(), byteSize);

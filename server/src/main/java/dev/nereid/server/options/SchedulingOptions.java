@@ -13,7 +13,7 @@ import java.util.Optional;
  * <p>A request is in flight until its responses are closed and its memory is freed. A request over a limit is refused
  * at once, with {@linkplain InferenceException#retryAfter the time of a retry}.
  *
- * @param load the limits of requests in flight and their input bytes for all models together; empty for {@link
+ * @param limits the limits of requests in flight and their input bytes for all models together; empty for {@link
  *     #defaultMaxRequests} and three quarters of the limit of tensor memory
  * @param rateLimit the rate limiter, which lets an instance execute only while resources suffice, as configurations
  *     declare by {@code instance_group.rate_limiter}, and rules out direct execution; empty for none: those settings
@@ -37,7 +37,7 @@ public record SchedulingOptions(
 
     /** Checks the components. */
     public SchedulingOptions {
-        requireNonNull(limits, "load");
+        requireNonNull(limits, "limits");
         requireNonNull(rateLimit, "rateLimit");
         requireNonNull(cache, "cache");
         if (delayedRequests < 0) {
@@ -62,8 +62,9 @@ public record SchedulingOptions(
      * @param bytes the maximum of their input bytes; 0 for none
      * @return the changed options
      */
-    public SchedulingOptions withLoad(long requests, long bytes) {
-        return new SchedulingOptions(Optional.of(new AdmissionLimits(requests, bytes)), rateLimit, cache, delayedRequests);
+    public SchedulingOptions withLimits(long requests, long bytes) {
+        return new SchedulingOptions(
+                Optional.of(new AdmissionLimits(requests, bytes)), rateLimit, cache, delayedRequests);
     }
 
     /**
