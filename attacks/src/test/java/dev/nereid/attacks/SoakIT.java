@@ -120,7 +120,7 @@ final class SoakIT {
 
     /** The memory of an idle server. */
     private record Use(long heap, long resident, long threads, long descriptors) {
-        /** Measures the least heap of several collections, since connections that clients left are still being closed. */
+        /** Measures the least heap of several collections, since the server still closes connections. */
         static Use of(VictimServer server) throws IOException {
             long heap = Long.MAX_VALUE;
             for (int i = 0; i < HEAP_MEASUREMENTS; i++) {
