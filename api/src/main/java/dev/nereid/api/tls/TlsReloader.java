@@ -100,17 +100,20 @@ public final class TlsReloader {
     }
 
     private void reloaded(TlsCredentials credentials, @Nullable Throwable problem) {
-        if (problem == null) {
-            used = credentials;
-            lastProblem = "";
+        if (problem != null) {
+            failed(problem);
+            return;
+        }
+        used = credentials;
+        lastProblem = "";
+        try {
             LOG.atInfo()
                     .addKeyValue("protocol", protocol)
                     .addKeyValue("certificate", credentials.files().certificate())
                     .log("certificates replaced");
-        } else {
-            logProblem(problem);
+        } finally {
+            isChecking.set(false);
         }
-        isChecking.set(false);
     }
 
     private void logProblem(Throwable problem) {

@@ -5,10 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.http.RawHttpConnection;
 import dev.nereid.http.RunningFrontend;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.testkit.FakeControl;
+import dev.nereid.testkit.LeakCheckingMemory;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Base64;
@@ -227,6 +230,30 @@ class RepositoryIT {
     private RawHttpConnection.Response post(String path, String body) throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
             return connection.post(path, "", bytes(body)).receive();
+        }
+    }
+
+    @Test
+    void anUnexpectedErrorWhileABodyArrivesGetsAResponse() throws IOException {
+        LeakCheckingMemory memory = new LeakCheckingMemory();
+        TensorMemory broken = new TensorMemory() {
+            @Override
+            public TensorBuffer allocate(long byteSize) {
+                throw new IllegalStateException("broken");
+            }
+
+            @Override
+            public long bytesInUse() {
+                return 0;
+            }
+        };
+        try (RunningFrontend other = new RunningFrontend(RunningFrontend.OPTIONS, memory, broken);
+                RawHttpConnection connection = other.connect()) {
+            RawHttpConnection.Response response =
+                    connection.post(LOAD, "", bytes("{}")).receive();
+
+            assertThat(response.status()).isEqualTo(500);
+            assertThat(response.text()).isEqualTo("{\"error\":\"internal error\"}");
         }
     }
 }

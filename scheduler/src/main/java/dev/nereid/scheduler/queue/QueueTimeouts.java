@@ -43,16 +43,18 @@ final class QueueTimeouts {
                 deadline = deadlines.peek()) {
             QueueEntry entry = deadline.entry();
             PriorityLevel level = entry.level;
-            stop(entry);
-            if (level == null) {
-                continue;
-            }
-            if (delays(deadline, level)) {
+            // What may fail for want of memory comes first: the request stays in the queue then.
+            if (level != null && delays(deadline, level)) {
+                Deadline later = deadline(entry); // the timeout counts once only, but the client's deadline stays
+                stop(entry);
                 level.delay(entry);
-                setDeadline(entry, deadline(entry)); // the timeout counts once only, but the client's deadline stays
+                setDeadline(entry, later);
             } else {
-                levels.remove(entry, level);
                 expired.add(deadline);
+                stop(entry);
+                if (level != null) {
+                    levels.remove(entry, level);
+                }
             }
         }
     }
@@ -68,10 +70,10 @@ final class QueueTimeouts {
     }
 
     private void setDeadline(QueueEntry entry, @Nullable Deadline deadline) {
-        entry.deadline = deadline;
         if (deadline != null) {
-            deadlines.add(deadline);
+            deadlines.add(deadline); // may fail; the entry has no deadline then
         }
+        entry.deadline = deadline;
     }
 
     private static @Nullable Deadline deadline(QueueEntry entry) {
