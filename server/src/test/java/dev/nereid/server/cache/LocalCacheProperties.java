@@ -16,7 +16,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 
-/** The cache behaves as a list: used entries move to the end, and entries are evicted from the front. */
+/** Checks that the cache behaves as a list. Used entries move to the end, and entries are evicted from the front. */
 final class LocalCacheProperties {
     private static final int UNIT = 64;
 
