@@ -15,8 +15,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Well-behaved clients: each sends a small inference five times a second, with other numbers each time, and records
- * missing, late and wrong responses. Safe for use by any thread; its threads end with its close.
+ * Well-behaved clients that record missing, late and wrong responses. Each client sends a small inference five times a
+ * second, with other numbers each time. Safe for use by any thread; its threads end with its close.
  */
 final class Probe implements AutoCloseable {
     /** Maximum time to a response, on a machine without other load. */
