@@ -25,7 +25,7 @@ final class Probe implements AutoCloseable {
     private static final Duration PERIOD = Duration.ofMillis(200);
     private static final int MAX_SAMPLES = 8;
 
-    /** How a client talks. */
+    /** The protocol of a client. */
     enum Transport {
         HTTP,
         HTTP_KEEP_ALIVE,

@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** An instance whose behavior a test determines. It detects calls by two threads, and calls after its end. */
 public final class FakeInstance implements ModelInstance {
-    /** What an execution does. */
+    /** The behavior of an execution. */
     public interface Execution {
         void execute(Batch batch) throws BackendException;
     }

@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** A batching strategy whose decisions a test determines. It records its calls, and detects wrong ones. */
 public final class FakeStrategy implements BatchingStrategy {
-    /** What the rule says of a request. */
+    /** The decision about a request. */
     public interface Rule {
         boolean include(QueuedRequest request) throws BackendException;
     }

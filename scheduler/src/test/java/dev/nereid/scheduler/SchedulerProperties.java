@@ -62,7 +62,7 @@ public final class SchedulerProperties {
         record Forget() implements Event {}
     }
 
-    /** What a backend does with a batch. */
+    /** The behavior of a backend with a batch. */
     enum Backend {
         RESPOND,
         ALIAS,

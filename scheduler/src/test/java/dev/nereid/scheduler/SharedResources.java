@@ -28,7 +28,7 @@ public final class SharedResources {
     private int singleTaken;
 
     /**
-     * What the executions of an instance take.
+     * The resources that the executions of an instance take.
      *
      * @param priority the weight of each
      * @param limited the need of the first resource; at most 2

@@ -28,7 +28,7 @@ public final class SteppedWorker {
     private boolean isInside;
     private int executions;
 
-    /** What an instance does with a batch. */
+    /** The behavior of an instance with a batch. */
     public interface Execution {
         void execute(SteppedWorker worker, Need need, Batch batch) throws BackendException;
     }

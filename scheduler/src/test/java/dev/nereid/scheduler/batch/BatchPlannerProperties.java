@@ -31,7 +31,7 @@ final class BatchPlannerProperties {
     /** A queue, and the rules for it. */
     record Situation(List<Waiting> queue, int maxBatch, Set<Integer> preferred, long delay, long now) {}
 
-    /** What may be wrong with a step. */
+    /** The possible faults of a step. */
     enum Fault {
         NONE,
         STEP_1_STARTS_BEHIND_THE_HEAD,

@@ -34,7 +34,7 @@ final class WrongOutputTest {
             .output(TensorSpec.of("MORE", DataType.FP32, Shape.of(Shape.VARIABLE)))
             .build();
 
-    /** What a backend may do wrong with an output. */
+    /** The possible errors of a backend with an output. */
     enum Wrong {
         BATCH_SIZE("shape [5,2] (expected: first dimension %d, the batch size)") {
             @Override

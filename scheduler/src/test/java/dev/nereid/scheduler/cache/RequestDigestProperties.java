@@ -134,7 +134,7 @@ final class RequestDigestProperties {
         }
     }
 
-    /** What a key stands for. */
+    /** The content that a key identifies. */
     record Request(
             String model,
             long version,

@@ -60,7 +60,7 @@ final class SharedResourceProperties {
         record Settle() implements Event {}
     }
 
-    /** What a backend does with a batch. */
+    /** The behavior of a backend with a batch. */
     enum Backend {
         RESPOND,
         REFUSE,

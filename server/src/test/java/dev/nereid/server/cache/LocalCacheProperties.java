@@ -20,7 +20,7 @@ import net.jqwik.api.constraints.Size;
 final class LocalCacheProperties {
     private static final int UNIT = 64;
 
-    /** What the cache is to do, without threads and without memory. */
+    /** A model of the cache, without threads and without memory. */
     private static final class Model {
         private final SequencedSet<Integer> keys = new LinkedHashSet<>();
         private final Map<Integer, Integer> units = new HashMap<>();
