@@ -28,7 +28,7 @@ public record InferRequest(
         Map<String, ParameterValue> parameters,
         RequestOptions options,
         Runnable release) {
-    /** Checks the components; lists are not copied, since this is the hot path: do not change them. */
+    /** Checks the components. Lists are not copied, since this is the hot path: do not change them. */
     public InferRequest {
         requireNonNull(model, "model");
         requireNonNull(id, "id");

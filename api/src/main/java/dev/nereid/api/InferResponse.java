@@ -9,7 +9,9 @@ import java.util.Map;
  * closed.
  */
 public interface InferResponse extends AutoCloseable {
-    /** Prefix of parameter names that neither clients nor backends may use, of requests as of responses. */
+    /**
+     * Prefix of parameter names that neither clients nor backends may use. It is reserved in requests and in responses.
+     */
     String RESERVED_PREFIX = "triton_";
 
     /**

@@ -87,7 +87,7 @@ public final class InferenceException extends RuntimeException {
     }
 
     /**
-     * Returns the cause for which a request with this error is refused, if it is refused before it is queued.
+     * Returns the cause of a refusal with this error. The refusal happens before the request is queued.
      *
      * @return the cause that is counted
      */
@@ -104,7 +104,7 @@ public final class InferenceException extends RuntimeException {
         return code == ErrorCode.INTERNAL && refusalCause != RefusalCause.INTERNAL;
     }
 
-    /** Returns this failure, as one of kind {@link ErrorCode#INVALID_ARGUMENT} if it is an error of a client. */
+    /** Returns this failure with the kind {@link ErrorCode#INVALID_ARGUMENT} if it is a client error. */
     InferenceException asBadRequest() {
         return isClientError()
                 ? new InferenceException(ErrorCode.INVALID_ARGUMENT, publicMessage(), retryAfter, refusalCause)

@@ -75,7 +75,8 @@ public interface InferenceServer {
     boolean isLive();
 
     /**
-     * Says whether the server has begun to stop: it completes its requests, and is neither live nor ready any more.
+     * Says whether the server has begun to stop. It completes its requests then, and is neither live nor ready any
+     * more.
      *
      * @return whether it stops, or has stopped
      */

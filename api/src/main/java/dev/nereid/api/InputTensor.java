@@ -15,7 +15,7 @@ import java.lang.foreign.MemorySegment;
  * configuration before anything reads the memory, and responds with the text that clients know.
  */
 public final class InputTensor {
-    /** The limit on dimensions of an input over either protocol: far more than any model has. */
+    /** The limit on dimensions of an input over either protocol. It is far more than any model has. */
     public static final int MAX_DIMENSIONS = 255;
 
     private final String name;
@@ -184,7 +184,7 @@ public final class InputTensor {
     }
 
     /**
-     * Computes the size in memory of a tensor of fixed-size elements, of a shape as received.
+     * Computes the byte size of a tensor of fixed-size elements. The shape is as received.
      *
      * @param name the name of the input, for the error
      * @param type the type of the elements

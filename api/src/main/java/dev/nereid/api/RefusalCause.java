@@ -4,7 +4,10 @@ import dev.nereid.spi.ErrorCode;
 
 /** Cause for which a request is refused before it is queued. */
 public enum RefusalCause {
-    /** The request violates the protocol: broken JSON, a value of the wrong type, bytes that are no message. */
+    /**
+     * The request violates the protocol. Examples are broken JSON, a value of the wrong type, and bytes that are no
+     * message.
+     */
     MALFORMED("malformed"),
     /** The request does not fit the model, or an argument of it is wrong. */
     INVALID("invalid"),

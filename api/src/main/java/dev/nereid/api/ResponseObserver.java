@@ -19,7 +19,7 @@ public interface ResponseObserver {
     void onResponse(InferResponse response);
 
     /**
-     * Receives a failed response of a decoupled model: the request continues, and other responses may follow. Never
+     * Receives a failed response of a decoupled model. The request continues, and other responses may follow. Never
      * called for other models. Does nothing by default: an observer that wraps another one has to forward it, or it
      * never reaches the client.
      *
@@ -40,7 +40,7 @@ public interface ResponseObserver {
     void onError(InferenceException error);
 
     /**
-     * Ends a request that was refused: it is invalid, or the server does not accept it, and it was never queued. Called
+     * Ends a request that was refused. It is invalid, or the server does not accept it, and it was never queued. Called
      * in place of {@link #onError}, and by default the same; for front ends with a protocol that distinguishes the two.
      * Called by the thread that called {@link InferenceServer#infer}, before that returns, unless another thread checks
      * the inputs, since they are large.

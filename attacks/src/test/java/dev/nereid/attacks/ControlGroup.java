@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A control group of Linux that ends the processes in it which need more memory than it has. Removed by its close, when
- * its processes have ended. Immutable.
+ * A Linux control group with a memory limit. It ends the processes in it that need more memory. Removed by its close,
+ * when its processes have ended. Immutable.
  */
 final class ControlGroup implements AutoCloseable {
     private static final Path MOUNT = Path.of("/sys/fs/cgroup");

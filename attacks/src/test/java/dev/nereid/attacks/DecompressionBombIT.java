@@ -13,8 +13,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
- * Six concurrent bodies of one megabyte that decompress to a gigabyte: memory limits apply to the decompressed size,
- * during decompression.
+ * Tests concurrent bodies that decompress to far more than their size. Six bodies of one megabyte decompress to a
+ * gigabyte each; memory limits apply to the decompressed size, during decompression.
  */
 final class DecompressionBombIT {
     private static final int CLIENTS = 6;

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
- * More clients than the server has file descriptors: connected clients are served, and others after some have
+ * Tests more clients than the server has file descriptors. Connected clients are served, and others after some have
  * disconnected.
  */
 final class DescriptorsIT {

@@ -12,8 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Many connections of one hostile client, on one thread; they end without a word with its close. Confined to one
- * thread.
+ * Many connections of one hostile client, on one thread. Its close ends them without notice. Confined to one thread.
  */
 final class HostileConnections implements AutoCloseable {
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(15);

@@ -14,8 +14,8 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Clients that send HTTP/2 frames which cost the server more than the client: other clients are not delayed, and the
- * log stays small.
+ * Tests clients whose HTTP/2 frames cost the server more than the client. Other clients are not delayed, and the log
+ * stays small.
  */
 final class Http2FloodIT {
     private static final int CONNECTIONS = 2;

@@ -9,7 +9,7 @@ import java.util.concurrent.Callable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** More concurrent requests than memory for them: each completes, or is refused with a retry time. */
+/** Tests more concurrent requests than memory for them. Each request completes, or is refused with a retry time. */
 final class LargeRequestsIT {
     private static final int CLIENTS = 64;
     private static final int SIZE = 100_000_000;

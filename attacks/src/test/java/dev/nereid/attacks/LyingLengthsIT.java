@@ -13,8 +13,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
- * Requests with false lengths, sizes and forms: each is refused with a response, and no larger buffer is allocated for
- * it.
+ * Tests requests with false lengths, sizes and forms. Each is refused with a response, and no larger buffer is
+ * allocated for it.
  */
 final class LyingLengthsIT {
     private static final int TIMEOUT_MILLIS = 3_000;

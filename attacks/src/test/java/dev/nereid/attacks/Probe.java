@@ -15,8 +15,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Well-behaved clients: each sends a small inference five times a second, with other numbers each time, and records
- * missing, late and wrong responses. Safe for use by any thread; its threads end with its close.
+ * Well-behaved clients that record missing, late and wrong responses. Each client sends a small inference five times a
+ * second, with other numbers each time. Safe for use by any thread; its threads end with its close.
  */
 final class Probe implements AutoCloseable {
     /** Maximum time to a response, on a machine without other load. */
@@ -25,7 +25,7 @@ final class Probe implements AutoCloseable {
     private static final Duration PERIOD = Duration.ofMillis(200);
     private static final int MAX_SAMPLES = 8;
 
-    /** How a client talks. */
+    /** The protocol of a client. */
     enum Transport {
         HTTP,
         HTTP_KEEP_ALIVE,

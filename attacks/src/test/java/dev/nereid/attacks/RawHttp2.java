@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * An HTTP/2 connection for gRPC calls, which follows the protocol unless it sends frames of a test that do not.
+ * An HTTP/2 connection for gRPC calls. It follows the protocol, except in the frames by which a test violates it.
  * Received frames are read while a call waits for them. Confined to one thread, except reset and close.
  */
 final class RawHttp2 implements AutoCloseable {

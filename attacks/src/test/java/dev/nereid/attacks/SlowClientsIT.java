@@ -11,7 +11,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Clients that send little, slowly or nothing: they occupy only memory for what they have sent, and for a limited time.
+ * Tests clients that send little, slowly or nothing. They occupy only memory for what they have sent, and for a limited
+ * time.
  */
 final class SlowClientsIT {
     private static final Duration SECOND = Duration.ofSeconds(1);

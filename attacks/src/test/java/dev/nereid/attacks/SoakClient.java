@@ -10,7 +10,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 
-/** One client of the soak, which does the same over and over, on connections of its own. Confined to its thread. */
+/** One client of the soak. It repeats its traffic on connections of its own. Confined to its thread. */
 abstract class SoakClient {
     private static final int SMALL = 16;
     private static final int LARGE = 100_000;
@@ -402,7 +402,7 @@ abstract class SoakClient {
         }
     }
 
-    /** Reads a window of 64 KB, and nothing for a while; then checks the state of the stream. */
+    /** Reads a window of 64 KB, and then nothing for a while. After that it checks the state of the stream. */
     private static final class GrpcUnreadStream extends OverGrpc {
         GrpcUnreadStream(VictimServer server, Outcomes outcomes) {
             super("gRPC, unread stream", server, outcomes, 3_000);

@@ -14,9 +14,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Valid, broken, cancelled and unread requests on both protocols, for {@code soak.duration} after a warm-up: each valid
- * one gets a correct response, each refusal is explained, and the server uses no more memory at the end than after the
- * warm-up.
+ * Sends valid, broken, cancelled and unread requests on both protocols. They are sent for {@code soak.duration} after a
+ * warm-up: each valid one gets a correct response, each refusal is explained, and the server uses no more memory at the
+ * end than after the warm-up.
  */
 final class SoakIT {
     private static final Duration DURATION = duration(System.getProperty("soak.duration", "30s"));

@@ -14,8 +14,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * SIGTERM under load, time and again: no request is lost that was sent to a connection which the server had not given
- * up.
+ * Tests SIGTERM under load, repeatedly. No request is lost on a connection that the server had not given up when the
+ * request was sent.
  */
 final class TerminationIT {
     private static final int ROUNDS = Integer.getInteger("termination.rounds", 20);

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
- * Clients that send requests and never read: pending responses are limited, and freed when the clients have
+ * Tests clients that send requests and never read. Pending responses are limited, and freed when the clients have
  * disconnected.
  */
 final class UnreadResponsesIT {

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * The server under attack by the tests of a class; a server that failed under an attack is replaced before the next
+ * The server under attack by the tests of a class. A server that failed under an attack is replaced before the next
  * one. Confined to the test's thread.
  */
 final class Victim implements BeforeEachCallback, AfterAllCallback {

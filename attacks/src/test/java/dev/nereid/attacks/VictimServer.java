@@ -22,9 +22,9 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * A process of the installed server with a heap of 512 MB and a tensor memory limit of 512 MB, in a control group with
- * 300 MB more where the machine allows one. Its log is written to a file. Safe for use by any thread, except start and
- * close.
+ * A process of the installed server, with a small heap. The heap has 512 MB and the tensor memory limit is 512 MB.
+ * Where the machine allows a control group, the process runs in one with 300 MB more. Its log is written to a file.
+ * Safe for use by any thread, except start and close.
  */
 final class VictimServer implements AutoCloseable {
     static final long HEAP = 512L << 20;

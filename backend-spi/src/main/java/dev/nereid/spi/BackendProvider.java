@@ -29,7 +29,8 @@ public interface BackendProvider {
     }
 
     /**
-     * Says why the backend cannot work on this machine, if so: a driver or a library that is missing.
+     * Returns the reason why the backend cannot work on this machine, if any. An example is a driver or a library that
+     * is missing.
      *
      * <p>The reason is shown in the start-up table, and every load of a model that needs the backend fails with it.
      *

@@ -24,7 +24,7 @@ public final class BackendTraits {
          * decoupled always does.
          */
         SHORT,
-        /** As {@link #LONG}, but all instances on one GPU share one thread, since executions block the device. */
+        /** Executions block the device. As {@link #LONG}, but all instances on one GPU share one thread. */
         DEVICE_BLOCKING
     }
 

@@ -32,8 +32,8 @@ public interface Batch {
     int size();
 
     /**
-     * Returns the names of the inputs that the batch carries: those of its requests, which all carry the same, and
-     * those that the server derives for the batch from the configuration.
+     * Returns the names of the inputs that the batch carries. They are the inputs of its requests, which all carry the
+     * same, and those that the server derives for the batch from the configuration.
      *
      * @return the names in the order of the model's configuration; immutable
      */
@@ -47,11 +47,11 @@ public interface Batch {
     Set<String> requestedOutputs();
 
     /**
-     * Returns an input of all requests as one tensor: the requests' tensors one after another along the first
-     * dimension. With a single request this is the request's own tensor and nothing is copied. An input that is
-     * {@link TensorSpec.Trait#RAGGED} is flat, the elements of all requests one after another in one dimension; a
-     * {@link TensorSpec.Trait#SHAPE_TENSOR} occurs once, since it is the same for all. Inputs that the configuration
-     * derives from the batch ({@link ModelSettings#batchInputs()}) are available here and nowhere else.
+     * Returns an input of all requests as one tensor. The requests' tensors follow one another along the first
+     * dimension. With a single request this is the request's own tensor and nothing is copied. An input that is {@link
+     * TensorSpec.Trait#RAGGED} is flat, the elements of all requests one after another in one dimension; a {@link
+     * TensorSpec.Trait#SHAPE_TENSOR} occurs once, since it is the same for all. Inputs that the configuration derives
+     * from the batch ({@link ModelSettings#batchInputs()}) are available here and nowhere else.
      *
      * @param input the name of an input
      * @return the tensor, read only, in memory of the host, valid until the execution is finished
@@ -62,10 +62,10 @@ public interface Batch {
     Tensor gather(String input) throws BackendException;
 
     /**
-     * Allocates an output for the whole batch in memory of the server, to be filled by the backend: the fastest way when
-     * the shape is known before the execution. When the execution is finished, each request that requested the output
-     * gets its own items along the first dimension. An output that the configuration splits by the shapes of an input ({@link ModelSettings#batchOutputs()}) has the elements of all parts one after another, in any
-     * shape.
+     * Allocates an output for the whole batch in memory of the server. The backend fills it; this is the fastest way
+     * when the shape is known before the execution. When the execution is finished, each request that requested the
+     * output gets its own items along the first dimension. An output that the configuration splits by the shapes of an
+     * input ({@link ModelSettings#batchOutputs()}) has the elements of all parts one after another, in any shape.
      *
      * @param output the name of an output
      * @param type the type of its elements; of fixed size
@@ -77,8 +77,8 @@ public interface Batch {
     Tensor allocate(String output, DataType type, Shape shape) throws BackendException;
 
     /**
-     * Allocates an output of byte strings for the whole batch in memory of the server; otherwise as {@link #allocate}. The
-     * server splits it among the requests by the framing of its elements.
+     * Allocates an output of byte strings for the whole batch. It lies in memory of the server, as for {@link
+     * #allocate}. The server splits it among the requests by the framing of its elements.
      *
      * @param output the name of an output
      * @param shape its dimensions, the first being {@link #size()} if the model batches
@@ -89,9 +89,9 @@ public interface Batch {
     Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException;
 
     /**
-     * Adds an output for the whole batch that lies in memory of the backend, or in a tensor of this batch's
-     * {@link #gather}. The server reads it in place, each request its own part as of {@link #allocate}, and runs {@code
-     * release} afterwards.
+     * Adds an output for the whole batch without a copy. It lies in memory of the backend, or in a tensor of this
+     * batch's {@link #gather}. The server reads it in place, each request its own part as of {@link #allocate}, and
+     * runs {@code release} afterwards.
      *
      * @param output the name of an output
      * @param tensor the output, its first dimension being {@link #size()} if the model batches; not to be changed
@@ -103,9 +103,9 @@ public interface Batch {
     void scatter(String output, Tensor tensor, Runnable release) throws BackendException;
 
     /**
-     * Reports that the inputs are prepared, for the statistics of the model, which distinguish preparation of inputs,
-     * computation and delivery of outputs. To be called at most once; a later call replaces an earlier one. An execution
-     * that does not call it spends no time on its inputs.
+     * Reports that the inputs are prepared, for the statistics of the model. They distinguish preparation of inputs,
+     * computation and delivery of outputs. To be called at most once; a later call replaces an earlier one. An
+     * execution that does not call it spends no time on its inputs.
      */
     default void inputsRead() {}
 
@@ -116,9 +116,10 @@ public interface Batch {
     default void outputsComputed() {}
 
     /**
-     * Keeps the batch alive beyond the return of {@link ModelInstance#execute}: the instance counts as idle at the
+     * Keeps the batch alive beyond the return of {@link ModelInstance#execute}. The instance counts as idle at the
      * return, and the next execution may start at once. Only the handle then ends the batch: if {@code execute} throws
-     * after this call, requests without a response get the error, but inputs and buffers stay until the handle is ended.
+     * after this call, requests without a response get the error, but inputs and buffers stay until the handle is
+     * ended.
      *
      * @return the handle with which the execution is finished, from any thread, perhaps before {@code execute} returns
      * @throws IllegalStateException if called a second time

@@ -15,7 +15,7 @@ public record BatchOutput(Kind kind, List<String> names, String source) {
     /** Kinds of split outputs. Open: later versions may add constants. */
     public enum Kind {
         /**
-         * Each request's part has the shape of the source in that request: the dimensions of the output's
+         * Each request's part has the shape of the source in that request. It has the dimensions of the output's
          * configuration, batch dimension included, and where one of these is variable, that of the source in the same
          * place. The parts lie one after another in the order of the requests.
          */

@@ -7,13 +7,13 @@ package dev.nereid.spi;
  */
 public interface DeferredExecution {
     /**
-     * Ends the execution: the server completes every request that is not complete yet, as after a return of
-     * {@link ModelInstance#execute}, and frees inputs and buffers.
+     * Ends the execution. The server completes every request that is not complete yet, as after a return of {@link
+     * ModelInstance#execute}, and frees inputs and buffers.
      */
     void finish();
 
     /**
-     * Ends the execution with an error: every request that is not complete yet fails with it.
+     * Ends the execution with an error. Every request that is not complete yet fails with it.
      *
      * @param error the error
      */

@@ -10,8 +10,8 @@ public enum ErrorCode {
     UNKNOWN,
 
     /**
-     * The server or the backend is at fault: a bug, a framework failure, an exhausted resource of its own. Choose
-     * {@link #INVALID_ARGUMENT} when another request would have succeeded. A client may retry once.
+     * The server or the backend is at fault. Causes are a bug, a framework failure, or an exhausted resource of its
+     * own. Choose {@link #INVALID_ARGUMENT} when another request would have succeeded. A client may retry once.
      */
     INTERNAL,
 
@@ -22,8 +22,8 @@ public enum ErrorCode {
     INVALID_ARGUMENT,
 
     /**
-     * The request is fine but cannot be served now: loading, stopping, overloaded, timed out in a queue, or a device
-     * or library that is not there. A client may retry after a pause.
+     * The request is fine but cannot be served now. Causes are loading, stopping, overload, a timeout in a queue, or a
+     * device or library that is not there. A client may retry after a pause.
      */
     UNAVAILABLE,
 

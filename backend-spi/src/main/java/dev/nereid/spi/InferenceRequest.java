@@ -91,18 +91,18 @@ public interface InferenceRequest {
     OptionalLong deadlineNanos();
 
     /**
-     * Says whether the client cancelled the request, or the server does so since its own time to stop is over. A backend
-     * may stop working on it and fail it with {@link ErrorCode#CANCELLED}.
+     * Says whether the client or the server cancelled the request. The server does so when its own time to stop has
+     * expired. A backend may stop working on it and fail it with {@link ErrorCode#CANCELLED}.
      *
      * @return whether it was cancelled
      */
     boolean isCancelled();
 
     /**
-     * Registers an action that runs when the request is cancelled, as by {@link #isCancelled}: at once if it already
-     * was. The action runs at most once, on any thread, and never after the request is complete; it must be short and
-     * must not block. Its exceptions are logged. Any number of actions may be registered; a deadline that passes does
-     * not count as a cancellation here.
+     * Registers an action that runs when the request is cancelled. Cancellation is that of {@link #isCancelled}; the
+     * action runs at once if the request already was cancelled. The action runs at most once, on any thread, and never
+     * after the request is complete; it must be short and must not block. Its exceptions are logged. Any number of
+     * actions may be registered; a deadline that passes does not count as a cancellation here.
      *
      * @param action the action
      * @return the hook that removes the action
@@ -127,8 +127,9 @@ public interface InferenceRequest {
     void fail(BackendException error);
 
     /**
-     * Detaches the request of a decoupled model from the execution, to send any number of responses at any time. From
-     * now on neither the end of the execution nor its exception completes the request: the sender must be ended.
+     * Detaches the request of a decoupled model from the execution. The sender sends any number of responses at any
+     * time. From now on neither the end of the execution nor its exception completes the request: the sender must be
+     * ended.
      *
      * @return the sender, the same at every call
      * @throws IllegalStateException if the model is not decoupled

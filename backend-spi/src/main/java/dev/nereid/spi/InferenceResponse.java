@@ -10,7 +10,7 @@ package dev.nereid.spi;
  */
 public interface InferenceResponse {
     /**
-     * Allocates an output in memory of the server, to be filled by the backend before the response is sent.
+     * Allocates an output in memory of the server. The backend fills it before the response is sent.
      *
      * @param output the name of an output
      * @param type the type of its elements; of fixed size
@@ -32,8 +32,8 @@ public interface InferenceResponse {
     Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException;
 
     /**
-     * Adds an output that lies in memory of the backend, or in an input of the same request or a slice of one. The
-     * server reads it in place and runs {@code release} afterwards.
+     * Adds an output without a copy. It lies in memory of the backend, or in an input of the same request or a slice of
+     * one. The server reads it in place and runs {@code release} afterwards.
      *
      * @param output the name of an output
      * @param tensor the output, not to be changed until {@code release} runs. It may be an input of the same
@@ -46,8 +46,8 @@ public interface InferenceResponse {
     void put(String output, Tensor tensor, Runnable release) throws BackendException;
 
     /**
-     * Adds an output in memory that needs no release: an input of the same request, or memory that never changes and is
-     * freed by the garbage collector.
+     * Adds an output in memory that needs no release. It is an input of the same request, or memory that never changes
+     * and is freed by the garbage collector.
      *
      * @param output the name of an output
      * @param tensor the output, as in {@link #put(String, Tensor, Runnable)}

@@ -26,7 +26,7 @@ public interface InstanceContext {
     List<String> profiles();
 
     /**
-     * Returns the name of the host policy that the instance's threads follow: the server keeps its own on the
+     * Returns the name of the host policy that the instance's threads follow. The server keeps its own threads on the
      * processors of the policy, and so those that the backend starts while the instance is made or executed.
      *
      * @return the policy that the instance's group names, or else {@code cpu}, {@code gpu_0} and so on by the number of

@@ -22,15 +22,16 @@ public interface ModelContext {
     Path modelDirectory();
 
     /**
-     * Returns the directory of the version that is loaded, which holds the model's file or files.
+     * Returns the directory of the loaded version. It holds the model's file or files.
      *
      * @return an existing directory; read only
      */
     Path versionDirectory();
 
     /**
-     * Returns where instances of the model will be made: one entry for each, in the order of their making. A backend
-     * uses it to size what instances share, such as threads. Empty during {@link Backend#complete}.
+     * Returns the devices on which instances of the model will be made. There is one entry for each instance, in the
+     * order of their making. A backend uses it to size what instances share, such as threads. Empty during {@link
+     * Backend#complete}.
      *
      * @return the devices of the instances to come
      */

@@ -157,7 +157,7 @@ public final class ModelSettings {
     }
 
     /**
-     * Returns the inputs that the server derives from the requests of a batch, in the order of the configuration.
+     * Returns the inputs that the server derives from a batch's requests. They are in the order of the configuration.
      *
      * @return the derived inputs, which are not among {@link #inputs()}; immutable
      */
@@ -166,7 +166,7 @@ public final class ModelSettings {
     }
 
     /**
-     * Returns which outputs the server cuts into the shapes of inputs, in the order of the configuration.
+     * Returns the outputs that the server cuts into the shapes of inputs. They are in the order of the configuration.
      *
      * @return how outputs are cut that are among {@link #outputs()}; immutable
      */

@@ -26,7 +26,7 @@ public interface ResponseSender {
     void send(InferenceResponse response);
 
     /**
-     * Sends a response and ends the request with it, so that the client sees at once that it is the final one.
+     * Sends a response and ends the request with it. The client sees at once that it is the final one.
      *
      * @param last as for {@link #send}
      * @throws IllegalArgumentException as {@link #send}
@@ -34,7 +34,7 @@ public interface ResponseSender {
     void complete(InferenceResponse last);
 
     /**
-     * Sends a failed response: the client gets the error in place of outputs, and the request continues. Any number of
+     * Sends a failed response. The client gets the error in place of outputs, and the request continues. Any number of
      * responses, failed ones too, may follow, until the sender is ended. Does nothing, and counts nothing, once the
      * sender was ended or the client cancelled the request. The caller keeps the error. Never blocks.
      *
@@ -58,10 +58,10 @@ public interface ResponseSender {
     void fail(BackendException error);
 
     /**
-     * Reports the timings of a response, for the statistics of the model: the first report of a request counts for its
+     * Reports the timings of a response, for the statistics of the model. The first report of a request counts for its
      * first response, and so on; responses of {@link #sendError} are omitted, since they are counted. Backends need not
-     * report; responses without a report are not in these statistics. May be called on any thread, before or after
-     * the response is sent, also after the end of the request. Never blocks.
+     * report; responses without a report are not in these statistics. May be called on any thread, before or after the
+     * response is sent, also after the end of the request. Never blocks.
      *
      * @param report the times of the response
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the times are out of order; nothing is counted

@@ -67,7 +67,8 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     /**
-     * Returns the outputs that the backend wrote into memory of the batch, not into its own.
+     * Returns the outputs that the backend wrote into memory of the batch. Outputs in memory of the backend are not
+     * among them.
      *
      * @return the names
      */
@@ -85,7 +86,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     /**
-     * Accepts outputs that do not fit the configuration, and missing ones, for tests of models with a wrong
+     * Accepts missing outputs and outputs that do not fit the configuration. It serves tests of models with a wrong
      * configuration.
      *
      * @return this batch

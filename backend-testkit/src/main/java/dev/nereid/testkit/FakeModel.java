@@ -29,7 +29,7 @@ public record FakeModel(
     }
 
     /**
-     * Creates a model of version 1 that responds to each request with its inputs, on the caller's thread.
+     * Creates a model that responds to each request with its inputs. It has version 1 and runs on the caller's thread.
      *
      * @param name the model's name
      * @param type the type of INPUT0 and OUTPUT0
@@ -98,7 +98,7 @@ public record FakeModel(
     }
 
     /**
-     * Returns the same model with one more input, of the type and shape of the first.
+     * Returns the same model with one more input. The input has the type and shape of the first.
      *
      * @param name the name of the input
      * @return the changed model

@@ -90,7 +90,9 @@ public final class FakeRequest implements InferenceRequest {
         return this;
     }
 
-    /** Cancels the request, as its client would: runs the cancel actions of the backend, unless it is complete. */
+    /**
+     * Cancels the request, as its client would. Runs the cancel actions of the backend, unless the request is complete.
+     */
     public void cancel() {
         List<Runnable> actions;
         lock.lock();

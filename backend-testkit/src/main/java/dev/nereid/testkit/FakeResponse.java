@@ -30,7 +30,7 @@ public record FakeResponse(
         Semaphore closes)
         implements InferResponse {
     /**
-     * Creates a response of version 1 of a model {@code m} to a request without an id.
+     * Creates a response to a request without an id. It is of version 1 of a model {@code m}.
      *
      * @param isFinal whether it ends its request
      * @param outputs the outputs, with memory of the test

@@ -43,8 +43,8 @@ public final class FakeSharedMemory implements SharedMemory {
     }
 
     /**
-     * Returns the events of leases, and those that tests added, in order: {@code leased in} for a lease of the region
-     * {@code in}, {@code answered in} for the first {@link
+     * Returns the events of leases, and those that tests added, in order. They are {@code leased in} for a lease of the
+     * region {@code in}, {@code released in} for the first {@link
      * dev.nereid.api.memory.SharedMemory.Lease#releaseRegistration} of an open lease, {@code closed in} for its close.
      *
      * @return the events so far
@@ -160,13 +160,13 @@ public final class FakeSharedMemory implements SharedMemory {
             String name,
             MemorySegment segment,
             FakeSharedMemory owner,
-            AtomicBoolean isAnswered,
+            AtomicBoolean isReleased,
             AtomicBoolean isClosed)
             implements Lease {
         @Override
         public void releaseRegistration() { // this fake forgets a region when it is unregistered
-            if (!isClosed.get() && isAnswered.compareAndSet(false, true)) {
-                owner.events.add("answered " + name);
+            if (!isClosed.get() && isReleased.compareAndSet(false, true)) {
+                owner.events.add("released " + name);
             }
         }
 

@@ -85,7 +85,8 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
     }
 
     /**
-     * Returns the maximum of memory in use together with the requested size, whether or not it was available.
+     * Returns the maximum of memory in use together with the requested size. The requested size counts whether or not
+     * it was available.
      *
      * @return the maximum in bytes
      */

@@ -29,7 +29,10 @@ public final class ReceivedRequest implements Cancellation {
     private final ResponseObserver observer;
     private final AtomicBoolean completed = new AtomicBoolean();
     private final CountDownLatch cancelled = new CountDownLatch(1);
-    /** One reference for the request until it is complete, one for each response until it is closed. */
+    /**
+     * The number of references. There is one for the request until it is complete, and one for each response until it
+     * is closed.
+     */
     private final AtomicInteger references = new AtomicInteger(1);
 
     ReceivedRequest(InferRequest request, ResponseObserver observer) {
@@ -136,7 +139,7 @@ public final class ReceivedRequest implements Cancellation {
     }
 
     /**
-     * Refuses the request; called by the code of a model that responds, while the front end waits for it.
+     * Refuses the request. Called by the code of a model that responds, while the front end waits for it.
      *
      * @param code the kind of error
      * @param message the text for the client

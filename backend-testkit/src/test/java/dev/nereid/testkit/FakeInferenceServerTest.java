@@ -19,7 +19,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-/** What front ends may rely on when they are tested against the fake. */
+/** Tests the behavior of the fake on which tests of front ends rely. */
 class FakeInferenceServerTest {
     private final FakeInferenceServer server = new FakeInferenceServer(new NoMemory());
     private final Recorder recorder = new Recorder();

@@ -17,7 +17,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The rules of the other modules, as far as they apply to a tool that is not part of the server. */
+/** Checks the architecture rules that apply to a tool outside of the server. They are those of the other modules. */
 final class ArchitectureTest {
     private static final JavaClasses CODE = new ClassFileImporter().importPath(Path.of("target/classes"));
 

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Apache Camel's component for KServe, with its own copy of the messages: all of its operations. */
+/** Tests all operations of Apache Camel's component for KServe. The component has its own copy of the messages. */
 final class CamelIT {
     @TempDir
     private static Path models;

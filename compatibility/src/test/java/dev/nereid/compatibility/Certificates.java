@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /**
- * Certificates made by the system's openssl: of an authority, and by it of a server at 127.0.0.1 and of a client.
- * Immutable.
+ * Certificates made by the system's openssl. They are those of an authority, of a server at 127.0.0.1 and of a client;
+ * the authority signs the other two. Immutable.
  */
 final class Certificates {
     private static final String NEW_KEY = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";

@@ -14,7 +14,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The system's curl: every data type as JSON, as bytes after JSON, and as bytes only; and features of HTTP. */
+/**
+ * Tests the system's curl. Every data type is sent as JSON, as bytes after JSON, and as bytes only; features of HTTP
+ * are used as well.
+ */
 final class CurlIT {
     @TempDir
     private static Path models;

@@ -28,8 +28,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Requests of Apache Flink's {@code flink-model-triton} 2.3.0, by its HTTP client: the published module does not run,
- * so its requests are built here as its {@code TritonInferenceModelFunction} builds them.
+ * Tests requests of Apache Flink's {@code flink-model-triton} 2.3.0, by its HTTP client. The published module does not
+ * run, so its requests are built here as its {@code TritonInferenceModelFunction} builds them.
  */
 final class FlinkIT {
     private static final MediaType JSON = MediaType.get("application/json; charset=utf-8");

@@ -59,7 +59,7 @@ final class Program {
     }
 
     /**
-     * How a program ended.
+     * The result of a program.
      *
      * @param status its exit status
      * @param out its standard output and standard error

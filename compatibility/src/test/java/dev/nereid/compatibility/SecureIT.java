@@ -13,7 +13,10 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A server with client certificates, and a repository that is restricted to clients with a secret. */
+/**
+ * Tests a server with client certificates and a restricted repository. Only clients with a secret have access to the
+ * repository.
+ */
 final class SecureIT {
     private static final String REQUEST =
             "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"INT8\",\"shape\":[1],\"data\":[7]}]}";

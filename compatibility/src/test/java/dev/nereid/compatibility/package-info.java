@@ -1,6 +1,6 @@
 /**
- * Unchanged third-party clients against the assembled server: Apache Camel, curl, Python, and the requests of Apache
- * Flink.
+ * Unchanged third-party clients against the assembled server. They are Apache Camel, curl, Python, and the requests of
+ * Apache Flink.
  *
  * <p>Starting point: {@link dev.nereid.compatibility.Echo}, the models of their requests.
  */

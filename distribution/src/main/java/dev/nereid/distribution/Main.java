@@ -58,8 +58,8 @@ public final class Main {
     }
 
     /**
-     * Runs when shutdown begins, by a signal or at the end of the command: waits for the command, then ends the process
-     * with the command's status. Without the halt, a process that was stopped by a signal would report a failure
+     * Waits for the command, then ends the process with the command's status. Runs when shutdown begins, by a signal or
+     * at the end of the command. Without the halt, a process that was stopped by a signal would report a failure
      * although it stopped in time.
      */
     private static void end(ProcessShutdown shutdown) {
@@ -75,7 +75,7 @@ public final class Main {
         Runtime.getRuntime().halt(status);
     }
 
-    /** Begins shutdown at the first signal, as the JVM does; halts the process at the second. */
+    /** Begins shutdown at the first signal, as the JVM does. Halts the process at the second. */
     private static void onSignal(ProcessShutdown shutdown, int number) {
         int status = ExitStatus.SIGNAL + number;
         if (shutdown.onSignal()) {

@@ -31,7 +31,7 @@ final class RunningServer {
     /** Time for the end of the process beyond the exit timeout. */
     private static final Duration MARGIN = Duration.ofSeconds(5);
 
-    /** Minimum time for models to close, even if the ports took all of the exit timeout. */
+    /** Minimum time for models to close. It applies even if the ports took all of the exit timeout. */
     private static final Duration MIN_CLOSE_TIMEOUT = Duration.ofSeconds(1);
 
     /**
@@ -43,8 +43,8 @@ final class RunningServer {
             MIN_CLOSE_TIMEOUT.plus(MIN_CLOSE_TIMEOUT).plusMillis(500);
 
     /**
-     * Time for closing beyond the exit timeout: the last responses, one second of gRPC for its last calls, and a
-     * margin.
+     * Time for closing beyond the exit timeout. It covers the last responses, one second of gRPC for its last calls,
+     * and a margin.
      */
     private static final Duration GRACE = LAST_RESPONSES.plusMillis(1500);
 
@@ -113,7 +113,7 @@ final class RunningServer {
         }
     }
 
-    /** Returns how long the server continues to serve after shutdown was requested: a part of the exit timeout. */
+    /** Returns how long the server continues to serve after a shutdown request. It is a part of the exit timeout. */
     private static Duration exitDelay(ServerFlags flags, EndpointFlags endpoints) {
         Duration configured = endpoints.connections.exitDelay();
         return configured.compareTo(flags.exitTimeout()) < 0 ? configured : flags.exitTimeout();

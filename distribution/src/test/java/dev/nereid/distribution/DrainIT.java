@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A server that is stopped under load over HTTP responds to each request that it has read. */
+/** Tests that a server stopped under HTTP load responds to each request it read. */
 @Timeout(180)
 @Tag("slow")
 final class DrainIT {

@@ -18,7 +18,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Texts of the reference server that scripts search for, in the log, the start-up report and the index. */
+/**
+ * Tests texts of the reference server that scripts search for. They occur in the log, the start-up report and the
+ * index.
+ */
 @Tag("slow")
 final class ReferenceTextsIT {
     private static final Path SUM = TestPaths.checkout().resolve("examples/models/add_sub/1/model.onnx");

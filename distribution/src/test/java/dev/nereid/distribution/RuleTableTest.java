@@ -15,7 +15,10 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** The table of rules beside the tests of the scheduler: the tests that it names exist, and it covers every section. */
+/**
+ * Checks the table of rules beside the tests of the scheduler. The tests that it names exist, and it covers every
+ * section.
+ */
 final class RuleTableTest {
     private static final Path TABLE =
             TestPaths.checkout().resolve("scheduler/src/test/resources/dev/nereid/scheduler/rules.md");

@@ -33,7 +33,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A stopping server completes the requests that it has and refuses others, while its ports are still open. */
+/** Tests that a stopping server completes its requests and refuses others. Its ports are still open meanwhile. */
 class StoppingIT {
     private static final String STOPPING =
             "Server is stopping, scheduler for model has stopped accepting new inference requests";

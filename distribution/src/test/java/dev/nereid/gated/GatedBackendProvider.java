@@ -29,11 +29,12 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Provides the backend {@code gated}: {@code OUTPUT0} is {@code INPUT0}, but loading waits while there is a file {@code
- * load.gate} in the model's directory, and executing while there is a file {@code execute.gate}; a file {@code
- * ….gate.waiting} beside it reports a waiting thread, of which there may be one. Executions fail while there is a file
- * {@code execute.fails}. The setting {@code order} names a file to which each execution adds the name of its model. A
- * decoupled model sends as many responses as its input requests and reports them. Immutable.
+ * Provides the backend {@code gated}, whose loads and executions wait for the test. {@code OUTPUT0} is {@code INPUT0},
+ * but loading waits while there is a file {@code load.gate} in the model's directory, and executing while there is a
+ * file {@code execute.gate}; a file {@code ….gate.waiting} beside it reports a waiting thread, of which there may be
+ * one. Executions fail while there is a file {@code execute.fails}. The setting {@code order} names a file to which
+ * each execution adds the name of its model. A decoupled model sends as many responses as its input requests and
+ * reports them. Immutable.
  */
 public final class GatedBackendProvider implements BackendProvider {
     private static final long TIMEOUT_SECONDS = 300;

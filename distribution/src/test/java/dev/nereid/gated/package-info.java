@@ -1,5 +1,5 @@
 /**
- * A backend that waits for the test: packed as a plugin by {@code GatedPlugin}, never on a server's class path.
+ * A backend that waits for the test. {@code GatedPlugin} packs it as a plugin; it is never on a server's class path.
  *
  * <p>Starting point: {@link dev.nereid.gated.GatedBackendProvider}.
  */

@@ -25,7 +25,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Provides the backend {@code hasty}, which declares its executions short: {@code OUTPUT0} is {@code INPUT0}, and
+ * Provides the backend {@code hasty}, which declares its executions short. {@code OUTPUT0} is {@code INPUT0}, and
  * {@code THREAD} the name of the thread that executes. The first number of the input may select more: -1 fails, -2
  * breaks, -3 takes 50 ms, and -4 waits as long as there is a file {@code gate} in the model's directory, and reports
  * the wait by a file {@code gate.waiting} beside it. Immutable.

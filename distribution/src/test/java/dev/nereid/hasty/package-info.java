@@ -1,6 +1,6 @@
 /**
- * A backend with short executions that tests control: packed as a plugin by {@code GatedPlugin}, never on a server's
- * class path.
+ * A backend with short executions that tests control. {@code GatedPlugin} packs it as a plugin; it is never on a
+ * server's class path.
  *
  * <p>Starting point: {@link dev.nereid.hasty.HastyBackendProvider}.
  */

@@ -29,8 +29,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Provides the backend {@code trouble}: {@code OUTPUT0} is {@code INPUT0}, unless the first number of the input selects
- * misbehavior; models with the parameter {@code short} declare their executions short. Immutable.
+ * Provides the backend {@code trouble}, which misbehaves on request. {@code OUTPUT0} is {@code INPUT0}, unless the
+ * first number of the input selects misbehavior; models with the parameter {@code short} declare their executions
+ * short. Immutable.
  */
 public final class TroubleBackendProvider implements BackendProvider {
     public static final int EXIT = -1;

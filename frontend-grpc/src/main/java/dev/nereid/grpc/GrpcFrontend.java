@@ -253,9 +253,9 @@ public final class GrpcFrontend implements AutoCloseable {
     }
 
     /**
-     * Sends GOAWAY to clients, serves the calls that they begin before they receive it, refuses later requests of
-     * streams, waits for calls in progress as long as the options allow, and cancels the rest. Blocks; not to be called
-     * on an event loop. Repeated closing does nothing. An interrupt ends the wait, and stays set.
+     * Sends GOAWAY to clients, waits for calls in progress, and cancels the rest. Serves the calls that clients begin
+     * before they receive GOAWAY, and refuses later requests of streams. Waits as long as the options allow. Blocks;
+     * not to be called on an event loop. Repeated closing does nothing. An interrupt ends the wait, and stays set.
      */
     @Override
     public void close() {

@@ -121,7 +121,10 @@ public record GrpcOptions(
         private static final long HEAP_BYTES_PER_CALL = 16 << 10;
         private static final long MIN_TRANSPORT_BYTES = 32L << 20;
 
-        /** Any number of connections, as many calls as fit the heap, a minute for clients that do not read. */
+        /**
+         * The default limits. They allow any number of connections, as many calls as fit the heap, and a minute for
+         * clients that do not read.
+         */
         public static final Limits DEFAULT = new Limits(
                 ConnectionLimiter.unlimited(),
                 Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_BYTES_PER_CALL),
@@ -212,7 +215,10 @@ public record GrpcOptions(
      * @param minPingInterval how long clients must wait between pings
      */
     public record KeepAlive(Duration time, Duration timeout, boolean withoutCalls, Duration minPingInterval) {
-        /** Ping after two hours of silence, wait 20 seconds for the response; clients may ping every five minutes. */
+        /**
+         * The default keep-alive. The server sends a ping after two hours of silence, and waits 20 seconds for the
+         * response; clients may ping every five minutes.
+         */
         public static final KeepAlive DEFAULT =
                 new KeepAlive(Duration.ofHours(2), Duration.ofSeconds(20), false, Duration.ofMinutes(5));
 

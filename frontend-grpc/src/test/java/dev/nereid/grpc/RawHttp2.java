@@ -28,7 +28,7 @@ final class RawHttp2 implements AutoCloseable {
     private final Socket socket;
     private final DataInputStream input;
 
-    /** A frame of the server, its payload as text: most headers of errors are not compressed. */
+    /** A frame of the server. Its payload is text, since most headers of errors are not compressed. */
     record Frame(int type, int flags, int stream, String text) {}
 
     private RawHttp2(int port) throws IOException {

@@ -139,7 +139,10 @@ final class ControlRouter implements Handler<HttpServerRequest> {
         });
     }
 
-    /** Adds a route with a raw name between a segment of the path and the verb at its end; the name may be absent. */
+    /**
+     * Adds a route with a raw name between a path segment and a verb. The verb is at the end of the path; the name may
+     * be absent.
+     */
     private void addNamed(
             Resource resource, String path, String segment, BiConsumer<HttpServerRequest, String> handler) {
         add(resource, path, request -> handler.accept(request, nameAfter(segment, String.valueOf(request.path()))));
@@ -151,7 +154,7 @@ final class ControlRouter implements Handler<HttpServerRequest> {
         return path.startsWith(segment, name - segment.length()) ? path.substring(name + 1, verb) : "";
     }
 
-    /** Adds a route whose handler does not read the body; the response is written at once or later. */
+    /** Adds a route whose handler does not read the body. The response is written at once or later. */
     private void addWithoutBody(Resource resource, String path, Consumer<HttpServerRequest> handler) {
         add(
                 resource,

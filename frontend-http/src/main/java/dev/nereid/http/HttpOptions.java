@@ -27,8 +27,8 @@ public record HttpOptions(
         HttpSecurity security,
         HttpConnectionOptions connections) {
     /**
-     * Port 8000 of the loopback address; 64 MiB of JSON, 256 KiB of it on an event loop, 2 GiB in all; a close timeout
-     * of 30 seconds.
+     * The default options. They are port 8000 of the loopback address; 64 MiB of JSON, 256 KiB of it on an event loop,
+     * 2 GiB in all; a close timeout of 30 seconds.
      */
     public static final HttpOptions DEFAULT = new HttpOptions(
             "127.0.0.1",

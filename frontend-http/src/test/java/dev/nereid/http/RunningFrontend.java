@@ -11,7 +11,7 @@ import io.vertx.core.Vertx;
 import java.io.IOException;
 import java.time.Duration;
 
-/** A front end with a fake server; closing it checks that all tensor memory was freed. */
+/** A front end with a fake server. Closing it checks that all tensor memory was freed. */
 public final class RunningFrontend implements AutoCloseable {
     public static final HttpOptions OPTIONS = HttpOptions.DEFAULT
             .withAddress("127.0.0.1", 0)

@@ -87,7 +87,7 @@ public final class ModelScheduler implements AutoCloseable {
     private final AtomicBoolean closing = new AtomicBoolean();
     private final CountDownLatch closed = new CountDownLatch(1);
 
-    /** Creates a worker for each instance; all are registered with the queue before the first one starts. */
+    /** Creates a worker for each instance. All are registered with the queue before the first one starts. */
     private ModelScheduler(ModelPlan plan, List<ManagedInstance> instances, SchedulerEnvironment environment) {
         ModelSettings settings = plan.settings();
         BatchingPolicy policy = plan.policy();
@@ -370,9 +370,9 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Abandons the execution of a thread that will not return, since it ends the process; has no effect on a thread
-     * without one. The requests of the execution complete with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE},
-     * {@link #close} does not wait for it, and its instance is never closed.
+     * Abandons the execution of a thread that will not return. The thread ends the process; the call has no effect on a
+     * thread without an execution. The requests of the execution complete with {@link
+     * dev.nereid.spi.ErrorCode#UNAVAILABLE}, {@link #close} does not wait for it, and its instance is never closed.
      *
      * @param thread any thread, including submitting threads
      */
@@ -399,9 +399,10 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Stops accepting requests (later ones complete with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}), executes the
-     * waiting ones, waits until no request is in flight, and closes each instance on its own thread. Blocks: called on
-     * a control thread, never by a backend or an observer. Further invocations wait for the first.
+     * Stops accepting requests, executes the waiting ones, and closes the instances. Later requests complete with
+     * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}. The scheduler waits until no request is in flight, and closes each
+     * instance on its own thread. Blocks: called on a control thread, never by a backend or an observer. Further
+     * invocations wait for the first.
      */
     @Override
     public void close() {
@@ -437,7 +438,7 @@ public final class ModelScheduler implements AutoCloseable {
         model.detached().abandonAll();
     }
 
-    /** Closes the batching strategy of a plan; the plan is {@code null} if the caller passed none. */
+    /** Closes the batching strategy of a plan. The plan is {@code null} if the caller passed none. */
     private static void closeStrategy(@Nullable ModelPlan plan) {
         if (plan != null) {
             plan.strategy().ifPresent(ModelScheduler::closeQuietly);

@@ -110,7 +110,7 @@ final class RequestSubmitter {
         return request;
     }
 
-    /** Refuses a request that could not be scheduled because of an error, and releases its memory. */
+    /** Refuses a request that could not be scheduled because of an error. Releases its memory. */
     private void failUncreated(CheckedRequest request, ResponseObserver observer, Throwable cause) {
         model.fatalErrors().check(cause);
         RequestLog.error(request, "queueing failed", cause);

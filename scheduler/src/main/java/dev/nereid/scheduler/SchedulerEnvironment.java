@@ -46,7 +46,7 @@ public record SchedulerEnvironment(
     }
 
     /**
-     * Creates an environment without cache, load limits, rate limiter and supervision, with the time of day of the
+     * Creates an environment without cache, load limits, rate limiter and supervision. It has the time of day of the
      * machine.
      *
      * @param memory the pool for gathered inputs and for outputs

@@ -11,7 +11,7 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One execution of requests by a backend of a test; releases all memory and checks that at the end. */
+/** One execution of requests by a backend of a test. Its close releases all memory, and checks that. */
 public final class Execution implements AutoCloseable {
     public final LeakCheckingMemory memory;
     public final SteppedScheduler scheduler;

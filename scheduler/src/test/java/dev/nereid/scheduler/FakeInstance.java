@@ -11,9 +11,9 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** An instance that does what a test says, and notices if it is called by two threads or after its end. */
+/** An instance whose behavior a test determines. It detects calls by two threads, and calls after its end. */
 public final class FakeInstance implements ModelInstance {
-    /** What an execution does. */
+    /** The behavior of an execution. */
     public interface Execution {
         void execute(Batch batch) throws BackendException;
     }

@@ -9,9 +9,9 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A rule that says what a test says, writes down how it is called, and notices if it is called wrongly. */
+/** A batching strategy whose decisions a test determines. It records its calls, and detects wrong ones. */
 public final class FakeStrategy implements BatchingStrategy {
-    /** What the rule says of a request. */
+    /** The decision about a request. */
     public interface Rule {
         boolean include(QueuedRequest request) throws BackendException;
     }

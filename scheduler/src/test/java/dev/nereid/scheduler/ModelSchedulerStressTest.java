@@ -38,7 +38,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Many threads at once, with all kinds of failures, and a close while requests still arrive. */
+/** Tests many concurrent threads with all kinds of failures. The scheduler is closed while requests still arrive. */
 @Timeout(120)
 @Tag("slow")
 final class ModelSchedulerStressTest {
@@ -200,7 +200,7 @@ final class ModelSchedulerStressTest {
         }
     }
 
-    /** Counts the events of one request, checks the content, and throws now and then, which must not matter. */
+    /** Counts the events of one request and checks their content. It throws now and then, which must have no effect. */
     private static final class Once implements ResponseObserver {
         private final Tally tally;
         private final float first;

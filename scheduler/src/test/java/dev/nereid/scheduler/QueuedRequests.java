@@ -17,8 +17,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Requests of one item that wait for one instance, which runs when the test lets it; releases all memory, and checks
- * that at the end. Confined.
+ * Requests of one item that wait for one instance. The test decides when the instance runs. The close releases all
+ * memory, and checks that. Confined.
  */
 public final class QueuedRequests implements AutoCloseable {
     public static final int MAX_BATCH = 8;

@@ -62,7 +62,7 @@ public final class SchedulerProperties {
         record Forget() implements Event {}
     }
 
-    /** What a backend does with a batch. */
+    /** The behavior of a backend with a batch. */
     enum Backend {
         RESPOND,
         ALIAS,
@@ -149,7 +149,10 @@ public final class SchedulerProperties {
         run.end();
     }
 
-    /** A batching strategy, and the events during its evaluation: each once in a number of evaluations, 0 for never. */
+    /**
+     * A batching strategy, and the events during its evaluation. Each event occurs once in a number of evaluations, 0
+     * for never.
+     */
     record Meddling(int refuse, int crash, int cancel, int submit, int pass) {
         static boolean isTime(int every, int question) {
             return every > 0 && question % every == 0;

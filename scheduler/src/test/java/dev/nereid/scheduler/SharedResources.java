@@ -14,8 +14,8 @@ import java.util.OptionalInt;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Two resources, one with a limit of its own and one of which there is as much as the largest need, 1; and how much of
- * them is taken, as far as a test sees it. Confined.
+ * Two resources, and the amounts of them that are taken. One has a limit of its own; of the other there is as much as
+ * the largest need, 1. The amounts are those that a test sees. Confined.
  */
 public final class SharedResources {
     private static final String LIMITED = "limited";
@@ -28,7 +28,7 @@ public final class SharedResources {
     private int singleTaken;
 
     /**
-     * What the executions of an instance take.
+     * The resources that the executions of an instance take.
      *
      * @param priority the weight of each
      * @param limited the need of the first resource; at most 2

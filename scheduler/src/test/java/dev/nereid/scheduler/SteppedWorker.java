@@ -15,7 +15,7 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A worker that runs step by step, and ends as in a server: on its own thread, which closes the instances when no
+ * A worker that runs step by step. It ends as in a server: on its own thread, which closes the instances when no
  * request uses them any more. That thread either sleeps or has ended whenever the test continues, so that tests are
  * deterministic. Confined except for that thread.
  */
@@ -28,7 +28,7 @@ public final class SteppedWorker {
     private boolean isInside;
     private int executions;
 
-    /** What an instance does with a batch. */
+    /** The behavior of an instance with a batch. */
     public interface Execution {
         void execute(SteppedWorker worker, Need need, Batch batch) throws BackendException;
     }

@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class HeapWatch implements Watchdog.Watched {
     /**
-     * The number of consecutive checks that have to find the heap full, with a collection between each and the next.
+     * The number of consecutive checks that have to find the heap full. There is a collection between each and the
+     * next.
      */
     static final int MIN_FULL_CHECKS = 10;
 

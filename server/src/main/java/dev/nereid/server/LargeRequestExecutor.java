@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
  * requests have no order among themselves.
  */
 final class LargeRequestExecutor implements AutoCloseable {
-    /** The bytes to be checked from which on a request is large; they take a quarter of a millisecond. */
+    /** The minimum bytes to be checked of a large request. They take a quarter of a millisecond. */
     static final long LARGE_BYTES = 256L << 10;
 
     /** The cost of an input besides its bytes. */
@@ -42,7 +42,7 @@ final class LargeRequestExecutor implements AutoCloseable {
 
     private final Executor threads;
     /**
-     * Runs a task at once when the threads have ended or cannot be started: the observer of its request must be
+     * Runs a task at once when the threads have ended or cannot be started. The observer of its request must be
      * notified.
      */
     private final Executor tasks;
@@ -79,7 +79,7 @@ final class LargeRequestExecutor implements AutoCloseable {
         };
     }
 
-    /** Returns whether a request belongs in the background: it is large, or follows such a request in its sequence. */
+    /** Returns whether a request belongs in the background. It is large, or follows such a request in its sequence. */
     boolean accepts(InferRequest request) {
         return isLarge(request) || (!sequences.isEmpty() && follows(request));
     }

@@ -112,8 +112,8 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Starts a server and returns while its models are loading, whether the server is to exit on errors or not.
-     * {@link #awaitModels} waits for the end of the loads.
+     * Starts a server and returns while its models are loading. It does so whether the server is to exit on errors or
+     * not. {@link #awaitModels} waits for the end of the loads.
      *
      * @param options the server's options
      * @return the server, live but with strict readiness not ready yet, owned by the caller
@@ -184,10 +184,10 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Returns whether the server runs: from the end of its start until it stops, or until a
-     * {@linkplain #fatalErrors() fatal error} is noticed, unless {@link SupervisionOptions#liveAfterFatalErrors}. After
-     * such an error it still accepts requests and completes as many as it can, but stays not live and not ready until
-     * it is closed: a program that embeds it should close it and start another, or end.
+     * Returns whether the server runs. It does from the end of its start until it stops, or until a {@linkplain
+     * #fatalErrors() fatal error} is noticed, unless {@link SupervisionOptions#liveAfterFatalErrors}. After such an
+     * error it still accepts requests and completes as many as it can, but stays not live and not ready until it is
+     * closed: a program that embeds it should close it and start another, or end.
      */
     @Override
     public boolean isLive() {
@@ -195,8 +195,8 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Returns the handler to which a program reports fatal errors that it catches itself, such as on threads of its
-     * own. Those of the server's threads are reported already.
+     * Returns the handler to which a program reports fatal errors that it catches. An example is an error on a thread
+     * of its own. Those of the server's threads are reported already.
      *
      * @return the handler, always the same; passes errors on to that of {@link SupervisionOptions}
      */
@@ -225,7 +225,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Abandons the execution on a thread, if there is one, since that thread ends the process and will not return: its
+     * Abandons the execution on a thread, if there is one. The thread ends the process and will not return: its
      * requests are completed, and {@link #close} does not wait for it.
      *
      * @param thread any thread, also one that submits requests
@@ -304,7 +304,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Begins to exit: from now on the server is neither live nor ready, while it still accepts requests. For programs
+     * Begins to exit. From now on the server is neither live nor ready, while it still accepts requests. For programs
      * that close what is in front of the server first. {@link #close} has to be called nevertheless.
      */
     public void beginExit() {

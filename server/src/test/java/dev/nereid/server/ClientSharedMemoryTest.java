@@ -103,7 +103,7 @@ final class ClientSharedMemoryTest {
         assertError(
                 () -> infer("twice", "INPUT", "FP32", 2, in, out),
                 ErrorCode.INVALID_ARGUMENT,
-                "shared memory of the request went away (expected: a segment that is not cut off while it is used)");
+                "shared memory of the request was truncated (expected: a segment of constant size while it is used)");
         assertError(
                 () -> server.sharedMemory().lease("r", 0, 8),
                 ErrorCode.INVALID_ARGUMENT,
@@ -135,7 +135,7 @@ final class ClientSharedMemoryTest {
         assertError(
                 () -> infer("words", "INPUT0", "BYTES", 1, in, out),
                 ErrorCode.INVALID_ARGUMENT,
-                "shared memory of the request went away (expected: a segment that is not cut off while it is used)");
+                "shared memory of the request was truncated (expected: a segment of constant size while it is used)");
     }
 
     @Test

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** How models are loaded, how loads fail, and how everything is closed again. */
+/** Tests loads of models, failures of loads, and the close of everything. */
 @Tag("slow")
 final class ModelLoadTest {
     @TempDir

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Models whose requests share a batch whatever their shapes, from the configuration to the response. */
+/** Tests models whose requests of different shapes share a batch, from configuration to response. */
 final class RaggedModelTest {
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
     private static final String TENSORS = """

@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** Waits for the outcome of one request, and counts terminal notifications. Safe for use by several threads. */
 final class RecordingObserver implements ResponseObserver {
-    /** What a response held. */
+    /** The content of a response. */
     record Values(long version, List<Float> values, Map<String, ParameterValue> parameters) {}
 
     private static final long TIMEOUT_SECONDS = 30;

@@ -23,7 +23,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** State of a server after fatal errors, with overdue executions and loads, and with files that must not be opened. */
+/**
+ * Tests the state of a server after failures. The failures are fatal errors, overdue executions and loads, and files
+ * that must not be opened.
+ */
 @Timeout(60)
 final class SupervisionTest {
     private static final Duration SHORT = Duration.ofMillis(1);

@@ -12,7 +12,7 @@ import java.util.OptionalLong;
 
 /** Separates a request's scheduling options from its parameters for the backend. Confined to one thread. */
 public final class RequestParameters {
-    /** Slots of the map of parameters: most requests with parameters have no more than a few. */
+    /** Slots of the map of parameters. Most requests with parameters have no more than a few. */
     private static final int CAPACITY = 8;
 
     private Optional<Sequence.Id> sequenceId = Optional.empty();

@@ -33,9 +33,9 @@ public interface SharedMemory {
     /** A part of a region that a request uses. Safe for use by any thread. */
     interface Lease extends TensorBuffer {
         /**
-         * Releases the registration before the client gets its final response: from now on the lease keeps the region
-         * mapped, but no longer registered. So a client that has its response finds the region unregistered. Later calls
-         * do nothing; closing the lease implies it.
+         * Releases the registration before the client gets its final response. From now on the lease keeps the region
+         * mapped, but no longer registered. So a client that has its response finds the region unregistered. Later
+         * calls do nothing; closing the lease implies it.
          */
         void releaseRegistration();
     }

@@ -16,8 +16,8 @@ public interface TensorMemory {
     TensorBuffer allocate(long byteSize);
 
     /**
-     * Allocates a buffer of zeros, for memory that foreign code fills, perhaps in part: it reveals nothing of earlier
-     * requests.
+     * Allocates a buffer of zeros, for memory that foreign code fills. It reveals nothing of earlier requests if that
+     * code fills it only in part.
      *
      * @param byteSize the size needed, 0 or more
      * @return a buffer as of {@link #allocate}, with every byte 0
@@ -43,8 +43,8 @@ public interface TensorMemory {
     }
 
     /**
-     * Counts bytes that a front end holds elsewhere, for instance of a message that has arrived in part, as if they were
-     * a buffer in use. Allocates nothing.
+     * Counts bytes that a front end holds elsewhere. They count as if they were a buffer in use; an example is a
+     * message that has arrived in part. Allocates nothing.
      *
      * @param byteSize the number of bytes, 0 or more; {@link #releaseBytes} ends their count, at once or in parts
      * @throws InferenceException with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} if there is no memory

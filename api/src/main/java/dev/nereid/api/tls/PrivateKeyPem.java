@@ -18,7 +18,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Reads RSA and EC private keys in PEM: PKCS #8, and the traditional forms PKCS #1 and SEC 1. Static functions only.
+ * Reads RSA and EC private keys in PEM. Formats are PKCS #8 and the traditional forms PKCS #1 and SEC 1. Static
+ * functions only.
  *
  * <p>A traditional key lacks the identifier of its algorithm. It is put into a PKCS #8 structure with the identifier:
  * that of RSA, or the one of the certificate's key, which names the curve.
@@ -72,7 +73,9 @@ final class PrivateKeyPem {
         };
     }
 
-    /** Says whether a key belongs to a public key: files are replaced one after the other. */
+    /**
+     * Says whether a key belongs to a public key. Files are replaced one after the other, so that they may not match.
+     */
     static boolean matches(PrivateKey key, PublicKey certified) {
         if (!key.getAlgorithm().equals(certified.getAlgorithm())) {
             return false;
@@ -107,7 +110,9 @@ final class PrivateKeyPem {
         return der(SEQUENCE, PKCS8_VERSION, algorithmIdentifier, der(OCTET_STRING, key));
     }
 
-    /** Returns the identifier of algorithm and curve: the first element of the key's encoding, a sequence of two. */
+    /**
+     * Returns the identifier of algorithm and curve. It is the first element of the key's encoding, a sequence of two.
+     */
     private static byte[] algorithmIdentifier(PublicKey certified) throws InvalidKeyException {
         if (!certified.getAlgorithm().equals("EC")) {
             throw new InvalidKeyException("an EC key for a certificate with a key of " + certified.getAlgorithm());

@@ -93,7 +93,7 @@ public final class TlsCredentials {
         }
     }
 
-    /** Reads the certificates of a file, and nothing else that it may hold, such as the key. */
+    /** Reads the certificates of a file. Other contents, such as the key, are ignored. */
     private static List<X509Certificate> certificates(Part part, Path file, byte[] content) throws TlsFilesException {
         StringBuilder pem = new StringBuilder();
         Matcher matcher = CERTIFICATE.matcher(new String(content, ISO_8859_1));

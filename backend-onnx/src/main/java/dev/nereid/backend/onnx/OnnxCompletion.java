@@ -22,7 +22,8 @@ final class OnnxCompletion {
     }
 
     /**
-     * Returns batching as far as the model allows it, and the inputs or outputs that the configuration lacks.
+     * Completes a configuration. It returns batching as far as the model allows it, and the inputs or outputs that the
+     * configuration lacks.
      *
      * @param context the model
      * @param defaultMaxBatchSize the largest batch where the configuration has none
@@ -84,7 +85,10 @@ final class OnnxCompletion {
         return specs;
     }
 
-    /** A tensor without dimensions of its own is configured as [1], and in a batch reshaped to the model's shape. */
+    /**
+     * Describes a tensor for the configuration. One without dimensions of its own is configured as [1], and in a batch
+     * reshaped to the model's shape.
+     */
     private static TensorSpec spec(OrtTensorInfo info, String role, boolean batches) throws BackendException {
         Shape shape = OnnxTensors.shape(info);
         Shape dims = batches ? shape.dropFirst() : shape;

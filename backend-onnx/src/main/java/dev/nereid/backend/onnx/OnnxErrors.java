@@ -9,7 +9,7 @@ final class OnnxErrors {
     private OnnxErrors() {}
 
     /**
-     * Returns a failure of ONNX Runtime in the form of the reference server, with ONNX Runtime's own number and text.
+     * Returns a failure of ONNX Runtime in the form of the reference server. It has ONNX Runtime's own number and text.
      */
     static BackendException of(OrtException failure) {
         return new BackendException(

@@ -32,7 +32,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
     static final boolean SHARED_POOL_SPINS = false;
 
     /**
-     * The default wait of a session's idle threads: for the next operator of a run they spin, for a tenth of a
+     * The default wait of a session's idle threads. For the next operator of a run they spin, for a tenth of a
      * millisecond at most, and with the end of the run they sleep. A graph has dozens of operators, and waking a
      * sleeping thread for each costs more than many of them; a thread that spins longer, as by ONNX Runtime's own
      * default, keeps the processor from the threads that read requests and write responses. Measured with SqueezeNet
@@ -77,7 +77,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
         run = Map.copyOf(run);
     }
 
-    /** Returns the options of a session that only serves to read inputs and outputs: the fastest to open. */
+    /** Returns the options of a session that only reads inputs and outputs. They are the fastest to open. */
     OrtSessionOptions forReadingTheSignature() {
         Map<String, String> config = new HashMap<>(session.config());
         config.put("session.disable_prepacking", "1");
@@ -139,7 +139,10 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
         return config;
     }
 
-    /** ONNX Runtime checks the entry when a model is run, and fails each run if there is no such arena. */
+    /**
+     * Returns the entries of the run configuration. ONNX Runtime checks the entry of the arena when a model is run, and
+     * fails each run if there is no such arena.
+     */
     private static Map<String, String> runConfig(OptionValues values, boolean arena) throws BackendException {
         String shrinkage = values.values().get(SHRINKAGE);
         if (shrinkage == null || shrinkage.isBlank()) {
@@ -172,7 +175,10 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
                 (severity, location, message) -> logger.log(level(severity), message));
     }
 
-    /** An error is also reported to the caller as a failed call; the log keeps it for diagnosis. */
+    /**
+     * Maps a severity to a log level. An error is also reported to the caller as a failed call; the log keeps it for
+     * diagnosis.
+     */
     private static System.Logger.Level level(OrtLog.Severity severity) {
         return switch (severity) {
             case VERBOSE -> System.Logger.Level.TRACE;
@@ -219,7 +225,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
         }
     }
 
-    /** Logs a text, but not while the configuration is completed, when there are no instances yet. */
+    /** Logs a text, but not while the configuration is completed. There are no instances yet at that time. */
     private static void logAtLoad(ModelContext context, System.Logger.Level level, Supplier<String> text) {
         if (!context.instances().isEmpty()) {
             context.logger().log(level, text);

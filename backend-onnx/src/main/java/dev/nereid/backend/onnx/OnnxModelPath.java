@@ -15,8 +15,8 @@ final class OnnxModelPath {
     private OnnxModelPath() {}
 
     /**
-     * Returns the file to load: {@code default_model_filename} of the version, or the model in a directory of that
-     * name.
+     * Returns the file to load. It is {@code default_model_filename} of the version, or the model in a directory of
+     * that name.
      */
     static Path of(ModelContext context) throws BackendException {
         String model = context.settings().name();

@@ -13,7 +13,7 @@ import java.util.Optional;
 final class OnnxTensors {
     private OnnxTensors() {}
 
-    /** Returns the data type of an element type, or empty if the protocols have none for it. */
+    /** Returns the data type of an element type. It is empty if the protocols have none for it. */
     static Optional<DataType> dataType(OrtElementType type) {
         return Optional.ofNullable(
                 switch (type) {
@@ -48,7 +48,8 @@ final class OnnxTensors {
     }
 
     /**
-     * Refuses inputs and outputs of a model that are no tensors, also where the configuration does not name them.
+     * Refuses inputs and outputs of a model that are no tensors. This includes those that the configuration does not
+     * name.
      *
      * @throws BackendException {@link ErrorCode#UNSUPPORTED} if one is none
      */
@@ -76,7 +77,7 @@ final class OnnxTensors {
                         + ")"));
     }
 
-    /** Returns the dimensions of a model's input or output; none where the model does not declare their number. */
+    /** Returns the dimensions of an input or output. There are none where the model does not declare their number. */
     static Shape shape(OrtTensorInfo info) {
         return Shape.of(info.dims().stream().mapToLong(Long::longValue).toArray());
     }

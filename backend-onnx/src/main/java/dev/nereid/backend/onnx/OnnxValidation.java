@@ -24,7 +24,7 @@ final class OnnxValidation {
         this.session = session;
     }
 
-    /** Refuses a configuration that does not agree with its model, in the words of the reference server. */
+    /** Refuses a configuration that does not agree with its model. The texts are those of the reference server. */
     static void check(ModelSettings settings, OrtSession session) throws BackendException {
         OnnxValidation validation = new OnnxValidation(settings, session);
         OnnxTensors.requireTensors(session.inputs());
@@ -75,7 +75,7 @@ final class OnnxValidation {
                 + infos.stream().map(OrtTensorInfo::name).sorted().collect(Collectors.joining(", "))));
     }
 
-    /** Refuses a configuration with more or fewer inputs than the model needs; optional ones do not count. */
+    /** Refuses a configuration with more or fewer inputs than the model needs. Optional inputs do not count. */
     private void checkCount() throws BackendException {
         int provided = session.requiredInputs().size();
         int expected = configuredInputs().size();
@@ -87,7 +87,9 @@ final class OnnxValidation {
         }
     }
 
-    /** Returns the names of the inputs of every execution: those that are not optional, and derived ones. */
+    /**
+     * Returns the names of the inputs of every execution. They are the inputs that are not optional, and derived ones.
+     */
     private List<String> configuredInputs() {
         return Stream.concat(
                         settings.inputs().stream()
@@ -157,7 +159,7 @@ final class OnnxValidation {
         }
     }
 
-    /** Describes a derived input under each of its names, in the shape that it has in a batch. */
+    /** Describes a derived input under each of its names. The shape is the one that it has in a batch. */
     private List<TensorSpec> specs(BatchInput derived) {
         Shape shape = switch (derived.kind()) {
             case ELEMENT_COUNT,
@@ -205,7 +207,10 @@ final class OnnxValidation {
         }
     }
 
-    /** A model that does not declare the number of dimensions counts as one without, as ONNX Runtime reports it. */
+    /**
+     * Checks the configured shape of a scalar. A model that does not declare the number of dimensions counts as one
+     * without, as ONNX Runtime reports it.
+     */
     private void checkScalar(TensorSpec spec, Shape configured) throws BackendException {
         for (int i = 0; i < configured.rank(); i++) {
             if (configured.dim(i) != 1) {

@@ -22,8 +22,8 @@ record OptionValues(Map<String, String> values, String where) {
     }
 
     /**
-     * Returns the whole number that the value begins with, as the reference server reads it; empty if the option is not
-     * given.
+     * Returns the whole number at the beginning of the value. The reference server reads it the same way; empty if the
+     * option is not given.
      */
     OptionalInt number(String name) throws BackendException {
         String text = values.get(name);
@@ -41,7 +41,7 @@ record OptionValues(Map<String, String> values, String where) {
         throw refused("failed to convert '" + text + "' to integral number", name, "a whole number");
     }
 
-    /** Returns a truth value, in the words of the reference server; empty if the option is not given. */
+    /** Returns a truth value, in the words of the reference server. It is empty if the option is not given. */
     Optional<Boolean> truth(String name) throws BackendException {
         String text = values.get(name);
         if (text == null) {
@@ -54,7 +54,7 @@ record OptionValues(Map<String, String> values, String where) {
         };
     }
 
-    /** Returns an exception about the value of an option, the text of the reference server first. */
+    /** Returns an exception about the value of an option. Its message begins with the text of the reference server. */
     BackendException refused(String text, String name, String expected) {
         return OnnxErrors.invalid(text + "; " + where + name + " (expected: " + expected + ")");
     }

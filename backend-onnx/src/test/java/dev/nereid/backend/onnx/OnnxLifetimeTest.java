@@ -31,8 +31,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Runs, cancellations, releases of outputs and closing, in every order: a native handle used after its release would
- * end the process.
+ * Tests runs, cancellations, releases of outputs and closing, in every order. A native handle used after its release
+ * would end the process.
  */
 @Timeout(120)
 class OnnxLifetimeTest {

@@ -34,7 +34,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Completes, loads and runs real models without a configuration, and compares with the artifact's own Java API. */
+/**
+ * Compares real models with the artifact's own Java API. Completes, loads and runs the models without a configuration.
+ */
 class OnnxOracleTest {
     private static final long CHUNK = 576;
     private static final long STATE = 128;

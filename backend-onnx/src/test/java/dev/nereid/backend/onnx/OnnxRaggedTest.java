@@ -25,7 +25,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** A model that takes the values of all requests flat, and where each of them ends. */
+/**
+ * Tests a model with a ragged input. The model takes the values of all requests flat, and the end of each request's
+ * values.
+ */
 class OnnxRaggedTest {
     private static final TensorSpec VALUES =
             TensorSpec.of("values", DataType.FP32, Shape.of(-1)).with(TensorSpec.Trait.RAGGED);

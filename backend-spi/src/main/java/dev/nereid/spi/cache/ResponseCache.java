@@ -30,9 +30,9 @@ public interface ResponseCache extends AutoCloseable {
     void insert(CacheKey key, MemorySegment content, InsertObserver observer);
 
     /**
-     * Closes the cache: notifies the observers that still wait, and frees its resources, except entries that are still
-     * read, which stay valid until their own close. Called once, after the last lookup and insert; may block for a few
-     * seconds. Its exceptions are logged.
+     * Closes the cache and frees its resources. Observers that still wait are notified; entries that are still read
+     * stay valid until their own close. Called once, after the last lookup and insert; may block for a few seconds. Its
+     * exceptions are logged.
      */
     @Override
     void close();

@@ -54,7 +54,7 @@ public final class GrpcLoad implements Workload, AutoCloseable {
     }
 
     /**
-     * Connects, and checks by one call of each kind that the server returns the contents of the request.
+     * Connects, and checks the server by one call of each kind. The server has to return the contents of the request.
      *
      * @param name the server's name in the table
      * @param loops the client's event loops; as many connections are opened, or fewer if there are fewer calls

@@ -42,7 +42,8 @@ public record VariedBodies(List<InferBody> bodies, String id) {
     }
 
     /**
-     * Returns the arguments of {@code varied.lua}: the id, then for each body how long it is and how long its JSON is.
+     * Returns the arguments of {@code varied.lua}. They are the id, then for each body its length and the length of its
+     * JSON.
      */
     List<String> arguments() {
         List<String> arguments = new ArrayList<>(List.of(id.isEmpty() ? "-" : id));

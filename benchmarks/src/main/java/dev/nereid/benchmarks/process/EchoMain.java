@@ -44,7 +44,7 @@ public final class EchoMain {
         }
     }
 
-    /** Prints the port, then waits for the end of the input: a ceiling does not outlive the run that started it. */
+    /** Prints the port, then waits for the end of the input. A ceiling therefore ends with the run that started it. */
     private static void serve(int port) throws IOException {
         System.out.println(port);
         while (System.in.read() >= 0) {

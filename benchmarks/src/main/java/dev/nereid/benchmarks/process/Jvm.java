@@ -33,7 +33,10 @@ record Jvm(String command, List<String> options) {
         return new Jvm(command, options);
     }
 
-    /** AOT caches and log settings are specific to the server's own jars and do not affect warm speed. */
+    /**
+     * Returns whether an option applies to all programs. AOT caches and log settings are specific to the server's own
+     * jars and do not affect warm speed.
+     */
     private static boolean isForAll(String option) {
         return option.startsWith("--")
                 || (option.startsWith("-X") && !option.startsWith("-XX:AOT") && !option.startsWith("-Xlog"));

@@ -19,12 +19,15 @@ public record Launch(Path home, Path repository, List<String> flags) {
         flags = List.copyOf(flags);
     }
 
-    /** Serves a repository with the example backends, the ceilings' number of event loops, and more flags. */
+    /** Serves a repository with the example backends. It has the ceilings' number of event loops, and more flags. */
     public static Launch withExamples(BenchmarkRun bench, Path repository, String... more) {
         return withExamples(bench, bench.installed(), repository, more);
     }
 
-    /** The same with a server that is installed elsewhere, and with its own example backends if they exist. */
+    /**
+     * Serves a repository with a server that is installed elsewhere. Its own example backends are used if they exist;
+     * the rest is the same.
+     */
     public static Launch withExamples(BenchmarkRun bench, Path home, Path repository, String... more) {
         Path plugins = Stream.of(home.resolve("examples/plugins"), home.resolve("../../../examples/plugins"))
                 .filter(Files::isDirectory)

@@ -39,7 +39,7 @@ public final class ModelRepositories {
     }
 
     /**
-     * Adds a model with a linked file to a repository, and returns the path of the repository.
+     * Adds a model with a linked file to a repository. Returns the path of the repository.
      *
      * @param repository where to write
      * @param name the model's name

@@ -55,7 +55,9 @@ public final class NereidProcess implements AutoCloseable {
         return start(bench, launch, SocketFactory.getDefault());
     }
 
-    /** Starts a server, and waits until it is ready, by requests on connections of the given kind. Blocks. */
+    /**
+     * Starts a server, and waits until it is ready. Readiness is requested on connections of the given kind. Blocks.
+     */
     public static NereidProcess start(BenchmarkRun bench, Launch launch, SocketFactory sockets)
             throws IOException, InterruptedException {
         NereidProcess server = new NereidProcess(bench, launch, sockets);

@@ -31,7 +31,7 @@ public final class Figures {
         return met ? "met" : "MISSED";
     }
 
-    /** Returns the middle of some numbers; the mean of the two middle ones if their count is even. */
+    /** Returns the median of some numbers. It is the mean of the two middle ones if their count is even. */
     public static double median(List<Double> numbers) {
         if (numbers.isEmpty()) {
             throw new IllegalArgumentException("numbers: none (expected: at least one)");

@@ -32,7 +32,7 @@ public record FirstMinute(List<Integer> tenths) {
         }
     }
 
-    /** Finds the line in the output of wrk, and omits the last second, in which the load ended. */
+    /** Finds the line in the output of wrk. Omits the last second, in which the load ended. */
     public static FirstMinute in(String output) throws IOException {
         String line = output.lines()
                 .filter(candidate -> candidate.startsWith(MARK))
@@ -63,7 +63,10 @@ public record FirstMinute(List<Integer> tenths) {
         return sum(firstTenth(), PER_SECOND);
     }
 
-    /** Returns the end of the first half second at nine tenths of the final rate, in seconds since the start. */
+    /**
+     * Returns the time to nine tenths of the final rate. It is the end of the first half second at that rate, in
+     * seconds since the start.
+     */
     public double secondsToSpeed() {
         double threshold = SHARE * finalRate() * WINDOW / PER_SECOND;
         int at = firstTenth();

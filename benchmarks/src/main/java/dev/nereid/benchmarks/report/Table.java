@@ -30,7 +30,7 @@ public final class Table {
         footnotes.add(text);
     }
 
-    /** Returns the table for a terminal: first column to the left, the others to the right. */
+    /** Returns the table for a terminal. The first column is aligned to the left, the others to the right. */
     public String text() {
         List<Integer> widths = IntStream.range(0, headers.size())
                 .mapToObj(column -> Stream.concat(Stream.of(headers), rows.stream())

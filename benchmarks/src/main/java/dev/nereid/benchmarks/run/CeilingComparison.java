@@ -34,7 +34,7 @@ public record CeilingComparison(Workload subject, List<Ceiling> ceilings) {
     }
 
     /**
-     * Warms everything up, then measures all in rotation, round after round, so that a slow period of the machine
+     * Warms everything up, then measures all in rotation, round after round. A slow period of the machine therefore
      * affects all equally. Blocks.
      *
      * @param pace how long

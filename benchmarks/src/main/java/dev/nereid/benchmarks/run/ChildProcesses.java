@@ -12,7 +12,7 @@ public final class ChildProcesses implements AutoCloseable {
 
     private final List<Process> running = new CopyOnWriteArrayList<>();
 
-    /** Set before the processes are ended: a thread that adds one later sees it, and ends that process itself. */
+    /** Set before the processes are ended. A thread that adds one later sees it, and ends that process itself. */
     private volatile boolean closed;
 
     /** Starts a process, which ends with this object at the latest. */

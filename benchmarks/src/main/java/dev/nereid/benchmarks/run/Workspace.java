@@ -21,7 +21,7 @@ public final class Workspace implements AutoCloseable {
         return new Workspace(Files.createTempDirectory("nereid-benchmarks"));
     }
 
-    /** Returns the path of a file or directory of the given name, which need not exist. */
+    /** Returns the path of a file or directory of the given name. It need not exist. */
     public Path path(String name) {
         return directory.resolve(name);
     }

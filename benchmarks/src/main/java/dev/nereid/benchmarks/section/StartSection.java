@@ -30,7 +30,7 @@ final class StartSection {
     private static final double BYTES_PER_MB = 1e6;
     private static final double MAX_MB = 200;
 
-    /** A classifier of the bundled repository, with a request for one blank image of 8 x 8 pixels. */
+    /** A request for a classifier of the bundled repository. It has one blank image of 8 x 8 pixels. */
     private static final byte[] REQUEST = Exchange.post(
             "/v2/models/digits/infer",
             "{\"inputs\":[{\"name\":\"image\",\"datatype\":\"FP32\",\"shape\":[1,1,8,8],\"data\":["
@@ -58,7 +58,7 @@ final class StartSection {
     }
 
     /**
-     * Creates a second installation of the same files without the AOT cache: its start includes the launcher's behavior
+     * Creates a second installation of the same files without the AOT cache. Its start includes the launcher's behavior
      * without a cache.
      */
     static Path withoutCache(BenchmarkRun bench, String name) throws IOException {

@@ -33,7 +33,10 @@ final class EntryCodec implements RedisCodec<CacheKey, MemorySegment> {
         return value.asByteBuffer();
     }
 
-    /** The memory is freed when it is unreachable: only the server knows its readers and how long they read. */
+    /**
+     * Decodes a value into memory that is freed when it is unreachable. Only the server knows its readers and how long
+     * they read.
+     */
     @Override
     public MemorySegment decodeValue(ByteBuffer bytes) {
         MemorySegment content = MemorySegment.ofBuffer(bytes);

@@ -17,7 +17,10 @@ import java.util.TreeSet;
  * @param tls how connections are encrypted
  */
 record RedisSettings(RedisAddress address, RedisCredentials credentials, RedisTimeouts timeouts, RedisTls tls) {
-    /** Those of the reference; the last two are of its pool of connections, and here there is one connection. */
+    /**
+     * The names of the settings, which are those of the reference. The last two are of its pool of connections, and
+     * here there is one connection.
+     */
     private static final Set<String> NAMES = Set.of(
             "host",
             "port",

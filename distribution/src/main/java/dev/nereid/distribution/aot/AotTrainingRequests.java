@@ -83,8 +83,8 @@ public final class AotTrainingRequests {
     }
 
     /**
-     * Returns the request of each connection: mostly small binary tensors, with and without an id, and some of each
-     * other kind.
+     * Returns the request of each connection. They are mostly small binary tensors, with and without an id, and some of
+     * each other kind.
      */
     private static List<HttpTrainingClient.Request> httpRequests() {
         HttpTrainingClient.Request plain = binary("", SMALL);

@@ -41,7 +41,8 @@ final class GrpcTrainingClient implements AutoCloseable {
     private static final int WINDOW_STEP = 16 << 10;
 
     /**
-     * POST and http of the static table, and the four entries that {@link #firstHeader()} added to the dynamic table.
+     * The encoded header of a call. It consists of POST and http of the static table, and the four entries that {@link
+     * #firstHeader()} added to the dynamic table.
      */
     private static final byte[] HEADER = {(byte) 0x83, (byte) 0x86, (byte) 0xC1, (byte) 0xC0, (byte) 0xBF, (byte) 0xBE};
 
@@ -129,7 +130,7 @@ final class GrpcTrainingClient implements AutoCloseable {
         sent++;
     }
 
-    /** Reads a frame, acknowledges it where the protocol requires that, and returns whether it ended a call. */
+    /** Reads a frame, and returns whether it ended a call. Acknowledges the frame where the protocol requires that. */
     private boolean streamEnded() throws IOException {
         int length = in.readUnsignedShort() << 8 | in.readUnsignedByte();
         int type = in.readUnsignedByte();

@@ -12,7 +12,7 @@ final class AdmissionFlags {
     /** Maximum requests in flight; 0 for no limit. */
     long requests = SchedulingOptions.defaultMaxRequests();
 
-    /** Maximum input bytes in flight; 0 for no limit, empty for a part of the memory. */
+    /** Maximum input bytes in flight. It is 0 for no limit, and empty for a part of the memory. */
     OptionalLong bytes = OptionalLong.empty();
 
     /** Maximum requests in flight to each version of a model; 0 for no limit. */

@@ -96,7 +96,7 @@ public final class ConnectionFlags {
         return timeouts;
     }
 
-    /** Returns how long the server continues to serve after it reports that it is not ready. */
+    /** Returns how long the server continues to serve while it reports not ready. */
     public Duration exitDelay() {
         return exitDelay;
     }

@@ -24,7 +24,7 @@ public final class EndpointFlags {
         return metrics.address(http);
     }
 
-    /** Checks what depends on several flags: contradictions, and two ports with the same number and address. */
+    /** Checks conditions on several flags. They are contradictions, and two ports with the same number and address. */
     public void check() throws StartException {
         http.check();
         grpc.check();

@@ -167,7 +167,7 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
     /** A file; its existence is checked where it is read. */
     static final FlagValue<Path> FILE = new FlagValue<>("FILE", "the name of a file", DIRECTORY.reader());
 
-    /** Refuses a number outside of the range of ports; to be called for the ports that are opened. */
+    /** Refuses a number outside of the range of ports. Called for the ports that are opened. */
     static void checkPort(String flag, int port) throws StartException {
         if (port < 0 || port > MAX_PORT) {
             throw new StartException(flag + ": '" + port + "' (expected: " + PORT_EXPECTED + ")");

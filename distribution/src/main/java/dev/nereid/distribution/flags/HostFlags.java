@@ -50,7 +50,10 @@ final class HostFlags {
         }
     }
 
-    /** Returns whether instances of one model are created in parallel, regardless of the backend's own declaration. */
+    /**
+     * Returns whether instances of one model are created in parallel. If so, the backend's own declaration is
+     * disregarded.
+     */
     static boolean parallel(Map<String, String> environment) throws StartException {
         String value = environment.getOrDefault(PARALLEL, "");
         if (value.isEmpty()) {

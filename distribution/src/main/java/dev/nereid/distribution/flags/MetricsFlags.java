@@ -61,7 +61,7 @@ public final class MetricsFlags {
     }
 
     /**
-     * Reads a setting as the reference server does: only this exact text has an effect, and unknown settings are
+     * Reads a setting as the reference server does. Only this exact text has an effect, and unknown settings are
      * ignored.
      */
     private void configure(FlagValue.Setting setting) {
@@ -70,7 +70,7 @@ public final class MetricsFlags {
         }
     }
 
-    /** Returns the address of the metrics port: by default that of HTTP, or the loopback address without HTTP. */
+    /** Returns the address of the metrics port. By default it is that of HTTP, or the loopback address without HTTP. */
     String address(HttpFlags http) {
         if (!address.isEmpty()) {
             return address;

@@ -69,8 +69,8 @@ final class PluginCacheFlags {
     }
 
     /**
-     * Creates a directory in a place shared by all users, and returns whether only this user has access: libraries are
-     * loaded from it.
+     * Creates a directory, and returns whether only this user has access. The place is shared by all users, and
+     * libraries are loaded from the directory.
      */
     private static boolean isPrivate(Path directory) {
         try {

@@ -19,7 +19,7 @@ final class SchedulerDelay {
     private SchedulerDelay() {}
 
     /**
-     * Returns the number of requests to wait for, as {@link #requests} does, and warns if there are any.
+     * Returns the number of requests to wait for, as {@link #requests} does. Logs a warning if there are any.
      *
      * @throws StartException if the value is not a number
      */

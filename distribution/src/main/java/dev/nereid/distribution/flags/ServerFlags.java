@@ -200,7 +200,7 @@ public final class ServerFlags {
     }
 
     /**
-     * Returns the plugin directories, those of the flags first: of two plugins with a backend of one name, the first is
+     * Returns the plugin directories, those of the flags first. Of two plugins with a backend of one name, the first is
      * used.
      */
     private List<Path> pluginDirectories(Path own) {

@@ -42,7 +42,7 @@ final class LineLogger extends LegacyAbstractLogger implements LoggingEventAware
                 event.getThrowable());
     }
 
-    /** Checks for a fatal error first, which allocates nothing, and returns whether the event is to be written. */
+    /** Returns whether the event is to be written. Checks for a fatal error first, which allocates nothing. */
     private boolean isWritten(Level severity, @Nullable Throwable thrown) {
         lines.check(thrown);
         return level <= severity.toInt();

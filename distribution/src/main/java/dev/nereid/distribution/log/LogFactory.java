@@ -68,7 +68,7 @@ public final class LogFactory implements ILoggerFactory {
     }
 
     /**
-     * Reports fatal errors that are logged, even if warnings are off: libraries catch exceptions of their tasks, and
+     * Reports fatal errors that are logged, even if warnings are off. Libraries catch exceptions of their tasks, and
      * only log them.
      *
      * @param handler receives the errors, on the threads that log

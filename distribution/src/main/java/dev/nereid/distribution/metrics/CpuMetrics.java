@@ -24,12 +24,15 @@ final class CpuMetrics {
     private static final long BYTES_PER_KIB = 1024;
     private static final String FIRST_WORD = "cpu";
 
-    /** Indices of idle time and of waiting for input and output in the line {@code cpu} of {@code /proc/stat}. */
+    /**
+     * Index of idle time in the line {@code cpu} of {@code /proc/stat}. The next constant is that of waiting for input
+     * and output.
+     */
     private static final int IDLE = 3;
 
     private static final int WAITING = 4;
 
-    /** Numbers of the line that sum up to the total; those after them are included in the first two. */
+    /** Numbers of the line that sum up to the total. Those after them are included in the first two. */
     private static final int PARTS = 8;
 
     private final Path proc;

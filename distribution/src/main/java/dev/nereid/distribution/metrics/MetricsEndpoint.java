@@ -38,8 +38,8 @@ public final class MetricsEndpoint {
     private OptionalLong watch = OptionalLong.empty();
 
     /**
-     * Created by the first request, since the start of the server does not wait for it; creation by two threads is
-     * harmless.
+     * The metrics, created by the first request. The start of the server does not wait for them; creation by two
+     * threads is harmless.
      */
     private volatile @Nullable ServerMetrics metrics;
 
@@ -109,7 +109,7 @@ public final class MetricsEndpoint {
         return requireNonNull(http, "http");
     }
 
-    /** Returns a count of the port; 0 while it opens, when the first request may arrive already. */
+    /** Returns a count of the port. It is 0 while the port opens, when the first request may arrive already. */
     private long ofPort(ToLongFunction<BoundedHttpServer> count) {
         BoundedHttpServer opened = http;
         return opened == null ? 0 : count.applyAsLong(opened);

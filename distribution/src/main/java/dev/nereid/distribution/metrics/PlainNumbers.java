@@ -31,7 +31,7 @@ final class PlainNumbers {
         plain.append(line, 0, value).append(number.toPlainString()).append('\n');
     }
 
-    /** Returns whether the value is a finite number; infinite values and NaN end with a letter. */
+    /** Returns whether the value is a finite number. Infinite values and NaN end with a letter. */
     private static boolean isNumber(String line, int start) {
         return start < line.length() && Character.isDigit(line.charAt(line.length() - 1));
     }

@@ -37,7 +37,10 @@ public final class ProcessShutdown {
         requested.countDown();
     }
 
-    /** Records a signal; returns whether it ends the process at once: the second one, or one during shutdown. */
+    /**
+     * Records a signal, and returns whether it ends the process at once. The second signal does, and one during
+     * shutdown.
+     */
     public boolean onSignal() {
         boolean first = signals.compareAndSet(false, true);
         return !first || (isRequested() && exit.get() == null);
@@ -78,9 +81,9 @@ public final class ProcessShutdown {
     }
 
     /**
-     * Waits for the command to end, no longer than its limit, and returns its exit status or that of a failure. If
-     * {@link System#exit} was invoked, its status takes precedence; a command that does not wait for shutdown is not
-     * awaited, since it may need the invoking thread.
+     * Waits for the command to end, and returns the exit status. The wait is no longer than its limit; the status is
+     * that of the command or of a failure. If {@link System#exit} was invoked, its status takes precedence; a command
+     * that does not wait for shutdown is not awaited, since it may need the invoking thread.
      */
     public int awaitEnd() throws InterruptedException {
         Exit called = exit.get();

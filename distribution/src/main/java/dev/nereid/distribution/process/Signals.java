@@ -17,7 +17,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Installs signal handlers by {@code sun.misc.Signal}, through reflection: the compiler's warning about that class
+ * Installs signal handlers by {@code sun.misc.Signal}, through reflection. The compiler's warning about that class
  * cannot be suppressed. Static functions only.
  */
 public final class Signals {
@@ -69,7 +69,7 @@ public final class Signals {
     }
 
     /**
-     * Sets a signal back to its default, by {@code signal(2)}: the JVM does not handle a signal that was ignored at its
+     * Sets a signal back to its default, by {@code signal(2)}. The JVM does not handle a signal that was ignored at its
      * start.
      */
     @SuppressWarnings("restricted") // a call of a native function, which the manifest allows

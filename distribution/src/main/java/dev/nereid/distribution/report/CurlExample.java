@@ -23,7 +23,7 @@ public final class CurlExample {
     public enum Values {
         /** Zeros, valid for every model. */
         ZEROS,
-        /** Small numbers for short inputs of integers: 10, 20, 30 for the first, 1, 2, 3 for any other. */
+        /** Small numbers for short inputs of integers. They are 10, 20, 30 for the first, 1, 2, 3 for any other. */
         COUNTED
     }
 

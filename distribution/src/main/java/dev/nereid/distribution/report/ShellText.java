@@ -16,7 +16,7 @@ final class ShellText {
         words.setLength(0);
     }
 
-    /** Returns the command line that passes the text to curl as the body of a request. */
+    /** Returns the command line that passes the text to curl. The text is the body of a request. */
     String sentTo(String curl) {
         if (commands.isEmpty()) {
             return curl + " -d " + quoted();

@@ -29,7 +29,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Refuses every kind of invalid request with the expected error, over both protocols, and continues to serve. */
+/**
+ * Tests that every kind of invalid request is refused with the expected error. The requests are sent over both
+ * protocols, and the server continues to serve.
+ */
 class InvalidRequestIT {
     private static final String INFER = "/v2/models/" + InvalidRequests.VECTOR + "/infer";
 

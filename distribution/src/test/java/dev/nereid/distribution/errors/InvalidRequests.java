@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Every defect of an inference request that the protocol's description lists, in its order, with the expected error
- * text, and the models of the requests.
+ * The defects of inference requests that the protocol's description lists, in its order. Each has the expected error
+ * text; the models of the requests are here, too.
  *
  * <p>Two rows are not here: the type of a sequence's id, which is checked against models that are scheduled by
  * sequence, and the state of the server, which does not depend on a request.

@@ -25,8 +25,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The installed server responds from its cache: an execution takes many seconds, a response from the cache does not,
- * even while other builds run on the same machine.
+ * Tests that the installed server responds from its cache. An execution takes many seconds and a response from the
+ * cache does not, even while other builds run on the same machine.
  */
 @Tag("slow")
 final class CacheIT {

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Clients that cancel while the only instance of a model is busy: queued requests are cancelled at once and never
+ * Tests clients that cancel while the only instance of a model is busy. Queued requests are cancelled at once and never
  * executed, executing ones are counted as cancelled, and requests queued behind them complete.
  */
 @Timeout(120)

@@ -39,8 +39,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A client truncates its shared memory and extends it again, repeatedly, while requests use it: some requests fail, all
- * complete, and the process survives. Runs with a backend in Java that works in that memory, and one in native code.
+ * Tests a client that truncates its shared memory while requests use it. It extends the memory again, repeatedly: some
+ * requests fail, all complete, and the process survives. Runs with a backend in Java that works in that memory, and one
+ * in native code.
  */
 class ClientMemoryIT {
     private static final Path SEGMENTS = Path.of("/dev/shm");

@@ -33,9 +33,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Direct execution of a backend that declares its executions short, over each protocol and form of request: on the
- * event loop of the request, unless the work after the execution takes long. In that case the instance's own thread
- * executes, and direct execution resumes with the next request.
+ * Tests direct execution of a backend that declares its executions short. It is tested over each protocol and form of
+ * request. Executions run on the event loop of the request, unless the work after the execution takes long. In that
+ * case the instance's own thread executes, and direct execution resumes with the next request.
  */
 @Timeout(120)
 class DirectExecutionIT {

@@ -21,7 +21,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.LoggerFactory;
 
-/** A backend that promises short executions, and takes 50 ms for each of one of its models. */
+/**
+ * Tests a backend that promises short executions and breaks the promise. Each execution of one of its models takes 50
+ * ms.
+ */
 @Timeout(120)
 class LyingBackendIT {
     private static final String LIAR = "liar";

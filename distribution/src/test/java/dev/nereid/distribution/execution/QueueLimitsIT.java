@@ -32,7 +32,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Refusals by the limits of a queue over both protocols, while the only instance is busy. */
+/** Tests refusals by the limits of a queue. They are tested over both protocols, while the only instance is busy. */
 class QueueLimitsIT {
     private static final long TIMEOUT_MILLIS = 100;
 

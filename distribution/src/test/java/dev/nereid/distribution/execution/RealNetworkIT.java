@@ -39,7 +39,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Real networks, served without a configuration, return the same outputs over both protocols as without a server. */
+/**
+ * Tests that real networks return the same outputs as without a server. They are served over both protocols, without a
+ * configuration.
+ */
 class RealNetworkIT {
     private static final String SQUEEZENET = "squeezenet_fp16";
     private static final String MNIST = "mnist";

@@ -36,8 +36,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Large requests with unread responses, or which wait for a model: the memory of the server stays within its limit,
- * later requests are refused or served, and all memory is released.
+ * Tests large requests with unread responses, or which wait for a model. The memory of the server stays within its
+ * limit, later requests are refused or served, and all memory is released.
  */
 @Timeout(120)
 final class UnreadResponseIT {

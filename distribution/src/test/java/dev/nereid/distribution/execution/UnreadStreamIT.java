@@ -26,7 +26,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Streams of a decoupled model of one instance, with responses that are read late or never. */
+/** Tests streams whose responses are read late or never. Their model is decoupled and has one instance. */
 final class UnreadStreamIT {
     /** Maximum wait of another client; a slow stream once delayed others for longer. */
     private static final long TIMEOUT_SECONDS = 20;
@@ -83,7 +83,7 @@ final class UnreadStreamIT {
         assertThat(late.responses.get()).isEqualTo(count);
     }
 
-    /** A stream with one request for so many responses, none of which is read until the call requests them. */
+    /** A stream with one request for a given number of responses. None of them is read until the call requests them. */
     private static final class Stream extends ClientCall.Listener<ModelStreamInferResponse> {
         final AtomicInteger responses = new AtomicInteger();
         final ClientCall<ModelInferRequest, ModelStreamInferResponse> call;

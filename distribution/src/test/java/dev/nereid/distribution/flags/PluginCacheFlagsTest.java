@@ -19,7 +19,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Where plugins unpack. */
+/** Tests the directory into which plugins unpack files. */
 final class PluginCacheFlagsTest {
     @TempDir
     private Path directory;

@@ -38,8 +38,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Sends the recorded calls of the reference server over gRPC, as far as this server supports their methods and models,
- * and compares the responses. Allowed differences are listed in {@code docs/compatibility/deviations-grpc.txt}.
+ * Compares responses over gRPC with the recorded ones of the reference server. Sends the recorded calls, as far as this
+ * server supports their methods and models. Allowed differences are listed in {@code
+ * docs/compatibility/deviations-grpc.txt}.
  */
 class GrpcGoldenIT {
     private static final List<String> EXAMPLES = List.of("identity", "square", "repeat");

@@ -23,7 +23,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Runs scenarios over gRPC, by calls or by streams of one request, on a channel of its own. */
+/** Runs scenarios over gRPC. It sends calls, or streams of one request, on a channel of its own. */
 final class GrpcScenarios implements ScenarioClient {
     private static final long TIMEOUT_SECONDS = 60;
     /** Requests errors as the status of the stream instead of a message in it. */

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Compares the protocols: the same tensors bit for bit, the same errors in the same words. */
+/** Compares the two protocols. They have the same tensors bit for bit, and the same errors in the same words. */
 class ParityIT {
     private static final int MIN_SCENARIOS = 150;
 

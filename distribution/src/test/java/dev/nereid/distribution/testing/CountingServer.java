@@ -17,8 +17,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Counts, between the front ends and a server, that every request completes once and releases its memory once. Safe for
- * use by any thread.
+ * Counts the completions and memory releases of requests. It stands between the front ends and a server; every request
+ * has to complete once and to release its memory once. Safe for use by any thread.
  */
 public final class CountingServer implements InferenceServer {
     private final InferenceServer server;

@@ -4,7 +4,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
-/** Polls for a state without a notification, such as memory that is released after a response, for a bounded time. */
+/**
+ * Polls for a state without a notification, for a bounded time. An example is memory that is released after a response.
+ */
 public final class Eventually {
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 

@@ -14,8 +14,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A server on one event loop with models of the backend {@code hasty}, which may run there, and a client of each
- * protocol. Confined to the test's thread.
+ * A server on one event loop, and a client of each protocol. Its models are those of the backend {@code hasty}, which
+ * may run on the event loop. Confined to the test's thread.
  */
 public final class HastyServer implements AutoCloseable {
     private static final String EVENT_LOOP = "vert.x-eventloop-thread-";

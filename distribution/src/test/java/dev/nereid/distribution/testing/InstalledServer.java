@@ -222,7 +222,7 @@ public final class InstalledServer implements AutoCloseable {
     }
 
     /**
-     * How a process ended.
+     * The result of a process.
      *
      * @param status its exit status
      * @param out its standard output

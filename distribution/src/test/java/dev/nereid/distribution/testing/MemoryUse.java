@@ -10,7 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * How much memory the process uses at a moment. Immutable.
+ * The memory use of the process at one moment. Immutable.
  *
  * @param heap the reachable heap
  * @param netty the native memory of Netty's pools

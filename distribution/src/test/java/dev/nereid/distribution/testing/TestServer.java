@@ -16,8 +16,8 @@ import java.io.IOException;
 import java.util.function.UnaryOperator;
 
 /**
- * A whole server in the test's process, assembled as by the command {@code serve}: packed plugins, and both front ends
- * on the same event loops, on free ports. Confined to the test's thread, except the objects that it returns.
+ * A whole server in the test's process. It is assembled as by the command {@code serve}: packed plugins, and both front
+ * ends on the same event loops, on free ports. Confined to the test's thread, except the objects that it returns.
  */
 public final class TestServer implements AutoCloseable {
     /** How much JSON a request may hold: little, so that tests need not send much to exceed it. */

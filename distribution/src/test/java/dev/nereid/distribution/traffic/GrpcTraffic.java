@@ -100,7 +100,7 @@ final class GrpcTraffic implements TrafficClient {
     }
 
     /**
-     * How a call ended.
+     * The end of a call.
      *
      * @param status its status
      * @param messages the number of received messages

@@ -27,8 +27,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Eight clients send valid and invalid requests over both protocols while more models are loaded, and some of them
- * disconnect early: every request completes once, and all memory is released.
+ * Tests mixed traffic of eight clients while more models are loaded. The clients send valid and invalid requests over
+ * both protocols, and some of them disconnect early: every request completes once, and all memory is released.
  *
  * <p>Models are loaded one after another by name. In each round a gated model delays the next one until half of the
  * requests have completed; then both are loaded, the second by ONNX Runtime. The first round fills all pools; the

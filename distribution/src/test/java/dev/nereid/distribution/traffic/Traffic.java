@@ -15,7 +15,7 @@ final class Traffic {
     static final String SLOW = "slow";
     static final String SUM = "sum";
 
-    /** How a client is to treat a request. */
+    /** The behavior of a client with a request. */
     enum ClientBehavior {
         /** Sends the request and waits for the response. */
         WAITING,

@@ -14,7 +14,9 @@ final class ArrivingMessage {
     /** One byte for the compression flag and four for the length of the message. */
     private static final int HEADER_BYTES = 5;
 
-    /** The message of the frame that the current thread handles; {@code null} if the message came in one frame. */
+    /**
+     * The message of the frame that the current thread handles. It is {@code null} if the message came in one frame.
+     */
     static final FastThreadLocal<@Nullable ArrivingMessage> CURRENT = new FastThreadLocal<>();
 
     private int header;

@@ -52,7 +52,9 @@ final class ArrivingMessages {
         return message;
     }
 
-    /** Returns the kind of a call; {@code null} for a call with one message unless it has arrived and is small. */
+    /**
+     * Returns the kind of a call. It is {@code null} for a call with one message unless it has arrived and is small.
+     */
     @Nullable
     Kind kind(Http2Stream stream) {
         return stream.getProperty(kind);
@@ -63,12 +65,14 @@ final class ArrivingMessages {
         stream.setProperty(kind, newKind);
     }
 
-    /** Says whether a call may still wait for a request: all may but those in state {@code STREAMING_RECEIVED}. */
+    /**
+     * Says whether a call may still wait for a request. All calls may but those in state {@code STREAMING_RECEIVED}.
+     */
     boolean isWaitingForRequest(Http2Stream stream) {
         return stream.getProperty(kind) != Kind.STREAMING_RECEIVED;
     }
 
-    /** Returns the number of bytes of a stream that have arrived and that gRPC has not read. */
+    /** Returns the number of received bytes of a stream that gRPC has not read. */
     int unconsumed(Http2Stream stream) {
         return connection.local().flowController().unconsumedBytes(stream);
     }

@@ -148,7 +148,7 @@ final class CallAdmission {
         RequestFailures.log("", "", error);
     }
 
-    /** Resets a refused stream that the client has not ended: it could otherwise stay open without limit. */
+    /** Resets a refused stream that the client has not ended. It could otherwise stay open without limit. */
     private void cutOff(ChannelHandlerContext ctx, Http2Stream stream, ArrivingMessage refused) {
         if (stream.state() == Http2Stream.State.HALF_CLOSED_LOCAL && !stream.isResetSent()) {
             refused.cutOff();
@@ -157,7 +157,10 @@ final class CallAdmission {
         }
     }
 
-    /** Says whether the client's initial window is so small that each response waits for a window update. */
+    /**
+     * Says whether the client's initial window is too small for a response. Each response then waits for a window
+     * update.
+     */
     private boolean blocksResponses() {
         return http2.connection().remote().flowController().initialWindowSize() < MIN_WINDOW;
     }

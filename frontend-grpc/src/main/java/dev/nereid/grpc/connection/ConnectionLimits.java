@@ -28,7 +28,7 @@ public final class ConnectionLimits extends Http2ConnectionAdapter {
 
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionLimits.class);
 
-    /** A change in the number of calls that is published at once; smaller changes wait for the next tick. */
+    /** A change in the number of calls that is published at once. Smaller changes wait for the next tick. */
     private static final int PUBLISH_STEP = 32;
 
     /** Open streams from which a connection is checked between ticks. */
@@ -51,7 +51,7 @@ public final class ConnectionLimits extends Http2ConnectionAdapter {
     private int lastReset;
     private boolean disconnecting;
 
-    /** Whether the channel is closed, and its calls no longer count among those of all connections. */
+    /** Whether the channel is closed. Its calls no longer count among those of all connections then. */
     private boolean closed;
 
     ConnectionLimits(
@@ -110,7 +110,10 @@ public final class ConnectionLimits extends Http2ConnectionAdapter {
         return services.workers();
     }
 
-    /** Runs a task that takes an event loop too long on a worker, or on this thread if the workers were shut down. */
+    /**
+     * Runs a task on a worker, since it takes an event loop too long. Runs it on this thread if the workers were shut
+     * down.
+     */
     public void executeOnWorker(Runnable task) {
         try {
             services.workers().execute(task);

@@ -20,7 +20,10 @@ import java.util.function.ToIntFunction;
 final class EventLoopConnections {
     private static final long TICK_MILLIS = 250;
 
-    /** The divisor of the call limit that bounds stale calls without a request while connections have shares. */
+    /**
+     * The divisor of the call limit that bounds stale calls without a request. It applies while connections have
+     * shares.
+     */
     private static final int STALE_PART = 8;
 
     private final EventLoop eventLoop;
@@ -53,7 +56,7 @@ final class EventLoopConnections {
     }
 
     /**
-     * Schedules the next check of the connections, unless it is scheduled; checks go on until no connection has calls.
+     * Schedules the next check of the connections, unless it is scheduled. Checks go on until no connection has calls.
      */
     void scheduleTick() {
         if (!ticking) {
@@ -96,8 +99,8 @@ final class EventLoopConnections {
     }
 
     /**
-     * Disconnects the clients with the most calls without a request, if such calls of all event loops together exceed a
-     * limit. If clients of another event loop keep far more of them, that event loop disconnects those.
+     * Disconnects the clients with the most calls without a request. Does so if such calls of all event loops together
+     * exceed a limit. If clients of another event loop keep far more of them, that event loop disconnects those.
      *
      * @param tally selects the counts of an event loop
      * @param count counts the calls of a connection

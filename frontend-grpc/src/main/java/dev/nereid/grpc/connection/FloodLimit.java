@@ -3,11 +3,14 @@ package dev.nereid.grpc.connection;
 import java.util.function.LongSupplier;
 
 /**
- * Limits floods of resets or empty frames on one connection, by their number in a time window. Confined to the event
- * loop of its connection.
+ * Limits floods of resets or empty frames on one connection. The limit is their number in a time window. Confined to
+ * the event loop of its connection.
  */
 final class FloodLimit {
-    /** Resets in a window, by the client or for its errors, besides one for each completed call. */
+    /**
+     * The maximum number of resets in a window, by the client or for its errors. One more is allowed for each completed
+     * call.
+     */
     private static final int MAX_RESETS = 2_000;
 
     /** Frames without content in a window. */

@@ -8,7 +8,7 @@ import java.util.function.Predicate;
 
 /** Counts one connection's calls without a request. Confined to the event loop of the connection. */
 final class IncompleteCalls {
-    /** A call without a request is stale after this time at the earliest, and after twice this time at the latest. */
+    /** The minimum age of a stale call without a request. It is stale after twice this time at the latest. */
     private static final long STALE_NANOS = 3_000_000_000L;
 
     private final Http2Connection connection;

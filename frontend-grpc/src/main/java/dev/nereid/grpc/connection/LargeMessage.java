@@ -72,7 +72,7 @@ public final class LargeMessage implements AutoCloseable {
         return first != null && first.hasRemaining() && InferMessageReader.isRaw(MessageBytes.of(List.of(first)));
     }
 
-    /** Takes the count over from the connection, or counts the message if it arrived in one frame. */
+    /** Takes the count over from the connection. Counts the message itself if it arrived in one frame. */
     private static void reserve(long bytes, @Nullable TransportMemory memory) {
         ArrivingMessage arrived = ArrivingMessage.CURRENT.get();
         if (memory != null && (arrived == null || !arrived.transfer(bytes))) {

@@ -137,7 +137,7 @@ final class LimitingFrameListener extends Http2FrameListenerDecorator implements
     }
 
     /**
-     * Passes the message of a call to gRPC, which keeps it until the client ends the request. Copies it out of a buffer
+     * Passes the message of a call to gRPC. gRPC keeps it until the client ends the request. Copies it out of a buffer
      * that is much larger.
      */
     private int passSmall(ChannelHandlerContext ctx, int streamId, ByteBuf data, int padding) throws Http2Exception {

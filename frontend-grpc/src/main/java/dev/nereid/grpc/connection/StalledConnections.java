@@ -21,7 +21,7 @@ import java.util.function.LongSupplier;
  * clients read almost nothing. Clients that read are never affected.
  */
 public final class StalledConnections {
-    /** The minimum time without progress on a stalled connection: pauses of clients that read are shorter. */
+    /** The minimum time without progress on a stalled connection. Pauses of clients that read are shorter. */
     static final long MIN_STALL_NANOS = 500_000_000;
 
     private static final long NOT_STALLED = Long.MIN_VALUE;
@@ -29,13 +29,13 @@ public final class StalledConnections {
     /** The period over which the read rate of a client is measured. */
     private static final long MEASURED_NANOS = 1_000_000_000;
 
-    /** The minimum read rate in bytes per second for each waiting response: the smallest ones take long at it. */
+    /** The minimum read rate in bytes per second for each waiting response. The smallest responses take long at it. */
     private static final double MIN_RATE = 16;
 
     /** The maximum number of seconds in which a client reads the large responses that wait. */
     private static final double MAX_SECONDS = 1024;
 
-    /** Added to the bytes of a removed connection, which marks them as not counted in the total. */
+    /** Added to the bytes of a removed connection. It marks them as not counted in the total. */
     private static final long REMOVED = Long.MIN_VALUE / 2;
 
     /**
@@ -103,7 +103,7 @@ public final class StalledConnections {
     }
 
     /**
-     * Chooses connections to disconnect until the waiting responses of the others fit: first those stalled longest,
+     * Chooses connections to disconnect until the waiting responses of the others fit. Those stalled longest are first,
      * then those with the slowest clients.
      */
     @GuardedBy("lock")
@@ -225,7 +225,7 @@ public final class StalledConnections {
             }
         }
 
-        /** Returns the read rate as a multiple of the minimum; less than 1 if the client reads almost nothing. */
+        /** Returns the read rate as a multiple of the minimum. It is less than 1 if the client reads almost nothing. */
         private double progress() {
             return since == NOT_STALLED
                     ? Double.POSITIVE_INFINITY

@@ -46,7 +46,7 @@ public final class UnsentBytes {
         counted.addAndGet(bytes);
     }
 
-    /** Ends the count of all messages so far: the transport has sent them, or will not. */
+    /** Ends the count of all messages so far. The transport has sent them, or will not. */
     public void clear() {
         if (counted.get() == 0) {
             return;

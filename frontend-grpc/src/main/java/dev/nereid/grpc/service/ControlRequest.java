@@ -22,7 +22,7 @@ final class ControlRequest<Q> {
     /** The maximum length of a request without files: far more than any needs. */
     static final int MAX_BYTES = 64 << 10;
 
-    /** The maximum length of a request with the files of a model, which lies on the heap. */
+    /** The maximum length of a request with the files of a model. The request lies on the heap. */
     private static final long MAX_FILES_BYTES =
             Math.max(4L << 20, Runtime.getRuntime().maxMemory() / 8);
 
@@ -56,13 +56,14 @@ final class ControlRequest<Q> {
     }
 
     /**
-     * Returns a marshaller for a parser that refuses requests too long for an event loop; workers read compressed ones.
+     * Returns a marshaller for a parser that refuses long requests. The limit is what takes an event loop too long;
+     * workers read compressed requests.
      */
     static <T> Marshaller<Parsed<T>> marshaller(Parsed.Parser<T> parser) {
         return Parsed.marshaller(parser, parser, Integer.MAX_VALUE, null);
     }
 
-    /** Returns a marshaller that reads requests that may contain files, and defers long ones to workers. */
+    /** Returns a marshaller of requests that may contain files. It defers long ones to workers. */
     static <Q> Marshaller<Parsed<ControlRequest<Q>>> marshallerOfFiles(MethodDescriptor<Q, ?> method) {
         return Parsed.marshaller(
                 stream -> of(bytes(stream, MAX_FILES_BYTES), method),

@@ -16,8 +16,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Delays the responses of all methods with one response but {@code ModelInfer}, to test timeouts of clients. Immutable;
- * blocks no thread.
+ * Delays responses, to test timeouts of clients. Applies to all methods with one response but {@code ModelInfer}.
+ * Immutable; blocks no thread.
  */
 public final class DelayedResponses implements ServerInterceptor {
     private static final String INFER =

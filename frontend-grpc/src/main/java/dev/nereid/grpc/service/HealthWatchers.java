@@ -70,7 +70,7 @@ final class HealthWatchers
         return new Watcher(call);
     }
 
-    /** Reports to all watchers that the server does not serve, and ends their calls; later calls end at once. */
+    /** Reports to all watchers that the server does not serve. Ends their calls; later calls end at once. */
     void stop() {
         stopped = true;
         timer.execute(this::notifyWatchers);

@@ -97,7 +97,7 @@ public final class InferenceService {
         return ModelReadyResponse.newBuilder().setReady(isReady(server, model)).build();
     }
 
-    /** Says whether a model can serve; an unknown or unloaded model cannot, which is not an error. */
+    /** Says whether a model can serve. An unknown or unloaded model cannot, which is not an error. */
     static boolean isReady(InferenceServer server, ModelRef model) {
         try {
             return server.models().isReady(model);

@@ -24,7 +24,9 @@ public final class RestrictedMethods implements ServerInterceptor {
 
     private static final String HEALTH_PREFIX = HealthGrpc.SERVICE_NAME + "/";
 
-    /** By full names, as the transport has them, so that the lookup costs a call almost nothing. */
+    /**
+     * The groups by full method names. The transport has these names, so that the lookup costs a call almost nothing.
+     */
     private static final Map<String, ApiGroup> GROUPS = ofFullNames(Map.ofEntries(
             Map.entry("ServerLive", ApiGroup.HEALTH),
             Map.entry("ServerReady", ApiGroup.HEALTH),

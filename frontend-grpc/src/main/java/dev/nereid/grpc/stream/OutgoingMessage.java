@@ -12,7 +12,7 @@ sealed interface OutgoingMessage {
     /** Says whether this is the last message of its request. */
     boolean isFinal();
 
-    /** Returns the approximate memory in bytes that is held until the message is written; 0 if almost none. */
+    /** Returns the approximate bytes that are held until the message is written. It is 0 for almost none. */
     long byteSize();
 
     /**

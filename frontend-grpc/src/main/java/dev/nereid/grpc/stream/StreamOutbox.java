@@ -27,8 +27,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class StreamOutbox {
     /**
-     * The number of requests that may be open for each response that may wait: models execute them whether or not the
-     * client reads.
+     * The number of requests that may be open for each waiting response. Models execute them whether or not the client
+     * reads.
      */
     private static final int OPEN_PER_WAITING = 16;
 

@@ -137,8 +137,8 @@ final class StreamWriter {
     }
 
     /**
-     * Writes the messages that may be written; then ends the call if it is done, or requests the next message if limits
-     * allow.
+     * Writes the messages that may be written. Then it ends the call if it is done, or requests the next message if
+     * limits allow.
      */
     void drain() {
         if (drains.getAndIncrement() == 0) {
@@ -218,7 +218,10 @@ final class StreamWriter {
         return false;
     }
 
-    /** Says whether this thread is an event loop and the message takes too long to write on it. */
+    /**
+     * Says whether a worker has to write the message. That is so if this thread is an event loop and the message takes
+     * too long to write on it.
+     */
     private boolean needsWorker(StreamOutbox.Entry taken) {
         return connection != null
                 && ConnectionLimits.isOnEventLoop()

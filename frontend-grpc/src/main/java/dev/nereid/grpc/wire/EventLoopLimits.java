@@ -3,7 +3,7 @@ package dev.nereid.grpc.wire;
 /** Limits of the work that an event loop does in one step. Constants only. */
 public final class EventLoopLimits {
     /**
-     * The maximum bytes of raw tensors that an event loop copies, while they are still in the cache. The copy takes 0.1
+     * The maximum bytes of raw tensors that an event loop copies. They are still in the cache then. The copy takes 0.1
      * to 0.2 ms of the millisecond that one step of an event loop may take.
      */
     public static final int MAX_COPIED_BYTES = 1 << 20;

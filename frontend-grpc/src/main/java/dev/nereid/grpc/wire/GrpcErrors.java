@@ -80,15 +80,18 @@ public final class GrpcErrors {
         return InferenceException.clientError("Unable to parse request");
     }
 
-    /** Returns the error for a message that the transport refuses while it is read, for instance for its size. */
+    /**
+     * Returns the error for a message that the transport refuses. It does so while it reads the message, for instance
+     * for its size.
+     */
     public static InferenceException refused(StatusRuntimeException refusal) {
         String text = refusal.getStatus().getDescription();
         return text == null ? malformed() : new InferenceException(ErrorCode.INVALID_ARGUMENT, text);
     }
 
     /**
-     * Logs that the heap had no memory for a request, and returns the error of that request. The log record has no
-     * cause, since the log treats such causes as fatal to the process.
+     * Logs that the heap had no memory for a request. Returns the error of that request. The log record has no cause,
+     * since the log treats such causes as fatal to the process.
      */
     public static InferenceException outOfMemory(OutOfMemoryError error) {
         LOG.atWarn().addKeyValue("error", error.getMessage()).log("no memory to read a request");
@@ -110,7 +113,7 @@ public final class GrpcErrors {
         return status(error).getCode().name();
     }
 
-    /** Returns the headers that end a stream which gRPC has not seen, or has already closed. */
+    /** Returns the headers that end a stream without gRPC. gRPC has not seen the stream, or has already closed it. */
     public static Http2Headers http2(InferenceException error, boolean headersSent) {
         Http2Headers headers = new DefaultHttp2Headers();
         if (!headersSent) {

@@ -26,12 +26,12 @@ import java.util.function.Function;
  */
 public final class InferMessageReader {
     /**
-     * The maximum number of inputs, outputs, dimensions and parameters: more than any model has, few enough for any
-     * heap.
+     * The maximum number of inputs, outputs, dimensions and parameters. It is more than any model has, and few enough
+     * for any heap.
      */
     private static final int MAX_ENTRIES = 65_536;
 
-    /** The maximum length of a text, in UTF-8: names are far shorter, and prompts are tensors. */
+    /** The maximum length of a text, in UTF-8. Names are far shorter, and prompts are tensors. */
     static final int MAX_TEXT_BYTES = 64 << 10;
 
     /** The maximum length of all texts of a message together. */
@@ -111,7 +111,7 @@ public final class InferMessageReader {
         }
     }
 
-    /** Says whether raw contents begin in the first bytes of a message, after a few other fields at most. */
+    /** Says whether raw contents begin in the first bytes of a message. A few other fields at most may precede them. */
     public static boolean isRaw(MessageBytes beginning) {
         WireReader reader = WireReader.of(beginning);
         try {
@@ -218,7 +218,7 @@ public final class InferMessageReader {
         return more;
     }
 
-    /** Counts an entry, which takes heap memory: few bytes on the wire could hold very many of them. */
+    /** Counts an entry, which takes heap memory. Few bytes on the wire could hold very many of them. */
     private void count() {
         if (++entries > MAX_ENTRIES) {
             throw new InferenceException(

@@ -28,7 +28,8 @@ public final class InferRequestAssembler {
     private static final long VARIABLE = -1;
 
     /**
-     * Requests that take no more memory besides their tensors are not counted: the limit on calls bounds their number.
+     * The maximum memory of requests that are not counted. It is their memory besides their tensors; the limit on calls
+     * bounds their number.
      */
     private static final int SMALL_BYTES = 16 << 10;
 
@@ -196,7 +197,7 @@ public final class InferRequestAssembler {
         return contents;
     }
 
-    /** Refuses negative dimensions and shapes whose byte size exceeds a {@code long}; the server checks the rest. */
+    /** Refuses negative dimensions and shapes whose byte size exceeds a {@code long}. The server checks the rest. */
     private static void checkSize(InferMessage.Input input) {
         long size = DataType.ofName(input.datatype()).map(DataType::byteSize).orElse(1);
         size = Math.max(size, 1);

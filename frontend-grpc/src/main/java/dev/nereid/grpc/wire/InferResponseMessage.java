@@ -25,7 +25,10 @@ import java.util.Map;
  * sends the response; readable as long as the response is open.
  */
 public final class InferResponseMessage extends InputStream implements Drainable, KnownLength {
-    /** The transport accepts heap arrays only; one that fits the first-level cache makes the extra copy cheap. */
+    /**
+     * The size of the array for copies. The transport accepts heap arrays only; one that fits the first-level cache
+     * makes the extra copy cheap.
+     */
     private static final int CHUNK_BYTES = 16 * 1024;
 
     /** Outputs up to this size are written after the other fields, into the same array. */
@@ -80,7 +83,7 @@ public final class InferResponseMessage extends InputStream implements Drainable
         return size;
     }
 
-    /** Writes everything into one array: a list of parts takes longer than a copy of a small output. */
+    /** Writes everything into one array. A list of parts takes longer than a copy of a small output. */
     private static InferResponseMessage small(List<NamedTensor> outputs, WireWriter writer) {
         for (int i = 0; i < outputs.size(); i++) {
             outputField(writer, outputs.get(i));
@@ -121,7 +124,7 @@ public final class InferResponseMessage extends InputStream implements Drainable
     }
 
     /**
-     * Writes a response of a stream without outputs: an error, or the end of a request.
+     * Writes a response of a stream without outputs. It is an error, or the end of a request.
      *
      * @param error the error text; empty for an end without error
      * @param names the names of the request, as the client wrote them
@@ -206,8 +209,8 @@ public final class InferResponseMessage extends InputStream implements Drainable
     }
 
     /**
-     * Copies data out of shared memory, which its client may truncate while the transport reads it, too late for an
-     * error response.
+     * Copies data out of shared memory, which its client may truncate. A truncation while the transport reads it would
+     * be too late for an error response.
      */
     private static List<TensorBuffer> copySharedMemory(
             List<MemorySegment> parts, SharedTensors shared, TensorMemory memory) {

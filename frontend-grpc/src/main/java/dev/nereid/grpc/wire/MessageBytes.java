@@ -51,7 +51,7 @@ public final class MessageBytes implements AutoCloseable {
     }
 
     /**
-     * Returns all bytes of a stream of the transport, in place if its buffers are accessible.
+     * Returns all bytes of a stream of the transport. They stay in place if its buffers are accessible.
      *
      * @throws IOException if the stream cannot be read, for instance because its compression is broken
      */

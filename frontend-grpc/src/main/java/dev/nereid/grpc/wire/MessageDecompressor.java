@@ -83,7 +83,7 @@ public final class MessageDecompressor implements Decompressor {
     }
 
     /**
-     * Detaches the compressed message of a transport stream, owned by the caller; {@code null} if it is small or not
+     * Detaches the compressed message of a transport stream. The caller owns it; {@code null} if it is small or not
      * compressed.
      */
     public static @Nullable Body detach(InputStream stream) throws IOException {

@@ -15,7 +15,7 @@ public final class RequestFailures {
     private RequestFailures() {}
 
     /**
-     * Refuses a call before its method sees it: counts and logs the refusal, and fails the call.
+     * Refuses a call before its method sees it. Counts and logs the refusal, and fails the call.
      *
      * @param call the call
      * @param refusals counts the refusal

@@ -18,7 +18,10 @@ import org.jspecify.annotations.Nullable;
 public final class RequestHeaderCache {
     private static final int MAX_HEADER_BYTES = 2048;
 
-    /** More inputs and outputs than most models have, and few enough for the cached headers to take little memory. */
+    /**
+     * The maximum number of inputs and outputs. It is more than most models have, and few enough for the cached headers
+     * to take little memory.
+     */
     private static final int MAX_TENSORS = 32;
 
     /** The tag of a tensor's bytes. */

@@ -28,7 +28,10 @@ final class RequestParameterReader {
         return result;
     }
 
-    /** Says whether the client of a stream requests a final response without outputs where there is no other. */
+    /**
+     * Says whether the client of a stream requests an empty final response. It has no outputs, and is sent where there
+     * is no other final response.
+     */
     static boolean emptyFinalResponse(Map<String, WireParameter> parameters) {
         WireParameter value = parameters.get(EMPTY_FINAL_RESPONSE);
         return value != null && value.bool(EMPTY_FINAL_RESPONSE);

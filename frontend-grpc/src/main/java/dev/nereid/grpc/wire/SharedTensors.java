@@ -46,7 +46,7 @@ public record SharedTensors(List<MemorySegment> inputs, Set<String> outputs, Lis
         }
     }
 
-    /** Says whether data lies in an input in shared memory, which the client can truncate at any time. */
+    /** Says whether data lies in an input in shared memory. The client can truncate that memory at any time. */
     boolean holds(MemorySegment data) {
         for (MemorySegment input : inputs) {
             if (input.asOverlappingSlice(data).isPresent()) {

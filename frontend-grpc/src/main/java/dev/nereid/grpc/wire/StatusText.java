@@ -17,7 +17,7 @@ final class StatusText {
 
     private StatusText() {}
 
-    /** Cuts a message at the end of a character, if it would be longer than {@link #MAX_ENCODED}. */
+    /** Cuts a message that would be longer than {@link #MAX_ENCODED}. It is cut at the end of a character. */
     static String cut(String text) {
         if (text.length() <= MAX_ENCODED / MAX_ENCODED_CHAR) {
             return text;

@@ -34,7 +34,7 @@ final class TensorParameters {
     }
 
     /**
-     * Finds the shared memory region that a tensor lies in or is to be written to.
+     * Finds the shared memory region of a tensor. The tensor lies in it or is to be written to it.
      *
      * @param tensor the name of the tensor, for errors
      * @return the part of the region, or empty if the tensor is not in shared memory

@@ -18,7 +18,7 @@ import java.util.Optional;
  * <p>Parsed twice: first to count the elements and their memory, then to write them there.
  */
 final class TypedContents {
-    /** The fields of the message, in the order of their numbers, which is the order in which they are checked. */
+    /** The fields of the message, in the order of their numbers. They are checked in this order. */
     private enum Field {
         BOOL(1, WireReader.VARINT),
         INT(2, WireReader.VARINT),

@@ -110,7 +110,7 @@ final class WireReader {
         return (long) fixed32() << Integer.SIZE | low;
     }
 
-    /** Reads the length of a string, a message or packed numbers, and checks that so many bytes follow. */
+    /** Reads the length of a string, a message or packed numbers. Checks that so many bytes follow. */
     int length() {
         int length = (int) varint();
         if (length < 0 || length > limit - position) {

@@ -12,8 +12,8 @@ final class WireWriter {
     private static final int MAX_VARINT_BYTES = 10;
 
     /**
-     * The maximum length of texts, mostly names, that are written character by character, without an array of their
-     * own.
+     * The maximum length of texts that are written character by character. They are mostly names, and need no array of
+     * their own.
      */
     private static final int SHORT_TEXT = 64;
 
@@ -44,7 +44,10 @@ final class WireWriter {
         bytes = target;
     }
 
-    /** Returns the array that holds what was written, from index 0 to {@link #size}; valid until more is written. */
+    /**
+     * Returns the array that holds what was written. The content is from index 0 to {@link #size}, and valid until more
+     * is written.
+     */
     byte[] array() {
         return bytes;
     }
@@ -95,7 +98,7 @@ final class WireWriter {
     }
 
     /**
-     * Writes an ASCII text, one byte for each character; returns false, and writes nothing, if the text is not ASCII.
+     * Writes an ASCII text, one byte for each character. Returns false, and writes nothing, if the text is not ASCII.
      */
     private boolean ascii(String text) {
         int length = text.length();
@@ -113,7 +116,7 @@ final class WireWriter {
         return true;
     }
 
-    /** Writes the tag and the length of a field whose content the caller writes, here or elsewhere. */
+    /** Writes the tag and the length of a field. The caller writes the content, here or elsewhere. */
     void lengthField(int number, long length) {
         tag(number, WireReader.BYTES);
         varint(length);
@@ -129,7 +132,7 @@ final class WireWriter {
     }
 
     /**
-     * Begins a field that is a message, or anything else that is written piece by piece.
+     * Begins a field that is written piece by piece. It is a message or anything else of this kind.
      *
      * @return the position to pass to {@link #end} after the content was written
      */
@@ -156,7 +159,7 @@ final class WireWriter {
         size += length;
     }
 
-    /** Writes the dimensions of a shape, if it has any, as a field of packed varints. */
+    /** Writes the dimensions of a shape as a field of packed varints. Writes nothing if it has none. */
     void dimsField(int number, Shape shape) {
         int rank = shape.rank();
         if (rank > 0) {

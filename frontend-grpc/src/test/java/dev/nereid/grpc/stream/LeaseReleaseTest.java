@@ -36,7 +36,8 @@ import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 /**
- * Tests that registrations are released before the terminal response is sent, so that clients can unregister regions.
+ * Tests that registrations are released before the terminal response is sent. Clients can therefore unregister regions
+ * once they have it.
  */
 final class LeaseReleaseTest {
     private static final InferParameter REGION =
@@ -90,25 +91,25 @@ final class LeaseReleaseTest {
     @Test
     void releasesBeforeTheResponseOfACall() {
         assertThat(infer(ReceivedRequest::respondWithInputs))
-                .containsExactly("leased in", "answered in", "message", "OK", "closed in");
+                .containsExactly("leased in", "released in", "message", "OK", "closed in");
     }
 
     @Test
     void releasesBeforeTheErrorOfACall() {
         assertThat(infer(call -> call.fail(ErrorCode.INTERNAL, "no")))
-                .containsExactly("leased in", "answered in", "INTERNAL", "closed in");
+                .containsExactly("leased in", "released in", "INTERNAL", "closed in");
     }
 
     @Test
     void releasesBeforeTheRefusalOfACall() {
         assertThat(infer(call -> call.refuse(ErrorCode.INVALID_ARGUMENT, "no")))
-                .containsExactly("leased in", "answered in", "INVALID_ARGUMENT", "closed in");
+                .containsExactly("leased in", "released in", "INVALID_ARGUMENT", "closed in");
     }
 
     @Test
     void releasesIfTheModelHasBecomeDecoupled() {
         assertThat(infer(call -> respond(call, false)))
-                .startsWith("leased in", "answered in", "UNIMPLEMENTED")
+                .startsWith("leased in", "released in", "UNIMPLEMENTED")
                 .endsWith("closed in");
     }
 
@@ -138,11 +139,11 @@ final class LeaseReleaseTest {
         assertEvents(
                 stream,
                 "leased in",
-                "answered in",
+                "released in",
                 "message",
                 "closed in",
                 "leased in",
-                "answered in",
+                "released in",
                 "message",
                 "closed in");
     }
@@ -155,7 +156,7 @@ final class LeaseReleaseTest {
 
         stream.send(request("refusing").build());
 
-        assertEvents(stream, "leased in", "answered in", "message", "closed in");
+        assertEvents(stream, "leased in", "released in", "message", "closed in");
     }
 
     @Test
@@ -167,7 +168,7 @@ final class LeaseReleaseTest {
         call.respondWithError(ErrorCode.INTERNAL, "not this one");
         call.end();
 
-        assertEvents(stream, "leased in", "message", "message", "answered in", "closed in");
+        assertEvents(stream, "leased in", "message", "message", "released in", "closed in");
     }
 
     @Test
@@ -178,7 +179,7 @@ final class LeaseReleaseTest {
         respond(call, false);
         respond(call, true);
 
-        assertEvents(stream, "leased in", "message", "answered in", "message", "closed in");
+        assertEvents(stream, "leased in", "message", "released in", "message", "closed in");
     }
 
     @Test
@@ -191,7 +192,7 @@ final class LeaseReleaseTest {
         respond(call, false);
         call.end();
 
-        assertEvents(stream, "leased in", "message", "answered in", "message", "closed in");
+        assertEvents(stream, "leased in", "message", "released in", "message", "closed in");
     }
 
     @Test
@@ -206,7 +207,7 @@ final class LeaseReleaseTest {
 
         assertThat(plain.isCancelled()).isTrue();
         assertEvents(
-                stream, "leased in", "leased in", "answered in", "answered in", "INTERNAL", "closed in", "closed in");
+                stream, "leased in", "leased in", "released in", "released in", "INTERNAL", "closed in", "closed in");
     }
 
     @Test
@@ -224,8 +225,8 @@ final class LeaseReleaseTest {
                 stream,
                 "leased in",
                 "leased in",
-                "answered in",
-                "answered in",
+                "released in",
+                "released in",
                 "UNAVAILABLE",
                 "closed in",
                 "closed in");
@@ -241,7 +242,7 @@ final class LeaseReleaseTest {
         respond(many, false);
 
         assertEvents(
-                stream, "leased in", "leased in", "answered in", "answered in", "INTERNAL", "closed in", "closed in");
+                stream, "leased in", "leased in", "released in", "released in", "INTERNAL", "closed in", "closed in");
     }
 
     /** A call without network that records its message and end. */

@@ -52,7 +52,7 @@ final class BodyInflater implements AutoCloseable {
         this.state = gzip ? State.GZIP_HEADER : State.DATA;
     }
 
-    /** Sets the next piece, which must stay unchanged until it was inflated; the one before must have been inflated. */
+    /** Sets the next piece, which must stay unchanged until it was inflated. The one before must have been inflated. */
     void setInput(ByteBuffer piece) {
         input = piece;
         if (state == State.DATA) {

@@ -21,7 +21,10 @@ final class BodyMemory implements AutoCloseable {
     /** Bodies of unknown size are copied from piece to piece up to here. */
     private static final long MAX_COPIED_BYTES = 256 << 10;
 
-    /** Received bytes, or the part below of the declared size, at which a buffer for the whole body is reserved. */
+    /**
+     * Received bytes at which a buffer for the whole body is reserved. The next constant is the divisor of the declared
+     * size for the same purpose.
+     */
     private static final long TRUSTED_BYTES = 64 << 10;
 
     private static final int TRUSTED_DIVISOR = 16;
@@ -62,7 +65,7 @@ final class BodyMemory implements AutoCloseable {
         size += length;
     }
 
-    /** Returns the memory behind the body, at least one byte of it; empty if the limit is reached. */
+    /** Returns the memory behind the body, at least one byte of it. It is empty if the limit is reached. */
     MemorySegment writable() {
         if (size == target.byteSize() && size < limit) {
             grow(size + 1);
@@ -110,7 +113,9 @@ final class BodyMemory implements AutoCloseable {
         }
     }
 
-    /** Returns whether enough of a body of declared size has arrived to reserve memory for all of it. */
+    /**
+     * Returns whether to reserve memory for all of a body of declared size. That is so once enough of it has arrived.
+     */
     private boolean isTrusted(long needed) {
         return expected > TRUSTED_BYTES && needed >= Math.min(TRUSTED_BYTES, expected / TRUSTED_DIVISOR);
     }

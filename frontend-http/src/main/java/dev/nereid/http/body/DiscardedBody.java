@@ -19,21 +19,24 @@ import java.util.concurrent.TimeUnit;
  */
 public final class DiscardedBody {
     /**
-     * The minimum that is read beyond the limit, so that a client slightly beyond it keeps the connection if it
+     * The minimum that is read beyond the limit. A client slightly beyond it therefore keeps the connection if it
      * declared the length of the body; without a length the end may lie beyond what is read.
      */
     private static final long MIN_EXCESS = 16 << 20;
 
     /**
-     * The maximum that is read beyond the limit, otherwise half of the limit: text is longer than the numbers that it
-     * represents.
+     * The maximum that is read beyond the limit. Below it, half of the limit is read: text is longer than the numbers
+     * that it represents.
      */
     private static final long MAX_EXCESS = 64 << 20;
 
-    /** What is read of JSON, whose limit is lower than that of tensors, unless the limit of requests is lower still. */
+    /**
+     * The bytes read of JSON, whose limit is lower than that of tensors. Fewer are read if the limit of requests is
+     * lower still.
+     */
     private static final long MIN_TEXT = 128 << 20;
 
-    /** How long a client may send nothing; it may wait for the connection to be closed. */
+    /** How long a client may send nothing. It may wait for the connection to be closed. */
     private static final long CLOSE_TIMEOUT_MILLIS = TimeUnit.SECONDS.toMillis(5);
 
     private final HttpServerRequest request;
@@ -48,8 +51,8 @@ public final class DiscardedBody {
     }
 
     /**
-     * Sets {@code Connection: close} in the header of the response if the rest of the body is too long, or its length
-     * unknown. To be called before the response is written.
+     * Announces in the header of the response that the connection will be closed. Sets {@code Connection: close} if the
+     * rest of the body is too long, or its length unknown. To be called before the response is written.
      */
     public static void announceClose(HttpServerRequest request, BodyLimits limits) {
         announceClose(request, maxDiscardedBytes(request, limits));
@@ -65,8 +68,8 @@ public final class DiscardedBody {
     }
 
     /**
-     * Discards the rest, up to a limit, and closes the connection if that was announced, once both the body has ended
-     * and the response was written.
+     * Discards the rest, up to a limit. Closes the connection if that was announced, once both the body has ended and
+     * the response was written.
      */
     public static void discard(HttpServerRequest request, BodyLimits limits) {
         discard(request, maxDiscardedBytes(request, limits));
@@ -123,8 +126,8 @@ public final class DiscardedBody {
     }
 
     /**
-     * Responds to a request whose body does not matter: a small one may come, also from a client that expects
-     * {@code 100 Continue}.
+     * Responds to a request whose body does not matter. A small body may come, also from a client that expects {@code
+     * 100 Continue}.
      */
     public static void continueOrAnnounceClose(HttpServerRequest request, BodyLimits limits, Runnable sendResponse) {
         long maxBytes = maxUnauthorizedBytes(request, limits);

@@ -38,7 +38,7 @@ public final class EventLoopExecutor {
     }
 
     /**
-     * Runs a task on the event loop after it has polled its sockets: a task that resubmits itself by {@link #execute}
+     * Runs a task on the event loop after it has polled its sockets. A task that resubmits itself by {@link #execute}
      * may delay them for up to a second.
      *
      * @return {@code false} if the event loop has stopped, and all connections with it

@@ -24,7 +24,7 @@ public final class HttpErrors {
     /** RFC 6585. */
     private static final int HEADERS_TOO_LARGE = 431;
 
-    /** The maximum length of an error's text in a response; messages of backends have any length. */
+    /** The maximum length of an error's text in a response. Messages of backends have any length. */
     private static final int MAX_MESSAGE_LENGTH = 64 << 10;
 
     private HttpErrors() {}
@@ -110,7 +110,7 @@ public final class HttpErrors {
         sendOrAbort(request, () -> sendInternal(request.response()));
     }
 
-    /** Sends a response after a failure; closes the connection if another has begun, or if sending fails. */
+    /** Sends a response after a failure. Closes the connection if another response has begun, or if sending fails. */
     public static void sendOrAbort(HttpServerRequest request, Runnable sending) {
         HttpServerResponse response = request.response();
         boolean isSent = false;

@@ -36,7 +36,7 @@ public final class QueuedBytes {
         return counter;
     }
 
-    /** Adds bytes passed to the transport; a negative number removes bytes that were sent or dropped. */
+    /** Adds bytes passed to the transport. A negative number removes bytes that were sent or dropped. */
     public void add(long bytes) {
         count += bytes;
         added += Math.max(0, bytes);
@@ -56,7 +56,9 @@ public final class QueuedBytes {
         added = 0;
     }
 
-    /** Returns how long the client takes to read the waiting bytes at the rate between the last two measurements. */
+    /**
+     * Returns how long the client takes to read the waiting bytes. The rate is that between the last two measurements.
+     */
     public long drainNanos() {
         return drainNanos;
     }

@@ -63,13 +63,13 @@ public record RequestBodyHeaders(long bodyLength, long jsonLength, ContentCoding
         return headers;
     }
 
-    /** Returns the number of JSON bytes in a body; 0 means that the body is the data of the only input. */
+    /** Returns the number of JSON bytes in a body. 0 means that the body is the data of the only input. */
     public long jsonLength(long received) {
         checkJsonLength(received);
         return jsonLength == UNKNOWN ? received : jsonLength;
     }
 
-    /** Checks the size of the body, or of the part received so far, against the limits. */
+    /** Checks a body size against the limits. It is the size of the body, or of the part received so far. */
     void checkLimits(long size, BodyLimits limits) {
         long json = jsonLength == UNKNOWN && coding == ContentCoding.IDENTITY ? size : jsonLength;
         if (json > limits.maxJsonBytes()) {
@@ -84,7 +84,7 @@ public record RequestBodyHeaders(long bodyLength, long jsonLength, ContentCoding
         }
     }
 
-    /** Returns the maximum size of the body as received; incompressible data grows a little by its coding. */
+    /** Returns the maximum size of the body as received. Incompressible data grows a little by its coding. */
     private long maxReceivedBytes(BodyLimits limits) {
         long maxBytes = limits.maxRequestBytes();
         return coding == ContentCoding.IDENTITY ? maxBytes : maxBytes + CODING_OVERHEAD + maxBytes / CODING_DIVISOR;

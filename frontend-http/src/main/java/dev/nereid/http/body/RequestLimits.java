@@ -10,16 +10,16 @@ public final class RequestLimits {
     /** The maximum number of inputs, of outputs and of parameters of a request. */
     public static final int MAX_PARTS = 10_000;
 
-    /** The maximum length of a request line, which has the names of a model and its version. */
+    /** The maximum length of a request line. The line has the names of a model and its version. */
     public static final int MAX_REQUEST_LINE_BYTES = 16 << 10;
 
-    /** The maximum size of a request's headers; tokens of some single sign-on systems take half of it. */
+    /** The maximum size of a request's headers. Tokens of some single sign-on systems take half of it. */
     public static final int MAX_HEADER_BYTES = 64 << 10;
 
-    /** The maximum number of decoded requests of one connection: the current one, and a pipelined one. */
+    /** The maximum number of decoded requests of one connection. They are the current one, and a pipelined one. */
     public static final int MAX_IN_PROGRESS = 2;
 
-    /** The size of the pieces in which the transport delivers large bodies; each piece has a cost. */
+    /** The size of the pieces in which the transport delivers large bodies. Each piece has a cost. */
     public static final int MAX_CHUNK_BYTES = 64 << 10;
 
     private RequestLimits() {}

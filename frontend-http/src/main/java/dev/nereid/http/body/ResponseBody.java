@@ -19,7 +19,10 @@ import org.jspecify.annotations.Nullable;
  * compressed; reports when everything was sent, or the connection is gone, so that the outputs can be released.
  */
 public final class ResponseBody implements AutoCloseable {
-    /** Longer bodies are compressed by a worker: that takes a hundred times as long as sending. */
+    /**
+     * The maximum size of bodies that an event loop compresses. A worker compresses longer ones: that takes a hundred
+     * times as long as sending.
+     */
     private static final long MAX_INLINE_COMPRESSION_BYTES = 16 << 10;
 
     private final long maxWriteBytes;
@@ -43,7 +46,7 @@ public final class ResponseBody implements AutoCloseable {
     }
 
     /**
-     * Creates a body that begins with pieces of a text, which it owns from now on.
+     * Creates a body that begins with pieces of a text. It owns them from now on.
      *
      * @param text the pieces
      * @param maxWriteBytes the maximum number of bytes in one write

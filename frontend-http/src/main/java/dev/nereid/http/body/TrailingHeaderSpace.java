@@ -29,10 +29,10 @@ public final class TrailingHeaderSpace {
 
     private final ArrayDeque<TrimmedHeaders> requests = new ArrayDeque<>();
 
-    /** The blanks of the current header: for each name in lower case one text for each field of that name. */
+    /** The blanks of the current header. There is one text for each field of a name, by the name in lower case. */
     private Map<String, List<String>> found = new HashMap<>();
 
-    /** The blanks of the last field, which may have more lines; empty before the first field. */
+    /** The blanks of the last field, which may have more lines. Empty before the first field. */
     private List<String> last = List.of();
 
     private boolean readsHeader = true;
@@ -54,9 +54,9 @@ public final class TrailingHeaderSpace {
     }
 
     /**
-     * Returns the stripped blanks by the name of the header in lower case: one text for each header of that name, in
-     * their order. Names without blanks are absent. Positions among all headers are of no use, since the transport may
-     * remove a header or move it to the end.
+     * Returns the stripped blanks by the name of the header in lower case. There is one text for each header of that
+     * name, in their order. Names without blanks are absent. Positions among all headers are of no use, since the
+     * transport may remove a header or move it to the end.
      */
     public static Map<String, List<String>> of(HttpServerRequest request) {
         TrailingHeaderSpace kept =
@@ -119,7 +119,7 @@ public final class TrailingHeaderSpace {
         requests.poll();
     }
 
-    /** Keeps the blanks at the end of a line; of a value of several lines, those of the last one. */
+    /** Keeps the blanks at the end of a line. Of a value of several lines, those of the last line are kept. */
     private void lineRead(ByteBuf bytes, int start, int end) {
         if (start == end) {
             return;

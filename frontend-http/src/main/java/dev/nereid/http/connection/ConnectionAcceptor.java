@@ -27,8 +27,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Counts the connections that a listening socket accepts, before they have an event loop or memory, and closes those
- * beyond the limit. Confined to the accepting thread, but for the methods that say otherwise.
+ * Counts the connections that a listening socket accepts, and closes those beyond the limit. They are counted before
+ * they have an event loop or memory. Confined to the accepting thread, but for the methods that say otherwise.
  *
  * <p>At the limit a connection is evicted for each new one: first one with a slow TLS handshake, then the one that has
  * been idle for the longest time, then the one whose handshake began first. Without any of these the new connection is
@@ -38,13 +38,13 @@ public @Sharable // by the listeners of one port, which have one socket
 final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionAcceptor.class);
 
-    /** The maximum number of connections that wait for an eviction; at the maximum no more are accepted. */
+    /** The maximum number of connections that wait for an eviction. At the maximum no more are accepted. */
     private static final int MAX_PENDING = 64;
 
     /** How long a TLS handshake may last before its connection is evicted before idle ones. */
     private static final long SLOW_HANDSHAKE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** The part of the limit that is kept free of idle connections, for this port or another. */
+    /** The part of the limit that is kept free of idle connections. It is kept for this port or another. */
     private static final int RESERVE_DIVISOR = 16;
 
     private static final long PAUSE_MILLIS = 1_000;
@@ -99,7 +99,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         this(limiter, isEncrypted, new JsonMemoryLimiter(), clock);
     }
 
-    /** Creates an acceptor without connections, with a limit on the long JSON texts of their responses. */
+    /** Creates an acceptor without connections. It has a limit on the long JSON texts of their responses. */
     public ConnectionAcceptor(
             ConnectionLimiter limiter, boolean isEncrypted, JsonMemoryLimiter jsonMemory, LongSupplier clock) {
         this.jsonMemory = jsonMemory;
@@ -161,7 +161,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes the socket once all pending connections are accepted: closing it resets connections that the operating
+     * Closes the socket once all pending connections are accepted. Closing it resets connections that the operating
      * system has accepted and this class has not.
      */
     @Override
@@ -272,8 +272,8 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * The eviction of a connection by its event loop, with a timeout, since an event loop may be blocked. Run by the
-     * event loop when it is done; its fields are confined to the accepting thread.
+     * The eviction of a connection by its event loop, with a timeout. An event loop may be blocked. Run by the event
+     * loop when it is done; its fields are confined to the accepting thread.
      */
     private static final class EvictionAttempt implements Runnable {
         private final ChannelHandlerContext context;
@@ -311,7 +311,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         return port.isPresent() && closeIdle(port.get(), () -> true, next);
     }
 
-    /** Has an event loop close an idle connection, if that is still needed when the task runs. */
+    /** Makes an event loop close an idle connection. It does so if that is still needed when the task runs. */
     private static boolean closeIdle(Listener port, BooleanSupplier isNeeded, Runnable next) {
         IdleConnections idle = port.idle();
         idle.requestEviction();

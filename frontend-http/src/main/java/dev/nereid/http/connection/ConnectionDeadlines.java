@@ -112,7 +112,8 @@ final class ConnectionDeadlines {
     }
 
     /**
-     * Returns whether closing the connection loses no request: it is idle, or reads the header of its first request.
+     * Returns whether closing the connection loses no request. It is idle then, or reads the header of its first
+     * request.
      */
     boolean isEvictable() {
         return inProgress == 0 && !readsBody && !(readsHeader && hasResponded);
@@ -167,7 +168,7 @@ final class ConnectionDeadlines {
         return stallNanos != Long.MAX_VALUE && now - stalledSince > stallNanos + elapsed;
     }
 
-    /** Compares the rate of a body with the minimum, at the end of each grace period. */
+    /** Compares the rate of a body with the minimum. Called at the end of each grace period. */
     private boolean isBodySlow(long elapsed) {
         bodyNanos += elapsed;
         if (bodyNanos < graceNanos || graceNanos == Long.MAX_VALUE) {

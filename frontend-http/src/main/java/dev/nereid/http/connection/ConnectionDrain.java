@@ -19,7 +19,7 @@ import java.util.function.LongSupplier;
  * accepted from then on get the error that the server is exiting.
  */
 final class ConnectionDrain {
-    /** How long no new connection may come, after all were closed, before the port counts as drained. */
+    /** How long no new connection may come before the port counts as drained. The time begins after all were closed. */
     private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
     /** How long a connection stays open after it was accepted or has carried a response. */
@@ -187,7 +187,7 @@ final class ConnectionDrain {
         }
     }
 
-    /** Waits for all accepted connections, some of which may not have reached this event loop yet. */
+    /** Waits for all accepted connections. Some of them may not have reached this event loop yet. */
     private void awaitClosed(long until) {
         if (connections.isEmpty() && (acceptor.open() == 0 || clock.getAsLong() - until > 0)) {
             closed.tryComplete();

@@ -61,10 +61,10 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
     /** The interval in which the read rate of clients is measured. */
     private static final long MEASURE_NANOS = TimeUnit.MILLISECONDS.toNanos(900);
 
-    /** The maximum time to drain a client's long texts while there is no memory for others. */
+    /** The maximum time to drain a client's long texts. It applies while there is no memory for others. */
     private static final long MAX_READ_NANOS = TimeUnit.SECONDS.toNanos(60);
 
-    /** The maximum to count of the buffers of one connection; the rest is tensors, which have a limit of their own. */
+    /** The maximum to count of the buffers of one connection. The rest is tensors, which have a limit of their own. */
     private static final long MAX_COUNTED_BYTES = 256 << 10;
 
     /** Receives the requests that the server refuses before any handler. */
@@ -184,7 +184,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
         return http.updateSSLOptions(encryption);
     }
 
-    /** Returns the time of the last clock reading, which is no more than a second ago. */
+    /** Returns the time of the last clock reading. It is no more than a second ago. */
     @Override
     public long now() {
         if (drain.isClosing()) {
@@ -267,7 +267,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
         }
     }
 
-    /** Responds to malformed HTTP, and closes the connection, since the start of the next request is unknown. */
+    /** Responds to malformed HTTP, and closes the connection. The start of the next request is unknown. */
     private void refuseInvalid(HttpServerRequest request) {
         Throwable problem = request.decoderResult().cause();
         HttpErrors.sendInvalid(request.response(), problem, request.getHeader(HttpHeaders.CONTENT_LENGTH));
@@ -284,7 +284,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
 
     // Timeouts.
 
-    /** Returns the interval of connection checks: short enough for the shortest timeout, and not much shorter. */
+    /** Returns the interval of connection checks. It is short enough for the shortest timeout, and not much shorter. */
     static long tickNanos(HttpTimeouts timeouts) {
         long shortest = Stream.of(timeouts.header(), timeouts.bodyGrace(), timeouts.idle(), timeouts.responseStall())
                 .filter(time -> !time.isZero())
@@ -325,7 +325,7 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
         return Math.min(connection.pendingBytes(), MAX_COUNTED_BYTES) + connection.queuedBytes();
     }
 
-    /** Closes the connections with the slowest readers, if their long texts leave no memory for others. */
+    /** Closes the connections with the slowest readers. Does so if their long texts leave no memory for others. */
     private void measureReadRates(long elapsed) {
         connections.values().forEach(connection -> connection.measureReadRate(elapsed));
         long shortage = acceptor.jsonMemory().shortage();
@@ -360,7 +360,10 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
         }
     }
 
-    /** Closes connections whose clients have not read for the longest time, and returns the bytes of the others. */
+    /**
+     * Closes stalled connections, and returns the bytes of the others. Stalled are those whose clients have not read
+     * for the longest time.
+     */
     private long closeStalled(long taken, long allowed) {
         long left = taken;
         List<ServerConnection> stalled = connections.values().stream()

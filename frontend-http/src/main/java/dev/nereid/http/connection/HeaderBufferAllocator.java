@@ -9,12 +9,12 @@ import io.netty.buffer.ByteBufAllocator;
  * allocates from.
  */
 final class HeaderBufferAllocator extends AbstractByteBufAllocator {
-    /** A size class of the pool; the unused part is free again once a header without body was sent. */
+    /** A size class of the pool. The unused part is free again once a header without body was sent. */
     private static final int MIN_BUFFER_BYTES = 4096;
 
     /**
-     * The encoder allocates more for a response header, and less for the header of a chunk, of which many may wait to
-     * be sent.
+     * The minimum capacity that the encoder allocates for a response header. It allocates less for the header of a
+     * chunk, of which many may wait to be sent.
      */
     private static final int MIN_HEADER_CAPACITY = 32;
 

@@ -27,8 +27,8 @@ public record HttpConnectionOptions(
     }
 
     /**
-     * Returns options with any number of connections, the default timeouts, no drain window, and half a minute to
-     * close.
+     * Returns options with any number of connections. They have the default timeouts, no drain window, and half a
+     * minute to close.
      *
      * @return new options, with a limiter of their own
      */

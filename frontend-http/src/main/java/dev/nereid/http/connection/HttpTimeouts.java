@@ -23,8 +23,9 @@ public record HttpTimeouts(
         Duration tlsHandshake,
         Duration responseStall) {
     /**
-     * Half a minute for a header, 1 KiB a second for a body after ten seconds, ten seconds for a handshake, a minute
-     * for an unread response. Idle connections are kept longer than load balancers and pools of clients keep them.
+     * The default timeouts. They are half a minute for a header, 1 KiB a second for a body after ten seconds, ten
+     * seconds for a handshake, and a minute for an unread response. Idle connections are kept longer than load
+     * balancers and pools of clients keep them.
      */
     public static final HttpTimeouts DEFAULT = new HttpTimeouts(
             Duration.ofSeconds(30),

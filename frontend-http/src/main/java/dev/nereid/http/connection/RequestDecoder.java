@@ -42,7 +42,10 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
     private boolean hasCoding;
     private boolean isFailed;
 
-    /** Whether the next content is the first of its request, and no earlier request is in progress. */
+    /**
+     * Whether the next content is handled immediately. That is so if it is the first of its request, and no earlier
+     * request is in progress.
+     */
     private boolean isHandledImmediately;
 
     RequestDecoder(ServerConnection connection, @Nullable TrailingHeaderSpace blanks) {
@@ -180,8 +183,8 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
     }
 
     /**
-     * Copies content that may wait for its handler to the heap, which the handler would do otherwise. When a connection
-     * is closed, the transport drops waiting content without releasing pooled memory.
+     * Copies content that may wait for its handler to the heap. The handler would do so otherwise. When a connection is
+     * closed, the transport drops waiting content without releasing pooled memory.
      */
     private void copyToHeap(HttpContent content, int at, List<Object> out) {
         boolean waits = !isHandledImmediately || !(content instanceof LastHttpContent);

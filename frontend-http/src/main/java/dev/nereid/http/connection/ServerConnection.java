@@ -193,7 +193,7 @@ final class ServerConnection implements IdleConnections.Connection {
         }
     }
 
-    /** Refuses a malformed body and closes the connection, since the start of the next request is unknown. */
+    /** Refuses a malformed body and closes the connection. The start of the next request is unknown. */
     void onInvalidBody(@Nullable Throwable cause) {
         problem = "this is no request of HTTP/1.1" + (cause == null ? "" : ": " + cause.getMessage());
         refuseInvalidBody();

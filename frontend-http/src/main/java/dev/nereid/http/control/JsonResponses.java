@@ -78,7 +78,10 @@ final class JsonResponses {
         sendWhenDone(request, json);
     }
 
-    /** Sends a JSON text, or an empty body in place of null, or an error, when a future completes on the event loop. */
+    /**
+     * Sends a response when a future completes on the event loop. It is a JSON text, an empty body in place of null, or
+     * an error.
+     */
     static void sendWhenDone(HttpServerRequest request, Future<@Nullable Buffer> json) {
         HttpServerResponse response = request.response();
         json.onSuccess(body -> send(response, requireNonNullElseGet(body, Buffer::buffer)))

@@ -63,7 +63,10 @@ public final class SharedMemoryHandler {
         });
     }
 
-    /** Receives a body and sends the result of the action, which runs on a worker: mapping and unmapping block. */
+    /**
+     * Receives a body and sends the result of the action. The action runs on a worker, since mapping and unmapping
+     * block.
+     */
     private void receive(HttpServerRequest request, Function<MemorySegment, Buffer> action) {
         JsonBodyReceiver.receiveOnWorker(request, server, limits, loop, body -> {
             Buffer result = action.apply(body);

@@ -147,7 +147,7 @@ final class GenerateRequestReader {
         return count;
     }
 
-    /** Returns the dimensions of {@code count} elements: the last variable one is what the fixed ones leave. */
+    /** Returns the dimensions of {@code count} elements. The last variable dimension is what the fixed ones leave. */
     private long[] fillShape(TensorSpec input, long count) {
         boolean batched = model.maxBatchSize() > 0 && !input.is(TensorSpec.Trait.SHAPE_TENSOR);
         long[] dims = (batched ? input.dims().prepend(Shape.VARIABLE) : input.dims()).toArray();

@@ -37,7 +37,7 @@ import org.slf4j.LoggerFactory;
  */
 final class GenerateStreamExchange implements ResponseObserver {
     private static final Logger LOG = LoggerFactory.getLogger(GenerateStreamExchange.class);
-    /** The maximum number of bytes that wait for a client; a single response may be larger. */
+    /** The maximum number of bytes that wait for a client. A single response may be larger. */
     private static final long MAX_UNSENT_BYTES = 16 << 20;
 
     /** The cost of a response besides its outputs. */
@@ -46,7 +46,7 @@ final class GenerateStreamExchange implements ResponseObserver {
     /** The cost of a part of an event besides its bytes. */
     private static final int PART_OVERHEAD = 128;
 
-    /** The bytes of short events that may wait without reserved memory, and the step in which more is reserved. */
+    /** The bytes of short events that may wait without reserved memory. More is reserved in steps of this size. */
     private static final long RESERVATION_STEP = 256 << 10;
 
     private final InferenceServer server;

@@ -46,8 +46,8 @@ final class ResponseTaskQueue {
     }
 
     /**
-     * Runs work on a worker, and then a task on the event loop; to be the last action of a task. If the workers have
-     * stopped, the event loop runs both. {@code next} runs also if the work throws.
+     * Runs work on a worker, and then a task on the event loop. It has to be the last action of a task. If the workers
+     * have stopped, the event loop runs both. {@code next} runs also if the work throws.
      */
     void runOnWorker(Runnable work, Runnable next) {
         isOnWorker = true;

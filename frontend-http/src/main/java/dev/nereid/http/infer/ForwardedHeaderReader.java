@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
 
 /** Reads the headers of an HTTP request that are forwarded to the backend. Confined to one event loop. */
 final class ForwardedHeaderReader {
-    /** Trailing space by the name of the header in lower case, one text for each header of that name. */
+    /** Trailing space by the name of the header in lower case. There is one text for each header of that name. */
     private final Map<String, List<String>> trailingSpace;
 
     /** The number of headers that were read, by their name in lower case. */

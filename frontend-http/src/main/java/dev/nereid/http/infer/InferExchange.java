@@ -137,7 +137,7 @@ final class InferExchange {
         }
     }
 
-    /** Returns the number of bytes to read: those of the JSON, or those of a raw string, which is copied. */
+    /** Returns the number of bytes to read. They are those of the JSON, or those of a raw string, which is copied. */
     private long bytesToRead() {
         long jsonLength = headers.jsonLength(body.size());
         boolean isString = jsonLength == 0

@@ -15,7 +15,7 @@ import java.util.List;
  * @param memory the memory of the request, in which outputs may lie
  */
 record ResponseFormat(RequestedOutputs outputs, ContentCoding coding, RequestMemory memory) {
-    /** Returns the work of writing a response in bytes: id, tensors in JSON, and tensors to copy. */
+    /** Returns the work of writing a response in bytes. It consists of id, tensors in JSON, and tensors to copy. */
     long bytesToWrite(InferResponse response) {
         long bytes = response.id().length();
         List<NamedTensor> tensors = response.outputs();
@@ -30,7 +30,7 @@ record ResponseFormat(RequestedOutputs outputs, ContentCoding coding, RequestMem
         return bytes;
     }
 
-    /** Returns whether reading a tensor may fail, since it lies in memory that the client can truncate. */
+    /** Returns whether reading a tensor may fail. It may if the tensor lies in memory that the client can truncate. */
     boolean isShared(Tensor tensor) {
         return memory.isShared(tensor.data());
     }

@@ -41,7 +41,8 @@ final class ResponseHeaderCache {
     }
 
     /**
-     * Caches the template of a response that comes for the second time in a row in its slot, if it may come again.
+     * Caches the template of a repeated response. Does so if the response comes for the second time in a row in its
+     * slot, and may come again.
      *
      * @param response the response
      * @param outputs the formats of its outputs

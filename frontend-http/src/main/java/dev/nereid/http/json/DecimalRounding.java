@@ -65,7 +65,7 @@ final class DecimalRounding {
     }
 
     /**
-     * Returns the first 128 bits of a power of five; the inverse of a short one is rounded up, as the proof requires.
+     * Returns the first 128 bits of a power of five. The inverse of a short one is rounded up, as the proof requires.
      */
     private static BigInteger powerOfFive(int power) {
         BigInteger five = BigInteger.valueOf(5).pow(Math.abs(power));

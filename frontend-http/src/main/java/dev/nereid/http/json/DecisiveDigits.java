@@ -5,7 +5,10 @@ import java.lang.foreign.ValueLayout;
 
 /** Truncates long decimal numbers without changing how they round. Immutable. */
 final class DecisiveDigits {
-    /** The number of digits which, with the information whether others follow, determine the rounding of any number. */
+    /**
+     * The number of digits that determine the rounding of any number. The information whether others follow is needed
+     * as well.
+     */
     private static final int MAX_DIGITS = 800;
     /** The exponent beyond which a number of that many digits is zero or infinite. */
     private static final int MAX_EXPONENT = 2000;

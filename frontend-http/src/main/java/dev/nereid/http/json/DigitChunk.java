@@ -9,7 +9,10 @@ import java.nio.ByteOrder;
 final class DigitChunk {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
     private static final long EVERY_BYTE = 0x0101_0101_0101_0101L;
-    /** Added to a byte of seven bits, sets its highest bit if it is more than nine. */
+    /**
+     * The summand that marks bytes above nine. Added to a byte of seven bits, it sets the highest bit if the byte is
+     * more than nine.
+     */
     private static final long ABOVE_NINE = EVERY_BYTE * (0x80 - 10);
 
     /** The maximum length of a plain number with the comma behind it. */
@@ -25,7 +28,7 @@ final class DigitChunk {
     private static final long TENTH = 103;
 
     private static final long LOW_BITS = EVERY_BYTE * 0x7F;
-    /** The bits in which brackets and braces differ; with these set, each of them has all seven bits set. */
+    /** The bits in which brackets and braces differ. With these set, each of them has all seven bits set. */
     private static final long BRACKET_DIFFERENCE = 0x26;
 
     private static final long HIGH_BITS = 0x8080_8080_8080_8080L;
@@ -34,7 +37,7 @@ final class DigitChunk {
 
     private DigitChunk() {}
 
-    /** Reads eight characters; a digit becomes a byte from 0 to 9, the first one in the lowest byte. */
+    /** Reads eight characters. A digit becomes a byte from 0 to 9, the first one in the lowest byte. */
     static long read(byte[] text, int from) {
         return (long) LONG.get(text, from) ^ (EVERY_BYTE * '0');
     }
@@ -115,7 +118,10 @@ final class DigitChunk {
         return index;
     }
 
-    /** Marks the first bracket, brace or quotation mark, or one of a few similar letters, and perhaps later ones. */
+    /**
+     * Marks the first bracket, brace or quotation mark. Also marks one of a few similar letters, and perhaps later
+     * characters.
+     */
     private static long brackets(long characters) {
         long different = (characters | (EVERY_BYTE * BRACKET_DIFFERENCE)) ^ LOW_BITS;
         long unquoted = characters ^ (EVERY_BYTE * '"');

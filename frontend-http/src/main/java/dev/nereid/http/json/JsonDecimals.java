@@ -7,7 +7,10 @@ final class JsonDecimals {
 
     /** Numbers below ten to this power are written without exponent. */
     private static final int MAX_PLAIN_DIGITS = 21;
-    /** Numbers below one are written without exponent if at most this many zeros follow the point. */
+    /**
+     * The maximum number of zeros after the point without an exponent. It applies to numbers below one; those with more
+     * zeros are written with exponent.
+     */
     private static final int MAX_LEADING_ZEROS = 5;
 
     private static final int EIGHT_DIGITS = 10_000_000;
@@ -91,7 +94,7 @@ final class JsonDecimals {
         return end + 1;
     }
 
-    /** Returns one if a number is less than another one, otherwise zero; their difference must not overflow. */
+    /** Returns one if a number is less than another one, otherwise zero. Their difference must not overflow. */
     private static int isLess(int number, int other) {
         return (number - other) >>> (Integer.SIZE - 1);
     }

@@ -33,7 +33,7 @@ final class JsonElements {
     }
 
     /**
-     * Moves to the next element, which is anything but an array; the one before must have been read.
+     * Moves to the next element, which is anything but an array. The element before must have been read.
      *
      * @return {@code false} if there is none
      */
@@ -72,7 +72,7 @@ final class JsonElements {
         }
     }
 
-    /** Records that further elements were read, each with the comma before it, and a final comma. */
+    /** Records that further elements were read. Each has the comma before it; a final comma was read as well. */
     void skip(long elements) {
         index += elements;
         next = Next.VALUE;

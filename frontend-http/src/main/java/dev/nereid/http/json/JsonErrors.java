@@ -82,7 +82,7 @@ public final class JsonErrors {
         };
     }
 
-    /** Describes the value at an offset of a valid text: scalars as written, truncated if they are long. */
+    /** Describes the value at an offset of a valid text. Scalars are as written, truncated if they are long. */
     static String describe(MemorySegment text, int at) {
         String rest = rest(text, at, MAX_BYTES);
         if (rest.isEmpty()) {

@@ -79,7 +79,7 @@ public final class JsonFields {
     }
 
     /**
-     * Moves into a member that must be an array; returns whether it has elements, as {@link JsonReader#firstElement}.
+     * Moves into a member that must be an array. Returns whether it has elements, as {@link JsonReader#firstElement}.
      */
     public static boolean enterArray(JsonReader json, int at, String name) {
         require(json, at, name);
@@ -133,7 +133,7 @@ public final class JsonFields {
         return ByteBuffer.wrap(Base64.getMimeDecoder().decode(text));
     }
 
-    /** Returns the error of a member whose value, at the reader's position, has the wrong type. */
+    /** Returns the error of a member whose value has the wrong type. The value is at the reader's position. */
     static InferenceException unparsable(JsonReader json, String name, String problem) {
         return JsonErrors.value(
                 "Unable to parse '" + name + "': " + problem,

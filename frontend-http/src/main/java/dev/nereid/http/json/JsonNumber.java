@@ -21,7 +21,7 @@ public final class JsonNumber {
     private static final int LAST_DIGIT = (int) Long.remainderUnsigned(-1L, 10);
 
     private static final int MAX_EXPONENT = 308;
-    /** A bound on exponents: with any number of digits that fit a text, larger ones yield zero or an overflow. */
+    /** A bound on exponents. With any number of digits that fit a text, larger ones yield zero or an overflow. */
     private static final long EXPONENT_CAP = 1L << 40;
 
     static {
@@ -35,7 +35,9 @@ public final class JsonNumber {
     private JsonWindow text = JsonWindow.EMPTY;
     private int start;
     private int at;
-    /** One for a negative number, otherwise zero: an operand instead of a branch, since signs are unpredictable. */
+    /**
+     * One for a negative number, otherwise zero. It is an operand instead of a branch, since signs are unpredictable.
+     */
     private int minus;
 
     private boolean whole;
@@ -163,7 +165,7 @@ public final class JsonNumber {
     }
 
     /**
-     * Reads a plain number: up to 19 digits, perhaps with a sign, a point and a short exponent.
+     * Reads a plain number. It has up to 19 digits, perhaps with a sign, a point and a short exponent.
      *
      * @param bytes a part of a text, with a margin of zeros
      * @param from the index at which a number is expected
@@ -201,7 +203,7 @@ public final class JsonNumber {
         return (bytes[index] | 0x20) == 'e' ? readPlainExponent(bytes, index + 1) : index;
     }
 
-    /** Reads the common form of numbers between -10 and 10: one digit, the point, up to 15 digits. */
+    /** Reads the common form of numbers between -10 and 10. It is one digit, the point, and up to 15 digits. */
     private int readOneDigitAndFraction(byte[] bytes, int from) {
         int digit = bytes[from] - '0';
         int fraction = from + 2;

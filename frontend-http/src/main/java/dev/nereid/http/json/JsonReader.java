@@ -24,7 +24,7 @@ public final class JsonReader {
     private int at;
     private int keyStart;
     private int keyEnd;
-    /** The open brackets around {@link #at} while a value is skipped: one bit each, set for objects. */
+    /** The open brackets around {@link #at} while a value is skipped. There is one bit for each, set for objects. */
     private long[] stack = new long[1];
 
     private final JsonNumber skipped = new JsonNumber();
@@ -118,7 +118,10 @@ public final class JsonReader {
         return true;
     }
 
-    /** After a member's value, reads the comma and the next key with its colon, or the end of the object. */
+    /**
+     * Moves from a member's value to the next key. Reads the comma and the key with its colon, or the end of the
+     * object.
+     */
     public boolean nextMember() {
         skipSpace();
         return switch (peek()) {
@@ -161,7 +164,9 @@ public final class JsonReader {
         return true;
     }
 
-    /** After an element, reads the comma or the end of the array; returns whether it was a comma. */
+    /**
+     * Moves from an element to the next one. Reads the comma or the end of the array; returns whether it was a comma.
+     */
     public boolean nextElement() {
         skipSpace();
         return switch (peek()) {
@@ -218,7 +223,7 @@ public final class JsonReader {
     }
 
     /**
-     * Reads plain numbers and the commas behind them, as long as each is followed by another element.
+     * Reads plain numbers and the commas behind them. Stops at a number that is not followed by another element.
      *
      * @param number holds the current number
      * @param target receives each number
@@ -266,7 +271,7 @@ public final class JsonReader {
     }
 
     /**
-     * Skips a nested array of numbers without checking them: each of them must be read later by {@link JsonElements},
+     * Skips a nested array of numbers without checking them. Each of them must be read later by {@link JsonElements},
      * or checked by {@link #skipValue}.
      *
      * @return {@code false} if there is no array, or one with other elements; then nothing was skipped

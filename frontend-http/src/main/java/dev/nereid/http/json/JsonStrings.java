@@ -75,7 +75,7 @@ final class JsonStrings {
         return length;
     }
 
-    /** Writes the unescaped bytes of a checked string, and returns the offset after them in the target. */
+    /** Writes the unescaped bytes of a checked string. Returns the offset after them in the target. */
     static long copy(MemorySegment text, int from, int to, MemorySegment target, long offset) {
         long out = offset;
         int at = from;

@@ -124,7 +124,10 @@ public final class JsonTensorReader {
         }
     }
 
-    /** Reads plain numbers as long as each is followed by a comma, and returns the index of the next element. */
+    /**
+     * Reads plain numbers, and returns the index of the next element. Stops at a number that is not followed by a
+     * comma.
+     */
     private long readPlainNumbers(
             JsonReader json, int at, DataType type, MemorySegment data, long first, long expected, String name) {
         return json.readPlainElements(
@@ -207,7 +210,7 @@ public final class JsonTensorReader {
                 : "0 to " + Long.toUnsignedString(2 * limit + 1);
     }
 
-    /** Returns the error of a number that its type cannot hold: not a whole one, or out of range. */
+    /** Returns the error of a number that its type cannot hold. It is not a whole one, or out of range. */
     private InferenceException outOfRange(JsonReader json, int at, String name, long index, DataType type) {
         boolean signed = type.name().startsWith("INT");
         if (signed ? !number.isSigned() : !number.isUnsigned()) {

@@ -8,17 +8,19 @@ import org.jspecify.annotations.Nullable;
 
 /** Reads a JSON text through a small array on the heap. Confined to the thread that reads a request. */
 final class JsonWindow {
-    /** The value at the end of the text; a zero byte within the text ends it too. */
+    /** The value at the end of the text. A zero byte within the text ends it too. */
     static final byte END = 0;
 
     /** No text. */
     static final JsonWindow EMPTY = new JsonWindow(MemorySegment.NULL);
 
-    /** A number is parsed in the array only where this many bytes, or all that remain, lie in it. */
+    /**
+     * The number of bytes in the array that permit parsing a number there. Fewer suffice if they are all that remain.
+     */
     private static final int MAX_NUMBER_BYTES = 64;
 
     private static final int MAX_BYTES = 8192;
-    /** Zeros behind the text, so that a number can be read in chunks wherever the text may end. */
+    /** Zeros behind the text. A number can therefore be read in chunks wherever the text may end. */
     private static final int MARGIN = DigitChunk.REACH + 1;
 
     private final MemorySegment text;
@@ -97,7 +99,8 @@ final class JsonWindow {
     }
 
     /**
-     * Returns the offset of the next byte that is a quote, a backslash or a control character, or is not in the array.
+     * Returns the offset of the next quote, backslash or control character. Stops at the first byte that is not in the
+     * array.
      */
     int skipPlain(int offset) {
         int index = offset - start;
@@ -113,7 +116,10 @@ final class JsonWindow {
         return Math.max(offset, start + index);
     }
 
-    /** Returns the string between two offsets; {@code null} if it is not in the array as a whole, or has an escape. */
+    /**
+     * Returns the string between two offsets. It is {@code null} if it is not in the array as a whole, or has an
+     * escape.
+     */
     @Nullable
     String plainString(int from, int to) {
         int index = from - start;

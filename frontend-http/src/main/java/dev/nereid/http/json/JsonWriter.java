@@ -20,7 +20,7 @@ public final class JsonWriter {
     /** The maximum size of memory that is kept for the next response. */
     private static final int MAX_RETAINED_SIZE = 1 << 20;
 
-    /** The maximum size of a text in one array, below the limit of every virtual machine. */
+    /** The maximum size of a text in one array. It is below the limit of every virtual machine. */
     private static final long MAX_SIZE = 1 << 30;
 
     private static final byte[] HEX = "0123456789ABCDEF".getBytes(StandardCharsets.US_ASCII);

@@ -16,7 +16,7 @@ import java.math.BigInteger;
 final class ShortestDecimal {
     private static final int FRACTION_BITS = 23;
     private static final int FRACTION = (1 << FRACTION_BITS) - 1;
-    /** The exponent of a normal float begins above this power of two, its significand being a whole number. */
+    /** The power of two above which the exponent of a normal float begins. The significand counts as a whole number. */
     private static final int POWER_OF_TWO_BIAS = -150;
 
     private static final int MAX_POWER_OF_TEN = 31;
@@ -69,7 +69,9 @@ final class ShortestDecimal {
         digits = (int) (tens + ((nearest - tens) & tensOutside));
     }
 
-    /** Returns the digits as one number: seven to nine of them, less than 200,000,000; they may end in zeros. */
+    /**
+     * Returns the digits as one number. There are seven to nine of them, less than 200,000,000; they may end in zeros.
+     */
     int digits() {
         return digits;
     }
@@ -96,7 +98,7 @@ final class ShortestDecimal {
         return bits.longValueExact() + 1;
     }
 
-    /** Returns the decimal logarithm, rounded down, of two to a power, or of three quarters of it. */
+    /** Returns a rounded-down decimal logarithm. It is that of two to a power, or of three quarters of it. */
     private static int log10OfInterval(int power, int threeQuarters) {
         return (power * 1_262_611 - (524_031 & -threeQuarters)) >> 22;
     }

@@ -15,7 +15,7 @@ import dev.nereid.testkit.ReaderProbe;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
-/** A {@code generate} request is read or refused, whatever its body. */
+/** Checks that a {@code generate} request with any body is read or refused. */
 class GenerateRequestFuzz {
     private static final long MAX_TENSOR_BYTES = 1 << 20;
     /** A tensor takes at most 4 bytes for each byte of text; an invalid one may have been allocated for the rest. */

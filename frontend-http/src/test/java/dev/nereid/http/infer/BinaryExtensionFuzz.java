@@ -21,7 +21,10 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.List;
 
-/** A body of JSON and bytes, or of bytes alone, is read or refused, in any pieces, compressed or not. */
+/**
+ * Checks that each body is read or refused. Bodies are JSON and bytes, or bytes alone, in any pieces, compressed or
+ * not.
+ */
 class BinaryExtensionFuzz {
     private static final BodyLimits LIMITS = new BodyLimits(1 << 16, 1 << 18, BodyLimits.DEFAULT.maxInlineBytes());
     private static final List<ModelMetadata> MODELS = List.of(

@@ -22,7 +22,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Clients that disconnect while a model of one instance has their request, or another one before theirs. */
+/**
+ * Tests clients that disconnect during or before the execution of their request. The model has one instance, which
+ * executes this request or another one before it.
+ */
 @Timeout(60)
 class DisconnectIT {
     private static final Duration TIMEOUT = Duration.ofSeconds(20);

@@ -33,7 +33,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Inference requests over real sockets: request bodies, response bodies, and the errors of the front end. */
+/**
+ * Tests inference requests over real sockets. It covers request bodies, response bodies, and the errors of the front
+ * end.
+ */
 @Tag("slow")
 class InferIT {
     private static final String INFER = "/v2/models/id/infer";

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Requests over time: responses that come late, out of order or never, and clients that disconnect. */
+/** Tests the lifecycle of requests. Responses come late, out of order or never, and clients disconnect. */
 @Timeout(60)
 @Tag("slow")
 class InferLifecycleIT {

@@ -9,7 +9,7 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import dev.nereid.testkit.ReaderProbe;
 import java.lang.foreign.MemorySegment;
 
-/** A JSON body is read or refused, whatever its content. */
+/** Checks that a JSON body of any content is read or refused. */
 class InferRequestFuzz {
     private static final long MAX_TENSOR_BYTES = 1 << 20;
     /** A tensor takes at most 4 bytes for each byte of text; an invalid one may have been allocated for the rest. */

@@ -13,7 +13,10 @@ import java.util.Random;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
-/** Finds all errors in the numbers of a request, as a reader does that checks the whole text first. */
+/**
+ * Checks that all errors in the numbers of a request are found. The expected errors are those of a reader that checks
+ * the whole text first.
+ */
 class InferRequestReaderProperties {
     private static final String[] TYPES = {"FP32", "INT32", "UINT8", "BOOL", "BYTES", "FP64", "X"};
     private static final String[] SHAPES = {"", "0", "1", "2", "4", "6", "6", "6", "2,3"};

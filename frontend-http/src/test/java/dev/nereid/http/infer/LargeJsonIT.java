@@ -39,7 +39,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** JSON texts too long for an event loop, which serves other requests while workers read or write them. */
+/**
+ * Tests JSON texts too long for an event loop. The event loop serves other requests while workers read or write them.
+ */
 @Timeout(60)
 @Tag("slow")
 class LargeJsonIT {

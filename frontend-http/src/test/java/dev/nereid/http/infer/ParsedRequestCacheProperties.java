@@ -20,7 +20,7 @@ import java.util.regex.Pattern;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
-/** A cached request equals the one that a reader of the same text returns, in any order of requests. */
+/** Checks that a cached request equals the one read from the same text. Requests come in any order. */
 class ParsedRequestCacheProperties {
     private static final int REQUESTS = 40;
     private static final Pattern SIZE = Pattern.compile("binary_data_size\":(\\d)");

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Which texts of requests are known when they come again, and what is made of them. */
+/** Tests which request texts are cached, and the requests read from the cache. */
 class ParsedRequestCacheTest {
     private static final String TENSOR =
             "{'name':'X','shape':[4],'datatype':'INT8','parameters':{'binary_data_size':4}}";

@@ -17,7 +17,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Answers that come again over connections whose headers are rendered once, as the start script has it. */
+/**
+ * Tests repeated responses over connections, with headers that are rendered once. The flags are those of the start
+ * script.
+ */
 @Timeout(60)
 class ResponseHeaderCacheIT {
     /** Read by Vert.x for each connection. */

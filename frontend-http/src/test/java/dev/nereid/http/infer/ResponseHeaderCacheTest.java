@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
-/** Which answers are known when they come again, and what is made of them. */
+/** Tests which responses are cached, and the responses created from the cache. */
 class ResponseHeaderCacheTest {
     private static final RequestedOutputs BINARY = RequestedOutputs.all(true);
     private static final NamedTensor X = output("X", DataType.INT8, Shape.of(4), 1, 2, 3, 4);

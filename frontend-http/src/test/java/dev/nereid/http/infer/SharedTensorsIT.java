@@ -184,7 +184,7 @@ class SharedTensorsIT {
             shared.note("response");
         }
 
-        assertThat(shared.events()).startsWith("leased r", "answered r").containsSubsequence("answered r", "response");
+        assertThat(shared.events()).startsWith("leased r", "released r").containsSubsequence("released r", "response");
     }
 
     /** The output of an identity model is its input: memory that the client has truncated meanwhile. */
@@ -216,7 +216,7 @@ class SharedTensorsIT {
                             + " written\"}");
             assertThat(response.status()).isEqualTo(500);
             assertThat(frontend.server.sharedMemory().events())
-                    .containsSubsequence("leased truncate", "answered truncate", "closed truncate");
+                    .containsSubsequence("leased truncate", "released truncate", "closed truncate");
             assertThat(infer("", "{\"inputs\":[" + input("INPUT0", 3, 0) + "]}").status())
                     .isEqualTo(200);
         }

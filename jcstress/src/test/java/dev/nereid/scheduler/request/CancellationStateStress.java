@@ -13,7 +13,10 @@ import org.openjdk.jcstress.infra.results.II_Result;
 public final class CancellationStateStress {
     private CancellationStateStress() {}
 
-    /** An action runs before the completion, or the completion sees it and waits for it; it never runs unseen. */
+    /**
+     * Races a cancel action against the completion. The action runs before the completion, or the completion sees it
+     * and waits for it; it never runs unseen.
+     */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "completed first, the action is dropped")
     @Outcome(id = "1, 0", expect = ACCEPTABLE, desc = "completed first, the action is seen and dropped")

@@ -28,7 +28,7 @@ public final class InFlightRequests {
         count.incrementAndGet();
     }
 
-    /** Counts a request that ends: it is completed, its responses are closed, its memory is released. */
+    /** Counts a request that ends. It is completed, its responses are closed, its memory is released. */
     public void leave() {
         if (count.decrementAndGet() == 0 && awaited) {
             lock.lock();

@@ -55,7 +55,7 @@ public final class ModelAdmission {
         return Verdict.ADMITTED;
     }
 
-    /** Removes an admitted request from the load: it is completed, its responses are closed, its memory is released. */
+    /** Removes an admitted request from the load. It is completed, its responses are closed, its memory is released. */
     public void leave(long bytes) {
         server.requests.subtract(1);
         model.requests.subtract(1);
@@ -72,7 +72,7 @@ public final class ModelAdmission {
         return model.requests.count();
     }
 
-    /** Returns the bytes of the inputs of the model's requests in flight; 0 unless they are limited. */
+    /** Returns the input bytes of the model's requests in flight. It is 0 unless they are limited. */
     long bytes() {
         return model.bytes.count();
     }

@@ -44,7 +44,7 @@ public final class BatchPlanner {
         this.largestPreferred = largest;
     }
 
-    /** Creates a planner that takes one request at a time, at any size and without delay. */
+    /** Creates a planner that takes one request at a time. It does so at any size and without delay. */
     public static BatchPlanner oneByOne() {
         return new BatchPlanner(1, List.of(), 0);
     }
@@ -92,7 +92,7 @@ public final class BatchPlanner {
     }
 
     /**
-     * Returns how long requests that {@link #take} leaves may still wait for others: all of them are one run then.
+     * Returns how long requests that {@link #take} leaves may still wait for others. All of them are one run then.
      *
      * @param queue the waiting requests
      * @param nowNanos the time
@@ -107,7 +107,7 @@ public final class BatchPlanner {
         return maxQueueDelayNanos - waited;
     }
 
-    /** Returns the number of batches that the waiting requests make if all of them can be joined. */
+    /** Returns the number of batches of the waiting requests if all can be joined. */
     public long batches(int length, long items) {
         return maxBatchSize == 1 ? length : (items + maxBatchSize - 1) / maxBatchSize;
     }

@@ -72,7 +72,7 @@ final class ByteStrings {
         return at == data.byteSize() ? offsets : null;
     }
 
-    /** Returns the offset of the element after the one at an offset, or -1 if that one does not fit. */
+    /** Returns the offset of the next element. It is -1 if the element at the given offset does not fit. */
     private static long next(MemorySegment data, long at) {
         long left = data.byteSize() - at - Integer.BYTES;
         long length = left < 0 ? -1 : Integer.toUnsignedLong(data.get(LENGTH, at));

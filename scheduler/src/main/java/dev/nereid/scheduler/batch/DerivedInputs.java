@@ -145,7 +145,7 @@ final class DerivedInputs {
             this.data = data;
         }
 
-        /** Writes a number; rounding is an error like overflow, since the number may be an index. */
+        /** Writes a number. Rounding is an error like overflow, since the number may be an index. */
         void add(long number) {
             boolean fits = type == DataType.INT32 ? number == (int) number : number == (long) (float) number;
             if (!fits) {

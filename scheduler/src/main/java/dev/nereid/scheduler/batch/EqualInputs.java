@@ -38,7 +38,10 @@ public final class EqualInputs {
 
     private static final byte[] NO_CONTENT = {};
 
-    /** Shape tensors hold a few numbers; a larger one is not worth a copy, and its request is executed alone. */
+    /**
+     * The maximum size of shape tensors that are compared. They hold a few numbers; a larger one is not worth a copy,
+     * and its request is executed alone.
+     */
     private static final long MAX_CONTENT = 65_536;
 
     private final Map<String, Rule> rules = new HashMap<>();
@@ -67,7 +70,7 @@ public final class EqualInputs {
     }
 
     /**
-     * Copies the content of shape tensors, for comparisons: the memory of a request may be gone by then.
+     * Copies the content of shape tensors, for comparisons. The memory of a request may be gone by then.
      *
      * @return the content of the shape tensors, most often empty; {@code null} if it cannot be read
      */

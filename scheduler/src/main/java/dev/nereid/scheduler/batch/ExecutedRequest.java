@@ -38,7 +38,10 @@ final class ExecutedRequest implements InferenceRequest {
     /** The event to deliver at the end of the execution. */
     private @Nullable ResponseEvent settled;
 
-    /** Volatile for threads that use a sender; only the exception for wrong use depends on it. */
+    /**
+     * Whether the request is finished. The field is volatile for threads that use a sender; only the exception for
+     * wrong use depends on it.
+     */
     private volatile boolean finished;
 
     /**
@@ -179,8 +182,8 @@ final class ExecutedRequest implements InferenceRequest {
     }
 
     /**
-     * Decides how the request ends at the end of its execution, unless it is completed or streaming. {@link #finish}
-     * has to follow.
+     * Decides how the request ends at the end of its execution. Has no effect on a request that is completed or
+     * streaming. {@link #finish} has to follow.
      *
      * @param failure the failure of the execution, or {@code null}
      * @param index the index of the request in the batch

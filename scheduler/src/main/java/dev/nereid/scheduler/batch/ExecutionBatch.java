@@ -114,7 +114,7 @@ public final class ExecutionBatch implements Batch {
         return Collections.unmodifiableSet(names);
     }
 
-    /** Returns whether the requests have inputs that are not in the configuration; only a warm-up may have such. */
+    /** Returns whether the requests have inputs that are not in the configuration. Only a warm-up may have such. */
     private boolean hasOverrides() {
         List<NamedTensor> inputs = first.inputs();
         return !inputs.isEmpty() && !scope.inputs().contains(inputs.getLast().name());
@@ -297,7 +297,7 @@ public final class ExecutionBatch implements Batch {
     }
 
     /**
-     * Completes the remaining requests after an error of the backend; ends the execution unless the backend deferred
+     * Completes the remaining requests after an error of the backend. Ends the execution unless the backend deferred
      * it.
      */
     public void threw(ResponseEvent.Failure failure, long nowNanos) {
@@ -323,7 +323,8 @@ public final class ExecutionBatch implements Batch {
     }
 
     /**
-     * Runs an action once, when the execution has ended: now, or on the thread that ends it. Called after the backend.
+     * Runs an action once, when the execution has ended. It runs now, or on the thread that ends it. Called after the
+     * backend.
      */
     public void onEnd(Runnable action) {
         if (!deferred || !afterwards.compareAndSet(null, action)) {

@@ -42,8 +42,8 @@ final class GatheredInputs {
     }
 
     /**
-     * Joins an input along the first dimension, by one copy for each request, or derives it. Always returns the same
-     * tensor for an input.
+     * Joins an input along the first dimension, or derives it. The join takes one copy for each request. Always returns
+     * the same tensor for an input.
      */
     Tensor gather(String input) throws BackendException {
         lock.lock();
@@ -70,7 +70,7 @@ final class GatheredInputs {
         }
     }
 
-    /** Returns the input of a batch of one: in place, and flat if it is ragged. */
+    /** Returns the input of a batch of one. It stays in place, and is flat if it is ragged. */
     static Tensor single(ModelScope model, ScheduledRequest request, String input) throws BackendException {
         Tensor tensor = request.input(input);
         if (!is(model, input, TensorSpec.Trait.RAGGED)) {

@@ -90,8 +90,8 @@ final class OutputChecks {
     }
 
     /**
-     * Allocates zeroed memory, so that parts which the backend does not write show no data of other requests. Failures
-     * are thrown to the backend.
+     * Allocates zeroed memory. Parts which the backend does not write show no data of other requests. Failures are
+     * thrown to the backend.
      */
     static TensorBuffer allocateZeroed(ModelScope model, long byteSize) throws BackendException {
         try {
@@ -123,7 +123,10 @@ final class OutputChecks {
         }
     }
 
-    /** Variable dimensions keep their order: the first one of the backend's shape is the first one of the client's. */
+    /**
+     * Returns the client's shape of an output. Variable dimensions keep their order: the first one of the backend's
+     * shape is the first one of the client's.
+     */
     private static Shape clientShape(ModelScope model, OutputSpec output, Shape actual) throws BackendException {
         int batch = output.batched() ? 1 : 0;
         Shape from = output.tensor().backendDims();

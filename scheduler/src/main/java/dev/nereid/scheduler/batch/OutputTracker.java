@@ -10,8 +10,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Logs outputs that differ from the configuration, and learns the input size that leads to large outputs. Lock-free;
- * safe for use by any thread.
+ * Tracks outputs that differ from the configuration or are large. It logs the former, and learns the input size that
+ * leads to the latter. Lock-free; safe for use by any thread.
  *
  * <p>Responses with outputs that do not match the configuration, or lack some, are sent all the same, as the reference
  * server does; each output is logged once. Requests as large as one that needed large outputs are excluded from direct

@@ -215,7 +215,9 @@ final class ResponseBuilder implements InferenceResponse {
         }
     }
 
-    /** Returns the client memory to which the backend may write an output directly; {@code null} if there is none. */
+    /**
+     * Returns the client memory to which the backend may write an output directly. It is {@code null} if there is none.
+     */
     private @Nullable MemorySegment target(String output, long byteSize) throws BackendException {
         MemorySegment target = request.checked().target(output);
         if (target == null) {
@@ -227,8 +229,8 @@ final class ResponseBuilder implements InferenceResponse {
     }
 
     /**
-     * Moves an output to its target: to the client memory passed for it, and out of any other client memory, which only
-     * the backend may read.
+     * Moves an output to its target. It is moved to the client memory passed for it, and out of any other client
+     * memory, which only the backend may read.
      */
     private Output placed(Output output) throws BackendException {
         String name = output.tensor().name();

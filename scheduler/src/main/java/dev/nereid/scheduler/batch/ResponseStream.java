@@ -52,7 +52,7 @@ public final class ResponseStream implements ResponseChannel {
     @GuardedBy("lock")
     private boolean ended;
 
-    /** The statistics index of the next response, failed or not; responses beyond the last index share that. */
+    /** The statistics index of the next response, failed or not. Responses beyond the last index share that. */
     @GuardedBy("lock")
     private int sent;
 
@@ -217,7 +217,9 @@ public final class ResponseStream implements ResponseChannel {
         }
     }
 
-    /** Ends the stream; returns whether it was open, so that the caller has to release its reference to the request. */
+    /**
+     * Ends the stream, and returns whether it was open. If so, the caller has to release its reference to the request.
+     */
     private boolean end() {
         lock.lock();
         try {
@@ -229,7 +231,7 @@ public final class ResponseStream implements ResponseChannel {
         }
     }
 
-    /** Adds a response, and delivers it unless another thread delivers; discards it after the terminal response. */
+    /** Adds a response, and delivers it unless another thread delivers. Discards it after the terminal response. */
     private void add(ResponseEvent event, boolean terminal) {
         boolean added = false;
         boolean sends = false;
@@ -254,7 +256,7 @@ public final class ResponseStream implements ResponseChannel {
         }
     }
 
-    /** Assigns the next statistics index to a response; a failed one is counted before its delivery. */
+    /** Assigns the next statistics index to a response. A failed one is counted before its delivery. */
     @GuardedBy("lock")
     private void takeIndex(ResponseEvent event) {
         int index = sent;

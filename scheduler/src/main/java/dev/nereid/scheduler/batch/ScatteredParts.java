@@ -33,7 +33,10 @@ final class ScatteredParts {
         return shape;
     }
 
-    /** Replaces the variable dimensions of an output by those of a source; {@code null} if the source has too few. */
+    /**
+     * Replaces the variable dimensions of an output by those of a source. Returns {@code null} if the source has too
+     * few.
+     */
     static @Nullable Shape fill(Shape output, Shape source) {
         long[] dims = output.toArray();
         for (int i = 0; i < dims.length; i++) {
@@ -71,7 +74,7 @@ final class ScatteredParts {
         }
     }
 
-    /** Returns the offset of the part of each request, in elements, and at the end the total. */
+    /** Returns the offset of the part of each request, in elements. The total follows at the end. */
     static long[] offsets(ModelScope model, OutputSpec output, String source, List<ScheduledRequest> requests)
             throws BackendException {
         long[] offsets = new long[requests.size() + 1];

@@ -49,7 +49,7 @@ public final class StrategyBatcher {
      */
     private long loggedNanos;
 
-    /** The number of failures since then that were not logged; below 0 before the first failure. */
+    /** The number of failures since then that were not logged. It is below 0 before the first failure. */
     private long unlogged = -1;
 
     /**
@@ -94,7 +94,10 @@ public final class StrategyBatcher {
         return true;
     }
 
-    /** Returns the requests that could make the next batch, by size and inputs; always the first one. */
+    /**
+     * Returns the requests that could make the next batch. Size and inputs determine them; the first request is always
+     * among them.
+     */
     private static List<ScheduledRequest> candidates(QueueView queue, int maxBatchSize) {
         List<ScheduledRequest> candidates = new ArrayList<>();
         long items = 0;

@@ -29,8 +29,8 @@ public interface CacheCounter {
     void hit(long queueNanos, long lookupNanos, long requestNanos);
 
     /**
-     * Counts a request that was not in the cache, once its response is inserted; not if another request of the same key
-     * was faster.
+     * Counts a request that was not in the cache, once its response is inserted. It is not counted if another request
+     * of the same key was faster.
      *
      * @param lookupAndInsertNanos the duration of lookup and insertion
      */

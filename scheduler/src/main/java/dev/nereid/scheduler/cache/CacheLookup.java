@@ -92,7 +92,7 @@ final class CacheLookup implements LookupObserver {
         request.release();
     }
 
-    /** Creates the response, which owns the entry from then on; {@code null} if the entry does not match. */
+    /** Creates the response, which owns the entry from then on. Returns {@code null} if the entry does not match. */
     private @Nullable Hit hit(CacheEntry entry) {
         List<NamedTensor> outputs = CachedResponse.decode(entry.content()).orElse(null);
         if (outputs == null || !gate.fits(request, outputs)) {

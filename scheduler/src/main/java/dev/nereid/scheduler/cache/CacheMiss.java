@@ -43,7 +43,7 @@ record CacheMiss(CachedSubmission gate, CacheKey key, long lookupNanos) implemen
         return true;
     }
 
-    /** Passes a copy to the cache: the insertion may outlast the response, which ends when its client has read it. */
+    /** Passes a copy to the cache. The insertion may outlast the response, which ends when its client has read it. */
     private void insert(List<NamedTensor> outputs) {
         long startNanos = gate.now();
         TensorBuffer copy = gate.model().memory().allocate(CachedResponse.size(outputs));

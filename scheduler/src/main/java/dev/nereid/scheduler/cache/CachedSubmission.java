@@ -33,7 +33,7 @@ public final class CachedSubmission {
         void enqueue(ScheduledRequest request, boolean submitting);
     }
 
-    /** The maximum size of inputs, in bytes, that the submitting thread hashes: it takes a quarter of a millisecond. */
+    /** The maximum input bytes that the submitting thread hashes. It takes a quarter of a millisecond. */
     static final long MAX_DIRECT_BYTES = 256L << 10;
 
     private static final long LOG_INTERVAL_NANOS = 60_000_000_000L;
@@ -80,8 +80,8 @@ public final class CachedSubmission {
     }
 
     /**
-     * Returns whether a request may be completed from the cache: its response depends on the key alone, and its inputs
-     * lie in memory that no client can change.
+     * Returns whether a request may be completed from the cache. It may if its response depends on the key alone, and
+     * its inputs lie in memory that no client can change.
      */
     private boolean isCacheable(CheckedRequest request) {
         if (request.outputs().hasTargets() || request.options().sequence().isPresent()) {

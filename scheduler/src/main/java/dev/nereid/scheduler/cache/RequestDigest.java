@@ -29,7 +29,7 @@ import java.util.TreeMap;
  * so choose the responses of others.
  */
 public final class RequestDigest {
-    /** The number of bytes of a tensor that are passed to the digest at a time. */
+    /** The number of bytes of a tensor in one update of the digest. */
     private static final long CHUNK = 1L << 20;
 
     private final MessageDigest digest;

@@ -47,7 +47,7 @@ final class BatchRunner {
         run(instance, batch, clientMemory, direct, direct ? onDirectExecution : onInstanceThread);
     }
 
-    /** Executes a batch of warm-up samples, whose duration is not recorded, on the instance's own thread. */
+    /** Executes a batch of warm-up samples. Its duration is not recorded; it runs on the instance's own thread. */
     void warm(ManagedInstance instance, ExecutionBatch batch) {
         run(instance, batch, false, false, nanos -> {});
     }

@@ -87,7 +87,7 @@ public final class InstanceThreads {
     private final Consumer<Thread> starter;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** All workers that may run, or count as serving; retired workers remove themselves at their end. */
+    /** All workers that may run, or count as serving. Retired workers remove themselves at their end. */
     @GuardedBy("lock")
     private final List<Running> all = new ArrayList<>();
 

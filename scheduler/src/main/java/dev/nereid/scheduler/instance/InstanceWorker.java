@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
 public final class InstanceWorker implements Runnable {
     private static final Logger LOG = LoggerFactory.getLogger(InstanceWorker.class);
 
-    /** The pause after a failure to take a batch, so that a repeated failure does not occupy a processor. */
+    /** The pause after a failure to take a batch. A repeated failure therefore does not occupy a processor. */
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     /** The maximum number of batches that a submitting thread executes in a row. */
@@ -98,9 +98,9 @@ public final class InstanceWorker implements Runnable {
     }
 
     /**
-     * Warms the instance up, executes batches until the queue is stopped and empty, waits until no request is in
-     * flight, and closes the instance. A worker that is retired, or could not be warmed up, waits for its own requests
-     * alone.
+     * Warms the instance up, executes batches, and closes the instance. It executes until the queue is stopped and
+     * empty, and waits before the close until no request is in flight. A worker that is retired, or could not be warmed
+     * up, waits for its own requests alone.
      */
     @Override
     public void run() {
@@ -119,7 +119,7 @@ public final class InstanceWorker implements Runnable {
         close();
     }
 
-    /** Places the thread, and warms the instances up; returns whether all instances that start together are warm. */
+    /** Places the thread, and warms the instances up. Returns whether all instances that start together are warm. */
     public boolean prepare(Warmup samples) {
         return samples.run(() -> {
             instances.place();
@@ -279,8 +279,8 @@ public final class InstanceWorker implements Runnable {
     }
 
     /**
-     * Executes the batch of the handle on a submitting thread, and a few batches that are ready afterwards: a wake-up
-     * of the instance's own thread costs more than most short executions. Never throws.
+     * Executes the batch of the handle on a submitting thread. A few batches that are ready afterwards follow: a
+     * wake-up of the instance's own thread costs more than most short executions. Never throws.
      */
     private void runDirectly() {
         int batches = 0;
@@ -413,7 +413,7 @@ public final class InstanceWorker implements Runnable {
     }
 
     /**
-     * Abandons an execution whose thread will not return from the backend, since it ends the process. Its requests
+     * Abandons an execution whose thread will not return from the backend. The thread ends the process. Its requests
      * complete and are no longer counted as in flight, and the instance is never closed. Called by any thread.
      */
     public void lose() {

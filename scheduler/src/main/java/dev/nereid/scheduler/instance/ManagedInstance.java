@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Runs one instance with its placement and permits, and catches whatever it throws. As thread-safe as the instance. */
+/** Runs one instance with its placement and permits, and catches its failures. As thread-safe as the instance. */
 public final class ManagedInstance {
     private static final Logger LOG = LoggerFactory.getLogger(ManagedInstance.class);
 
@@ -100,7 +100,7 @@ public final class ManagedInstance {
         }
     }
 
-    /** Closes the instance and its registration with the rate limiter; errors of the backend are logged. */
+    /** Closes the instance and its registration with the rate limiter. Errors of the backend are logged. */
     public void close() {
         permits.close();
         try {

@@ -39,7 +39,7 @@ final class RateLimitPermitAcquirer {
         return permits.await();
     }
 
-    /** Requests a permit if there is a batch, and uses it if it is granted; returns whether it is. */
+    /** Requests a permit if there is a batch, and returns whether it is granted. A granted permit is used. */
     boolean tryBegin() {
         RateLimitPermits permits = instances.permits();
         if (!permits.isRequested() && !source.hasWork()) {
@@ -60,7 +60,7 @@ final class RateLimitPermitAcquirer {
     }
 
     /**
-     * Releases a permit, at once if it is unused, else at the end of its execution.
+     * Releases a permit. An unused permit is released at once, another one at the end of its execution.
      *
      * @param permits the permits of the instance that ran
      * @param more whether to request another one before

@@ -35,7 +35,7 @@ public final class Warmup {
 
     private final ExecutionScope scope;
     private final List<WarmupSample> samples;
-    /** The number of threads that have not ended their part; the last one decides the outcome. */
+    /** The number of threads that have not ended their part. The last one decides the outcome. */
     private final AtomicInteger parts;
 
     private final CountDownLatch running;
@@ -105,7 +105,7 @@ public final class Warmup {
     }
 
     /**
-     * Ends the warm-up early, unless it has ended or has no samples: the current executions are the last, and no
+     * Ends the warm-up early, unless it has ended or has no samples. The current executions are the last, and no
      * instance takes requests.
      */
     public void abandon() {
@@ -138,7 +138,7 @@ public final class Warmup {
     }
 
     /**
-     * Executes all samples on an instance, until one of them fails here or on another instance.
+     * Executes all samples on an instance. Stops when one of them fails here or on another instance.
      *
      * @param name the name of the instance
      * @param instance executes a batch
@@ -174,7 +174,7 @@ public final class Warmup {
     }
 
     /**
-     * Creates the requests of a sample and their batch; on a failure, the memory of all requests is released.
+     * Creates the requests of a sample and their batch. On a failure, the memory of all requests is released.
      *
      * @return {@code null} if the sample has no requests
      */

@@ -44,7 +44,7 @@ public record WorkerGroup(List<InstanceWorker> workers, Warmup warmup) {
     }
 
     /**
-     * Starts the workers, and waits until all of them are warm; if that fails, until all of them are closed.
+     * Starts the workers, and waits until all of them are warm. If that fails, it waits until all of them are closed.
      *
      * @throws dev.nereid.api.InferenceException as {@link Warmup#await}
      * @throws InterruptedException if the calling thread is interrupted meanwhile

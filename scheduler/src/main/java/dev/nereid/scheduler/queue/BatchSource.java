@@ -97,7 +97,7 @@ public final class BatchSource {
     }
 
     /**
-     * Waits until there is a batch, and leaves it in the queue: the batch may have changed or gone when it is taken.
+     * Waits until there is a batch, and leaves it in the queue. The batch may have changed or gone when it is taken.
      *
      * @return {@code false} if the instance has no more work, ever
      */

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class BatchTaker {
     /**
-     * Limits how often a batch is formed again while the queue changes; the last time, at least one request is taken.
+     * Limits how often a batch is formed again while the queue changes. The last time, at least one request is taken.
      */
     private static final int MAX_FORMINGS = 16;
 
@@ -33,7 +33,7 @@ final class BatchTaker {
 
     private boolean stopped;
 
-    /** The number of requests that have to wait before the first batch is taken; 0 without a hold. */
+    /** The number of requests that have to wait before the first batch is taken. It is 0 without a hold. */
     private int held;
 
     /**
@@ -139,7 +139,7 @@ final class BatchTaker {
     }
 
     /**
-     * Takes a batch that the batching strategy forms; expired requests go before it, since the strategy may be slow.
+     * Takes a batch that the batching strategy forms. Expired requests go before it, since the strategy may be slow.
      */
     private void form(StrategyBatcher batcher, InstanceHandle handle) {
         boolean again = handle.expired.isEmpty();
@@ -194,7 +194,10 @@ final class BatchTaker {
         return !isForming() && !isHeld() && planner.take(view, now, stopped) > 0;
     }
 
-    /** Returns whether an instance has to check the queue: there is a batch, or the batching strategy decides. */
+    /**
+     * Returns whether an instance has to check the queue. It has if there is a batch, or if the batching strategy
+     * decides.
+     */
     boolean mayHaveBatch(long now) {
         return !isHeld() && (strategy != null || planner.take(view, now, stopped) > 0);
     }

@@ -41,7 +41,7 @@ final class DeadlineHeap {
         }
     }
 
-    /** Puts a deadline at an index or, if it is earlier than its ancestors, further up. */
+    /** Puts a deadline at an index or further up. It goes up if it is earlier than its ancestors. */
     private void rise(Deadline deadline, int from) {
         int index = from;
         while (index > 0 && deadline.isBefore(get((index - 1) / 2))) {
@@ -51,7 +51,7 @@ final class DeadlineHeap {
         put(deadline, index);
     }
 
-    /** Puts a deadline at an index or, if it is later than its descendants, further down. */
+    /** Puts a deadline at an index or further down. It goes down if it is later than its descendants. */
     private void sink(Deadline deadline, int from) {
         int index = from;
         for (int child = earlierChild(index);

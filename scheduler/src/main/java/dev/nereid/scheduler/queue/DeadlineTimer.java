@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 final class DeadlineTimer {
     private final Timeout timeout;
 
-    /** Whether a thread schedules the timeout, or did so and it has not fired; guarded by the lock of the queue. */
+    /** Whether a thread schedules the timeout, or did so and it has not fired. Guarded by the lock of the queue. */
     private boolean reserved;
 
     /** The time of that schedule, if any; guarded by the lock of the queue. */

@@ -78,7 +78,7 @@ final class IdleInstances {
     }
 
     /**
-     * Takes a batch and expired requests for an instance, and wakes another instance for what is left.
+     * Takes a batch and expired requests for an instance. Wakes another instance for what is left.
      *
      * @return whether any were taken; if not, the instance itself waits for the rest of the queue
      */
@@ -107,14 +107,15 @@ final class IdleInstances {
     }
 
     /**
-     * Returns whether a thread may run an idle instance: no instance is woken, and the idle one may run on any thread.
+     * Returns whether a thread may run an idle instance. It may if no instance is woken, and the idle one may run on
+     * any thread.
      */
     boolean mayRunDirectly() {
         return leader == null && woken == 0 && idle != null && !idle.placed;
     }
 
     /**
-     * Removes and returns the instance that became idle last; called only if one {@linkplain #mayRunDirectly may run}.
+     * Removes and returns the instance that became idle last. Called only if one {@linkplain #mayRunDirectly may run}.
      */
     InstanceHandle acquireIdle() {
         InstanceHandle acquired = requireNonNull(idle);
@@ -134,8 +135,8 @@ final class IdleInstances {
     }
 
     /**
-     * Makes an instance idle again after a failed direct execution, if it is not, and wakes its own thread, which
-     * continues with the requests that were taken.
+     * Makes an instance idle again after a failed direct execution, if it is not. Wakes its own thread, which continues
+     * with the requests that were taken.
      */
     void reclaim(InstanceHandle handle) {
         if (handle.waiting && !isIdle(handle)) {
@@ -150,14 +151,14 @@ final class IdleInstances {
         idle = handle;
     }
 
-    /** Wakes the first idle instance, if one is idle and fewer are woken than there are batches. */
+    /** Wakes the first idle instance. Does so if one is idle and fewer are woken than there are batches. */
     void wakeFirst(long batches) {
         if (idle != null && woken < batches) {
             wake(first(idle));
         }
     }
 
-    /** Returns the idle instance with the lowest load; the last one to become idle among equals. */
+    /** Returns the idle instance with the lowest load. Among equals it is the last one to become idle. */
     private static InstanceHandle first(InstanceHandle idle) {
         InstanceHandle first = idle;
         for (InstanceHandle handle = idle.idleBefore; handle != null; handle = handle.idleBefore) {
@@ -213,7 +214,9 @@ final class IdleInstances {
         lock.wake(handle.thread);
     }
 
-    /** Waits for work: as the leader for a limited time if there is none, or else until it is woken. */
+    /**
+     * Waits for work. The instance waits as the leader for a limited time if there is none, or else until it is woken.
+     */
     void await(InstanceHandle handle, long now) {
         if (leader == null && taker.needsLeader()) {
             lead(handle, taker.waitNanos(now));

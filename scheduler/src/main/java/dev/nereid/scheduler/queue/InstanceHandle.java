@@ -27,11 +27,11 @@ public final class InstanceHandle implements OfferResult {
     /** Whether that thread waits and is not woken; guarded likewise. */
     boolean waiting;
 
-    /** The instance that became idle before this one and still is, if this one is idle; guarded likewise. */
+    /** The instance that became idle before this one and still is. Present if this one is idle; guarded likewise. */
     @Nullable
     InstanceHandle idleBefore;
 
-    /** Whether only the instance's own thread may run it, since it is placed; set before the instance first waits. */
+    /** Whether only the instance's own thread may run it, since it is placed. Set before the instance first waits. */
     boolean placed;
 
     /** Whether the instance takes no more batches; guarded by the lock of the queue. */

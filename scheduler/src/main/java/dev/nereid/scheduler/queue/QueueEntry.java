@@ -24,7 +24,7 @@ final class QueueEntry implements QueuePosition, EqualInputs.Candidate {
     @Nullable
     QueueEntry next;
 
-    /** The priority level on which the request waits; {@code null} while it is not in the queue. */
+    /** The priority level on which the request waits. It is {@code null} while the request is not in the queue. */
     @Nullable
     PriorityLevel level;
 

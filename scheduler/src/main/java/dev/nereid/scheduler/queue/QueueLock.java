@@ -20,8 +20,8 @@ final class QueueLock extends ReentrantLock {
     private transient @Nullable Thread toWake;
 
     /**
-     * Wakes a thread when the lock is released, or earlier if another thread is passed meanwhile. The caller holds the
-     * lock.
+     * Wakes a thread when the lock is released. Wakes it earlier if another thread is passed meanwhile. The caller
+     * holds the lock.
      *
      * @param thread a thread that checks its condition again whenever it wakes; {@code null} for none
      */
@@ -31,8 +31,8 @@ final class QueueLock extends ReentrantLock {
     }
 
     /**
-     * Releases the lock, sleeps until the thread is woken or interrupted, and takes the lock again. The caller holds
-     * the lock once. May return spuriously, and clears the interrupt status. Does not allocate.
+     * Releases the lock, sleeps, and takes the lock again. The thread sleeps until it is woken or interrupted. The
+     * caller holds the lock once. May return spuriously, and clears the interrupt status. Does not allocate.
      *
      * @param blocker shown in thread dumps
      * @return whether the thread was interrupted

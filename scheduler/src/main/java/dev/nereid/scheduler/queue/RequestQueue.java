@@ -73,7 +73,7 @@ public final class RequestQueue {
     }
 
     /**
-     * Holds all batches back until a number of requests wait, once; a stop ends the hold. Called before the first
+     * Holds all batches back until a number of requests wait, once. A stop ends the hold. Called before the first
      * request is offered.
      *
      * @param number the number of requests; 0 for no hold

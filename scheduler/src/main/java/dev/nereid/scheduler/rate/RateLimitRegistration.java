@@ -23,8 +23,8 @@ public interface RateLimitRegistration extends AutoCloseable {
     long load();
 
     /**
-     * Requests a permit: at once if the instance is available, or else when it becomes so, atomically with its release,
-     * so that it competes with all others for the resources that it releases.
+     * Requests a permit. It is granted at once if the instance is available, or else when it becomes so, atomically
+     * with its release, so that it competes with all others for the resources that it releases.
      *
      * @param granted run once when the resources are allocated, on the thread that released them, perhaps before this
      *     method returns; short, must not block or throw

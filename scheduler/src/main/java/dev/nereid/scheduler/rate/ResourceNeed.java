@@ -35,7 +35,7 @@ record ResourceNeed(Map<Key, Integer> counts) {
         counts = Map.copyOf(counts);
     }
 
-    /** Returns the resources that an instance takes; of a resource that is listed twice, the last amount. */
+    /** Returns the resources that an instance takes. Of a resource that is listed twice, the last amount counts. */
     static ResourceNeed of(Device device, RateProfile profile) {
         int number = device.kind() == Device.Kind.GPU ? device.id() : 0;
         Map<Key, Integer> counts = new TreeMap<>();

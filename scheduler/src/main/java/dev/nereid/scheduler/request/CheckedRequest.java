@@ -28,7 +28,7 @@ public record CheckedRequest(
         Map<String, ParameterValue> parameters,
         RequestOptions options,
         long arrivedNanos) {
-    /** Checks the components; the map is not copied, since this is the hot path: callers must not change it. */
+    /** Checks the components. The map is not copied, since this is the hot path: callers must not change it. */
     public CheckedRequest {
         requireNonNull(modelVersion, "modelVersion");
         requireNonNull(id, "id");
@@ -58,7 +58,10 @@ public record CheckedRequest(
         return modelVersion.version();
     }
 
-    /** Returns the first dimension that all inputs share if the model batches, else 1; at least 1. */
+    /**
+     * Returns the first dimension that all inputs share if the model batches. Returns 1 otherwise; the result is at
+     * least 1.
+     */
     public int batchSize() {
         return inputs.batchSize();
     }

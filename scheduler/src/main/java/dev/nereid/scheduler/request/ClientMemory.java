@@ -34,11 +34,11 @@ public final class ClientMemory {
         return memory.isMapped();
     }
 
-    /** Creates the error for a client whose memory went away. */
+    /** Creates the error for a request whose shared memory was truncated. */
     public static InferenceException lostError() {
         return new InferenceException(
                 ErrorCode.INVALID_ARGUMENT,
-                "shared memory of the request went away (expected: a segment that is not cut off while it is used)");
+                "shared memory of the request was truncated (expected: a segment of constant size while it is used)");
     }
 
     /**

@@ -65,7 +65,7 @@ public record ModelScope(
     }
 
     /**
-     * Returns the same scope for requests that are not counted in the statistics of the model.
+     * Returns the same scope for requests that the statistics do not count. The statistics are those of the model.
      *
      * @param requests counts the uncounted requests in flight
      */

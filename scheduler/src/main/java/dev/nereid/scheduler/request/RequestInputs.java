@@ -73,7 +73,10 @@ public class RequestInputs extends AbstractList<NamedTensor> implements RandomAc
         return tensors.length;
     }
 
-    /** Returns the first dimension that all inputs share if the model batches, else 1; at least 1. */
+    /**
+     * Returns the first dimension that all inputs share if the model batches. Returns 1 otherwise; the result is at
+     * least 1.
+     */
     public int batchSize() {
         return batchSize;
     }

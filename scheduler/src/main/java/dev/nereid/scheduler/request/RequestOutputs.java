@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record RequestOutputs(
         List<String> names, List<RequestedOutput> requested, boolean hasTargets, boolean isClassified) {
-    /** Checks the components; lists are taken over as they are, since this is the hot path: do not change them. */
+    /** Checks the components. Lists are taken over as they are, since this is the hot path: do not change them. */
     public RequestOutputs {
         requireNonNull(names, "names");
         requireNonNull(requested, "requested");

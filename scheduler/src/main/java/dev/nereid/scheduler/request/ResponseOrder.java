@@ -60,13 +60,13 @@ public final class ResponseOrder {
     /** The number of places taken. */
     private final AtomicLong places = new AtomicLong();
 
-    /** Takes the next place; called under the lock of the queue for a request that leaves one. */
+    /** Takes the next place. Called under the lock of the queue for a request that leaves one. */
     long nextPlace() {
         return places.getAndIncrement();
     }
 
     /**
-     * Delivers a response when its place is the first: before the return, or later on another thread.
+     * Delivers a response when its place is the first. Delivery is before the return, or later on another thread.
      *
      * @param place the place of the request, from 0 without gaps
      * @param recipient the receiver, whose request the caller has retained

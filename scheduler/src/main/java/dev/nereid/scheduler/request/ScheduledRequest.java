@@ -37,13 +37,13 @@ public final class ScheduledRequest implements Cancellation {
     private final CompletionLatch latch = new CompletionLatch();
     private final CancellationState cancellation = new CancellationState();
 
-    /** Whether the request is among the detached requests, to be removed from them at its end. */
+    /** Whether the request is among the detached requests. It is removed from them at its end. */
     private volatile boolean detached;
 
     /** When the execution began; written before the backend sees the request. */
     private long startedNanos;
 
-    /** Whether only instance threads may execute the request, since it needs more work than its execution. */
+    /** Whether only instance threads may execute the request. It needs more work than its execution then. */
     private boolean heavy;
 
     /**
@@ -59,9 +59,7 @@ public final class ScheduledRequest implements Cancellation {
     /** The request's bytes in the load; below 0 if it is not counted as load. Set before the request is queued. */
     private long loadBytes = -1;
 
-    /**
-     * The inputs as the backend sees them, if they differ from those of the request; set before the backend sees them.
-     */
+    /** The inputs as the backend sees them, if they differ from the request's. Set before the backend sees them. */
     private @Nullable CopiedInputs copied;
 
     /**
@@ -128,7 +126,7 @@ public final class ScheduledRequest implements Cancellation {
     }
 
     /**
-     * Records the bytes that the request adds to the load, to be subtracted at its end. Called before it is offered.
+     * Records the bytes that the request adds to the load. They are subtracted at its end. Called before it is offered.
      */
     public void admitted(long bytes) {
         loadBytes = bytes;
@@ -197,7 +195,7 @@ public final class ScheduledRequest implements Cancellation {
         startedNanos = nanos;
     }
 
-    /** Completes a waiting request with an error, removes it from its queue, and releases its inputs. */
+    /** Completes a waiting request with an error. Removes it from its queue, and releases its inputs. */
     public boolean reject(InferenceException error, FailureReason reason) {
         if (!latch.completeWaiting()) {
             return false;
@@ -211,8 +209,8 @@ public final class ScheduledRequest implements Cancellation {
     }
 
     /**
-     * Completes a request that could not be queued because of an error of the server, and releases its inputs. Has no
-     * effect on a request that is completed, or executed all the same.
+     * Completes a request that an error of the server kept from the queue. Releases its inputs. Has no effect on a
+     * request that is completed, or executed all the same.
      */
     public void failUnqueued(Throwable cause) {
         log("queueing failed", cause);
@@ -227,8 +225,8 @@ public final class ScheduledRequest implements Cancellation {
     }
 
     /**
-     * Completes a request that was not queued with an existing response, unless it is completed, and releases its
-     * inputs. The response takes its place in the order of the model, if it preserves one. The caller counts the
+     * Completes an unqueued request with an existing response, and releases its inputs. Has no effect on a completed
+     * request. The response takes its place in the order of the model, if it preserves one. The caller counts the
      * request.
      *
      * @return whether the event completes the request
@@ -282,7 +280,7 @@ public final class ScheduledRequest implements Cancellation {
         model.detached().add(this);
     }
 
-    /** Removes the request from the detached requests, since it is waiting or on an instance again. */
+    /** Removes the request from the detached requests. It is waiting or on an instance again. */
     public void attach() {
         if (detached) {
             detached = false;

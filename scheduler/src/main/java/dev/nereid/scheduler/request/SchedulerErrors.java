@@ -10,7 +10,7 @@ import java.time.Duration;
 
 /** Creates the errors that schedulers report. */
 public final class SchedulerErrors {
-    /** When to retry after a refusal because of load: the requests in flight have most likely ended by then. */
+    /** The retry time after a refusal because of load. The requests in flight have most likely ended by then. */
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
     private SchedulerErrors() {}

@@ -26,7 +26,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * requests that were not in the cache.
  */
 public final class ModelMeter {
-    /** The number of response indices with their own statistics; responses of later indices count with the last. */
+    /** The number of response indices with their own statistics. Responses of later indices count with the last. */
     public static final int MAX_INDICES = 16_384;
 
     private final InstantSource wallClock;

@@ -52,7 +52,7 @@ public final class TimeoutQueue implements Timer {
     }
 
     /**
-     * Fires all expired timeouts, on the calling thread, which has to be the only one to call this.
+     * Fires all expired timeouts on the calling thread. Only one thread may call this.
      *
      * @param nowNanos the time, on the scale of the timeouts
      * @return the nanoseconds until the next timeout fires; {@link Long#MAX_VALUE} if none is scheduled

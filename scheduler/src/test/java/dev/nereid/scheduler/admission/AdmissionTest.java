@@ -44,7 +44,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** How much may be in flight, and how the rest is refused. */
+/** Tests the limits of requests in flight, and refusals beyond them. */
 @Timeout(60)
 final class AdmissionTest {
     private static final String REQUESTS = "Exceeds maximum number of requests in flight";

@@ -31,7 +31,7 @@ final class BatchPlannerProperties {
     /** A queue, and the rules for it. */
     record Situation(List<Waiting> queue, int maxBatch, Set<Integer> preferred, long delay, long now) {}
 
-    /** What may be wrong with a step. */
+    /** The possible faults of a step. */
     enum Fault {
         NONE,
         STEP_1_STARTS_BEHIND_THE_HEAD,
@@ -50,7 +50,7 @@ final class BatchPlannerProperties {
     /** A decision: how many to take, or how long to wait if none. */
     record Decision(int taken, long waitNanos) {}
 
-    /** The steps, for a batch that is empty: the planner runs when an instance is free, which takes all at once. */
+    /** The steps for an empty batch. The planner runs when an instance is free, which takes all requests at once. */
     private static final class Steps {
         private final Situation situation;
         private final Fault fault;

@@ -10,8 +10,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 final class BatchPlannerTest {
     /**
-     * A queue of requests written as their sizes from the front, {@code x} behind those that cannot join the first. The
-     * first came at the time 0, the next at 1, and so on, but for those that say {@code @} when they came.
+     * A queue of requests, written as their sizes from the front. {@code x} stands behind those that cannot join the
+     * first. The first came at the time 0, the next at 1, and so on, but for those that say {@code @} when they came.
      */
     private static final class Sizes implements QueueView {
         private final List<String> requests;

@@ -26,7 +26,7 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-/** How inputs come together and outputs come apart. */
+/** Tests how inputs are joined and outputs are split. */
 final class BatchTensorsTest {
     private static final Shape VARIABLE = Shape.of(Shape.VARIABLE);
 

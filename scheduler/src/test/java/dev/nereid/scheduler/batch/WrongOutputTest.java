@@ -25,7 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What backends do wrong with outputs fails their requests, with a text that names it, and nothing leaks. */
+/** Tests that requests with wrong outputs fail with a text that names them. Nothing leaks. */
 final class WrongOutputTest {
     private final ModelSettings model = ModelSettings.builder("m", 1)
             .maxBatchSize(64)
@@ -34,7 +34,7 @@ final class WrongOutputTest {
             .output(TensorSpec.of("MORE", DataType.FP32, Shape.of(Shape.VARIABLE)))
             .build();
 
-    /** What a backend may do wrong with an output. */
+    /** The possible errors of a backend with an output. */
     enum Wrong {
         BATCH_SIZE("shape [5,2] (expected: first dimension %d, the batch size)") {
             @Override

@@ -492,7 +492,7 @@ final class CachedRequestsTest {
         }
     }
 
-    /** What was counted, as text. */
+    /** Records the counted events as text. */
     private static final class Counts implements CacheCounter {
         private final List<String> all = new ArrayList<>();
 

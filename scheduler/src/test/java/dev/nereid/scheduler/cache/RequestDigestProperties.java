@@ -117,7 +117,7 @@ final class RequestDigestProperties {
                 .as(Request::new);
     }
 
-    /** An input in a form that is compared by content; the name is empty where a map has it. */
+    /** An input in a form that is compared by content. The name is empty where a map has it. */
     record Input(String name, DataType type, List<Long> dims, List<Integer> bytes) {
         Input named(String other) {
             return new Input(other, type, dims, bytes);
@@ -134,7 +134,7 @@ final class RequestDigestProperties {
         }
     }
 
-    /** What a key stands for. */
+    /** The content that a key identifies. */
     record Request(
             String model,
             long version,

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Which instances share a thread, and how. */
+/** Tests instances that share a thread. */
 @Timeout(60)
 final class DeviceInstancesTest {
     private static final Device GPU0 = new Device(Device.Kind.GPU, 0);

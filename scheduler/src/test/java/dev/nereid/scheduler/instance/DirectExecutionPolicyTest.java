@@ -8,7 +8,7 @@ import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import org.junit.jupiter.api.Test;
 
-/** When the word of a backend that its executions are short counts. */
+/** Tests when a backend's declaration of short executions is honored. */
 final class DirectExecutionPolicyTest {
     private static final long SHORT = 1_000;
     private static final long LONG = 2_000_000;

@@ -41,7 +41,7 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What instances execute before their first request. */
+/** Tests the executions of instances before their first request. */
 @Timeout(60)
 final class WarmupTest {
     @AutoClose

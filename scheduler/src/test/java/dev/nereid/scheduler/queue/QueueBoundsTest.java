@@ -8,7 +8,7 @@ import dev.nereid.spi.ErrorCode;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** How many requests may wait. */
+/** Tests the limits of waiting requests. */
 final class QueueBoundsTest {
     private static final QueuePolicy TWO = new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 0, false, 2);
     private static final QueuePolicy TWO_DELAYED = new QueuePolicy(QueuePolicy.TimeoutAction.DELAY, 10, false, 2);

@@ -10,7 +10,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Who is woken, and when. */
+/** Tests which threads are woken, and when. */
 @Timeout(60)
 final class QueueLockTest {
     private static final long HOUR = Duration.ofHours(1).toNanos();

@@ -29,8 +29,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Interleavings of a cancellation, an instance and a timeout at two waiting requests, one of which is expired: each
- * completes once and is released once, and the queue is empty at the end.
+ * Checks interleavings of a cancellation, an instance and a timeout. There are two waiting requests, one of which is
+ * expired: each completes once and is released once, and the queue is empty at the end.
  */
 @Tag("slow")
 final class RequestQueueLincheckTest {

@@ -34,7 +34,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Who is woken for what, by threads that wait; and what a decision looks at, step by step. */
+/**
+ * Tests which threads are woken for what, and what a batch decision examines. The former is tested by threads that
+ * wait, the latter step by step.
+ */
 @Timeout(60)
 final class RequestQueueTest {
     private static final long HOUR = Duration.ofHours(1).toNanos();

@@ -73,7 +73,10 @@ final class RateLimiterProperties {
         }
     }
 
-    /** Instances of two resources – one that all devices share, one of the processors – that do something at random. */
+    /**
+     * Instances of two resources that take random steps. All devices share one of the resources, the other belongs to
+     * the processors.
+     */
     private static final class Run {
         final RateLimiter limiter = new RateLimiter(List.of(
                 new ResourceLimit("G", GLOBAL, OptionalInt.empty()), new ResourceLimit("D", 2, OptionalInt.of(0))));

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 
-/** How much there is of a resource, and for whom it is enough. */
+/** Tests amounts of resources, and the instances for which they suffice. */
 final class ResourcePoolTest {
     private static final Device GPU_1 = new Device(Device.Kind.GPU, 1);
     private static final Device GPU_0 = new Device(Device.Kind.GPU, 0);

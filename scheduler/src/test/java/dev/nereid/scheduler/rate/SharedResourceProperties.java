@@ -26,13 +26,13 @@ import net.jqwik.api.Tag;
 import net.jqwik.api.Tuple;
 import net.jqwik.api.constraints.IntRange;
 
-/** What holds for every schedule of models that share resources, while their instances come and go. */
+/** Checks every schedule of models that share resources. Their instances are added and removed meanwhile. */
 @Tag("slow")
 final class SharedResourceProperties {
     private static final long DELAY = 100;
 
     /** More workers of a model would never meet. */
-    private static final int MOST_WORKERS = 3;
+    private static final int MAX_WORKERS = 3;
 
     /** One thing that happens; numbers beyond what there is count from the beginning again. */
     sealed interface Event {
@@ -60,7 +60,7 @@ final class SharedResourceProperties {
         record Settle() implements Event {}
     }
 
-    /** What a backend does with a batch. */
+    /** The behavior of a backend with a batch. */
     enum Backend {
         RESPOND,
         REFUSE,
@@ -193,7 +193,7 @@ final class SharedResourceProperties {
 
         void add(int index, List<Need> needs) {
             SteppedModel model = model(index);
-            if (model.serving() < MOST_WORKERS) {
+            if (model.serving() < MAX_WORKERS) {
                 model.add(resources.limiter(), needs, (worker, need, batch) -> execute(model, worker, need, batch));
             }
         }

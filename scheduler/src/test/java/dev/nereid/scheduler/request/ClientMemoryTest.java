@@ -41,7 +41,7 @@ final class ClientMemoryTest {
     private static final int ELEMENTS = PAGE / Float.BYTES;
     private static final Shape SHAPE = Shape.of(1, ELEMENTS);
     private static final String GONE =
-            "shared memory of the request went away (expected: a segment that is not cut off" + " while it is used)";
+            "shared memory of the request was truncated (expected: a segment of constant size while it is used)";
 
     @TempDir
     private Path directory;

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
-/** Two instances whose executions end in any order, and responses in the order in which the requests began. */
+/** Tests that responses keep the order in which the requests began. Two instances end their executions in any order. */
 final class ResponseOrderTest {
     private static final long TIMEOUT = 1_000;
 

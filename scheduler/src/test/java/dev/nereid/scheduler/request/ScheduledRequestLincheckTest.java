@@ -17,9 +17,9 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Interleavings of a completion, a cancellation and a backend that registers a cancel action: one completion, one
- * release of the inputs, no action that runs twice or begins after the completion. The other races for a request are
- * for one compare-and-set.
+ * Checks interleavings of a completion, a cancellation and a registration of a cancel action. There is one completion,
+ * one release of the inputs, and no action that runs twice or begins after the completion. The other races for a
+ * request are for one compare-and-set.
  */
 @Tag("slow")
 final class ScheduledRequestLincheckTest {

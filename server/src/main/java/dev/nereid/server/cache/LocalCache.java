@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * is still read; and some 200 bytes of the heap for each entry.
  */
 final class LocalCache implements ResponseCache {
-    /** The unit of an entry's size, in bytes; sizes are rounded up, so that the smallest entry has a weight, too. */
+    /** The unit of an entry's size, in bytes. Sizes are rounded up, so that the smallest entry has a weight, too. */
     private static final int UNIT = 64;
 
     /** The part of the size that may be idle. */
@@ -94,7 +94,7 @@ final class LocalCache implements ResponseCache {
         }
     }
 
-    /** Finds an entry, which is the last used from then on; the caller is one of its users. */
+    /** Finds an entry, which is the last used from then on. The caller is one of its users. */
     private @Nullable StoredEntry find(CacheKey key) {
         lock.lock();
         try {

@@ -100,7 +100,9 @@ enum Scores {
 
     private static final int DECIMALS = 6;
 
-    /** Finds how a type is compared; empty for types that have no order, or none that clients expect. */
+    /**
+     * Finds the comparison of a type's elements. It is empty for types that have no order, or none that clients expect.
+     */
     static Optional<Scores> of(DataType type) {
         return switch (type) {
             case INT8 -> Optional.of(INT8);

@@ -1,5 +1,5 @@
 /**
- * Outputs as classes: the largest elements of an output, with their indices and labels, in place of the output.
+ * Outputs as classes. The largest elements of an output, with their indices and labels, replace the output.
  *
  * <p>Starting points: {@link dev.nereid.server.classification.Classifier}, created for each model version, and
  * {@link dev.nereid.server.classification.LabelFiles}, which reads the labels when a model is loaded.

@@ -70,7 +70,8 @@ public final class ConfigCompletion {
     private ConfigCompletion() {}
 
     /**
-     * Fills in name, backend, platform and file name as far as they follow from the directories and files of a model.
+     * Fills in name, backend, platform and file name. They follow, as far as possible, from the directories and files
+     * of a model.
      *
      * @param config the configuration as read; empty if the model has none
      * @param directoryName the name of the model's directory
@@ -149,7 +150,7 @@ public final class ConfigCompletion {
         config.setBackend(backend).setDefaultModelFilename("model." + backend);
     }
 
-    /** Returns whether platform and file name leave the backend open, so that the files may determine it. */
+    /** Returns whether platform and file name leave the backend open. The files may determine it then. */
     private static boolean isBlank(ModelConfig.Builder config) {
         return config.getPlatform().isEmpty()
                 && config.getDefaultModelFilename().isEmpty();

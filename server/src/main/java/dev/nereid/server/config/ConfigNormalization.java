@@ -18,7 +18,7 @@ public final class ConfigNormalization {
     /** The default time that a sequence may be idle. */
     private static final long SEQUENCE_IDLE_MICROS = 1_000_000;
 
-    /** Backends of which the reference runs two instances on a processor unless another number is configured. */
+    /** Backends of which the reference runs two instances on a processor. A configured number takes precedence. */
     private static final Set<String> TWO_CPU_INSTANCES = Set.of("onnxruntime", "tensorflow");
 
     private ConfigNormalization() {}
@@ -74,8 +74,8 @@ public final class ConfigNormalization {
     }
 
     /**
-     * Fills in the groups of instances: at least one, each with name, kind, count and devices. Ensembles have none and
-     * are returned as they are.
+     * Fills in the groups of instances. There is at least one, each with name, kind, count and devices. Ensembles have
+     * none and are returned as they are.
      *
      * @param config a configuration
      * @param traits the traits of the model's backend, with the kind and count of default instances

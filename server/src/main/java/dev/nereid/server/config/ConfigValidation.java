@@ -33,7 +33,7 @@ public final class ConfigValidation {
     private ConfigValidation() {}
 
     /**
-     * Checks everything that can be checked without the backend: all but inputs, outputs and instance groups.
+     * Checks everything that can be checked without the backend. That is all but inputs, outputs and instance groups.
      *
      * @param config a normalized configuration
      * @param directoryName the name of the model's directory
@@ -205,7 +205,7 @@ public final class ConfigValidation {
         }
     }
 
-    /** Returns whether a name stays below a directory; a leading slash is ignored, as in the reference. */
+    /** Returns whether a name stays below a directory. A leading slash is ignored, as in the reference. */
     private static boolean isInside(Path directory, String name) {
         if (name.indexOf('\0') >= 0) {
             return false;

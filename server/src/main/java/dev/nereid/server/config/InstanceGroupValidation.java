@@ -14,7 +14,10 @@ final class InstanceGroupValidation {
     /** The minimum compute capability of the reference server, as it prints it. */
     private static final String COMPUTE_CAPABILITY = "6.000000";
 
-    /** A greater number is an error of configuration, and would exhaust the memory before any message. */
+    /**
+     * The maximum number of instances. A greater number is an error of configuration, and would exhaust the memory
+     * before any message.
+     */
     private static final long MAX_INSTANCES = 4096;
 
     private InstanceGroupValidation() {}

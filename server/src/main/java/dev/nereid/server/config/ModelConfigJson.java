@@ -56,7 +56,10 @@ public final class ModelConfigJson {
         out.append('}');
     }
 
-    /** Lists and plain values always are; messages and members of a oneof only if the configuration has them. */
+    /**
+     * Returns whether a field is printed. Lists and plain values always are; messages and members of a oneof only if
+     * the configuration has them.
+     */
     private static boolean isPrinted(Message message, FieldDescriptor field) {
         return field.isRepeated() || !field.hasPresence() || message.hasField(field);
     }

@@ -90,7 +90,10 @@ final class TensorValidation {
         return dims.stream().allMatch(dim -> dim >= 1 || dim == VARIABLE);
     }
 
-    /** The products of the dimensions before, between and after the variable ones: of [2,4,-1,6], 8 and 6. */
+    /**
+     * Returns the products of the dimensions before, between and after the variable ones. For [2,4,-1,6] they are 8 and
+     * 6.
+     */
     private static List<BigInteger> runs(List<Long> dims) {
         List<BigInteger> runs = new ArrayList<>();
         BigInteger product = BigInteger.ONE;

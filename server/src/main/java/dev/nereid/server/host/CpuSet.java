@@ -19,7 +19,7 @@ final class CpuSet {
     }
 
     /**
-     * Parses a list of processors, in the format of the command line and of the operating system.
+     * Parses a list of processors. The format is that of the command line and of the operating system.
      *
      * @param text for instance {@code 0-3,8}
      * @return the processors, at least one; empty if the text is no such list
@@ -63,7 +63,7 @@ final class CpuSet {
         return processors.hashCode();
     }
 
-    /** Returns the list as it is read, in rising order and as short as it can be. */
+    /** Returns the list in the format of the parser. It is in rising order and as short as it can be. */
     @Override
     public String toString() {
         StringBuilder text = new StringBuilder();

@@ -1,6 +1,7 @@
 /**
- * Where the threads of instances run: the host policies of the command line and of model configurations. Starting
- * points: {@link dev.nereid.server.host.HostPolicies}, {@link dev.nereid.server.host.HostSetting}.
+ * Placement of instance threads on processors. The host policies come from the command line and from model
+ * configurations. Starting points: {@link dev.nereid.server.host.HostPolicies}, {@link
+ * dev.nereid.server.host.HostSetting}.
  */
 @NullMarked
 package dev.nereid.server.host;

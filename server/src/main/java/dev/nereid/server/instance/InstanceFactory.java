@@ -60,8 +60,8 @@ public final class InstanceFactory {
     }
 
     /**
-     * Creates an instance, on a thread with the placement of the instance if it has one, so that threads that the
-     * backend starts for it inherit the placement.
+     * Creates an instance, on a thread with its placement if it has one. Threads that the backend starts for it inherit
+     * the placement.
      */
     private ModelInstance create(InstancePlan plan) throws BackendException {
         ThreadPlacement placement = options.hostPolicies().placement(plan.hostPolicy());

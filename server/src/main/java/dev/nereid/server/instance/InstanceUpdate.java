@@ -32,8 +32,9 @@ public record InstanceUpdate(List<Integer> sources, List<Integer> removed) {
     }
 
     /**
-     * Compares instances: a present one is kept if its group differs in nothing but name and count, and its device in
-     * nothing. Among several, the one of the same name is preferred, then the first that is left.
+     * Compares present instances with those of a new configuration. A present one is kept if its group differs in
+     * nothing but name and count, and its device in nothing. Among several, the one of the same name is preferred, then
+     * the first that is left.
      *
      * @param present the present instances
      * @param target the instances of the new configuration

@@ -87,7 +87,10 @@ final class ModelEntry {
                 ErrorCode.UNAVAILABLE, "Request for unknown model: " + ref + " is not at ready state");
     }
 
-    /** Describes the version that a client requests, or the latest together with all others that are ready. */
+    /**
+     * Describes the version that a client requests, or the latest one. The latest is described together with all others
+     * that are ready.
+     */
     ModelMetadata describe(ModelRef ref) {
         ServedModel model = resolve(ref);
         return ref.version() == ModelRef.LATEST && latestDescription != null ? latestDescription : model.description();

@@ -138,11 +138,10 @@ public final class ModelLifecycle {
     }
 
     /**
-     * Reads the configuration of a model anew, and replaces the instances of each of its versions by those of the
-     * configuration, while the model serves: new instances are created, warmed up and started first, then the instances
-     * that are no longer configured stop taking requests; they complete the requests that they have, and are closed by
-     * themselves. Instances that differ in nothing but the names of their groups stay. Blocks meanwhile; one update
-     * runs at a time.
+     * Replaces the instances of a model by those of its configuration, read anew. Each of its versions is updated while
+     * the model serves: new instances are created, warmed up and started first, then the instances that are no longer
+     * configured stop taking requests; they complete the requests that they have, and are closed by themselves.
+     * Instances that differ in nothing but the names of their groups stay. Blocks meanwhile; one update runs at a time.
      *
      * @param model the model's name
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, or
@@ -156,14 +155,14 @@ public final class ModelLifecycle {
         updates.updateInstances(model);
     }
 
-    /** Ends the delay of schedulers, if there is one: a stop has begun, and no more requests may come. Never blocks. */
+    /** Ends the delay of schedulers, if there is one. A stop has begun, and no more requests may come. Never blocks. */
     public void endDelay() {
         models.ready().forEach(ServedModel::endDelay);
     }
 
     /**
-     * Ends loading and updates, after the present execution of a warm-up, lets every model complete its requests, and
-     * closes it. Blocks meanwhile. Called once.
+     * Ends loading and updates, and closes every model. A present execution of a warm-up ends before, and every model
+     * completes its requests. Blocks meanwhile. Called once.
      *
      * <p>When the budget is exceeded, the remaining requests are completed without their executions: no client waits
      * for a response that will not come.
@@ -180,7 +179,7 @@ public final class ModelLifecycle {
         return closed;
     }
 
-    /** Abandons the requests of every model, on threads of their own: the notified backends and observers may block. */
+    /** Abandons the requests of every model, on threads of their own. The notified backends and observers may block. */
     private void abandonReady() {
         ExecutorService abandoners = Executors.newThreadPerTaskExecutor(
                 Thread.ofVirtual().name("abandon/", 0).factory());

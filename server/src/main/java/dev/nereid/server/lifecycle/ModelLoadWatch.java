@@ -61,7 +61,7 @@ final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
         return step;
     }
 
-    /** Returns the reason if the load of a version is overdue; empty if it is not. */
+    /** Returns the reason if the load of a version is overdue. Empty if it is not overdue. */
     String overdueReason(String model, OptionalLong version) {
         for (Step step : steps) {
             if (step.overdue && step.model.equals(model) && (step.version.isEmpty() || step.version.equals(version))) {

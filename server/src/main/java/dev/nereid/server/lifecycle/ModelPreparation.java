@@ -71,7 +71,7 @@ final class ModelPreparation {
             LOG.atWarn()
                     .addKeyValue("model", config.getName())
                     .addKeyValue("settings", ignored)
-                    .log("settings that this version does not know have no effect");
+                    .log("settings that this version does not support have no effect");
         }
     }
 }

@@ -77,7 +77,7 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Returns the same model with other instances, in place of this one, which must not be closed any more.
+     * Returns the same model with other instances, in place of this one. This one must not be closed any more.
      *
      * @param changed its configuration
      * @param instances its instances; its scheduler runs those that are not passive
@@ -179,7 +179,7 @@ public final class ServedModel implements AutoCloseable {
         return scheduler.isReady();
     }
 
-    /** Returns the state in the repository index: no version is ready whose instances are all gone. */
+    /** Returns the state in the repository index. No version is ready whose instances are all gone. */
     ModelStatus.State state() {
         return scheduler.isServing() ? ModelStatus.State.READY : ModelStatus.State.UNAVAILABLE;
     }

@@ -149,7 +149,8 @@ public final class ServedModels implements ModelCatalog {
     }
 
     /**
-     * Returns whether every version of every model serves, as its backend reports, or was unloaded on purpose.
+     * Returns whether every version of every model serves or was unloaded on purpose. The backend of a model reports
+     * whether it serves.
      *
      * @return whether all are ready
      */
@@ -208,7 +209,7 @@ public final class ServedModels implements ModelCatalog {
         };
     }
 
-    /** Makes the server not ready from now on, except for models that still complete their requests. */
+    /** Makes the server not ready from now on. Models that still complete their requests are excepted. */
     void end() {
         ended = true;
     }

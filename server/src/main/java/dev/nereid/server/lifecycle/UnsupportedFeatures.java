@@ -22,7 +22,7 @@ final class UnsupportedFeatures {
     }
 
     /**
-     * Lists settings that are accepted and have no effect: the model's responses are right without them.
+     * Lists settings that are accepted and have no effect. The model's responses are right without them.
      *
      * @param rateLimited whether the server has a rate limiter
      */

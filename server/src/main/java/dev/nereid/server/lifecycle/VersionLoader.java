@@ -121,7 +121,10 @@ final class VersionLoader {
         }
     }
 
-    /** Creates instances of a model, and reports those whose creation on a thread of their own takes too long. */
+    /**
+     * Creates instances of a model, and reports those whose creation takes too long. The reported ones are created on a
+     * thread of their own.
+     */
     private InstanceFactory.Creation watched(Model model, PreparedModel prepared, long version) {
         Thread loading = Thread.currentThread(); // which is watched already
         return plan -> {
@@ -191,7 +194,7 @@ final class VersionLoader {
             Optional<BatchingStrategy> strategy,
             long loadStartNanos) {}
 
-    /** Hands the instances that run to a scheduler; those that do not stay with the model. */
+    /** Passes the instances that run to a scheduler. Those that do not stay with the model. */
     private ServedModel serve(
             Parts parts,
             List<InstancePlan> plans,

@@ -5,7 +5,7 @@ import dev.nereid.spi.ErrorCode;
 
 /** Load state of one model version. */
 sealed interface VersionState {
-    /** The reason of a version that was unloaded on purpose; it does not make a server unready. */
+    /** The reason of a version that was unloaded on purpose. It does not make a server unready. */
     String UNLOADED = "unloaded";
 
     /** The version is loading. */
@@ -24,7 +24,7 @@ sealed interface VersionState {
      * @param reason why not
      */
     record Unavailable(String reason) implements VersionState {
-        /** Describes a load that failed as the reference server does: the status first, then the message. */
+        /** Describes a load that failed as the reference server does. The status is first, then the message. */
         static Unavailable of(ErrorCode code, String message) {
             return new Unavailable(status(code) + ": " + message);
         }
@@ -52,7 +52,10 @@ sealed interface VersionState {
         };
     }
 
-    /** Returns the reason why the version is not served, or the problems of its instances; empty if there are none. */
+    /**
+     * Returns the reason why the version is not served. It may also be the problems of its instances; empty if there
+     * are none.
+     */
     default String reason() {
         return switch (this) {
             case Loading() -> "";

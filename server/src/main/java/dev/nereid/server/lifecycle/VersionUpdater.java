@@ -41,9 +41,9 @@ final class VersionUpdater {
     }
 
     /**
-     * Creates the configured instances that are missing, has them warmed up and serve, and then retires those that are
-     * no longer configured: they complete the requests that they have. If a new one fails, all new ones are closed, and
-     * the old ones continue.
+     * Replaces the instances of a served version by the configured ones. Creates those that are missing, has them
+     * warmed up and serve, and then retires those that are no longer configured: they complete the requests that they
+     * have. If a new one fails, all new ones are closed, and the old ones continue.
      *
      * @param prepared the model with its present configuration
      * @param served the version as it is served

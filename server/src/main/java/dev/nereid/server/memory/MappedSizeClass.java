@@ -15,7 +15,7 @@ final class MappedSizeClass {
         this.bytes = bytes;
     }
 
-    /** Takes the mapping that was used last, if one is idle; its counted bytes stay held. */
+    /** Takes the mapping that was used last, if one is idle. Its counted bytes stay held. */
     @Nullable
     Mapping take() {
         lock.lock();

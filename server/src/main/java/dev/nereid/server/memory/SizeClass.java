@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * leaves the list with its last free piece and returns with the first one freed.
  */
 final class SizeClass {
-    /** Small pieces share slabs of about this size, in bytes; larger ones have a slab each. */
+    /** The approximate size in bytes of slabs that small pieces share. Larger pieces have a slab each. */
     private static final long SLAB_BYTES = 256L << 10;
 
     /**
@@ -44,7 +44,7 @@ final class SizeClass {
         return pieceSize * piecesPerSlab;
     }
 
-    /** Hands out a free piece, if there is one; its bytes were added to the total in use by the caller. */
+    /** Takes a free piece, if there is one. Its bytes were added to the total in use by the caller. */
     @Nullable
     PooledBuffer take(long byteSize) {
         spinThenLock();

@@ -8,7 +8,7 @@ final class SizeClasses {
     /** The alignment of every buffer, in bytes: a cache line, and the widest vector register. */
     static final long ALIGNMENT = 64;
 
-    /** Sizes up to here grow by {@link #ALIGNMENT}; beyond, a quarter of a power of two is a multiple of it. */
+    /** Sizes up to here grow by {@link #ALIGNMENT}. Beyond, a quarter of a power of two is a multiple of it. */
     private static final int LINEAR_LOG = 8;
 
     private static final int LINEAR_CLASSES = 4;

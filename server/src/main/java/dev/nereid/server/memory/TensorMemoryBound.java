@@ -37,7 +37,8 @@ public record TensorMemoryBound(long bytes, String shortage) {
     }
 
     /**
-     * Derives the bound of this process: of the memory of the machine or of the container, and the largest heap.
+     * Derives the bound of this process. It depends on the memory of the machine or of the container, and on the
+     * largest heap.
      *
      * @return the bound
      */
@@ -49,7 +50,7 @@ public record TensorMemoryBound(long bytes, String shortage) {
     }
 
     /**
-     * Derives a limit: half of what the heap leaves; the other half is for native parts of backends.
+     * Derives a limit, which is half of what the heap leaves. The other half is for native parts of backends.
      *
      * @param memory the memory that the process may have, in bytes
      * @param heap the maximum of its heap, in bytes
@@ -66,7 +67,7 @@ public record TensorMemoryBound(long bytes, String shortage) {
     }
 
     /**
-     * Returns the default limit of the input bytes of requests in flight, which leaves memory for outputs.
+     * Returns the default limit of the input bytes of requests in flight. It leaves memory for outputs.
      *
      * @return three quarters of the limit, at least 1
      */

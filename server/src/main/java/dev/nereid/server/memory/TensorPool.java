@@ -44,7 +44,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     /** More than any machine addresses; keeps sums of sizes far from overflow. */
     private static final long ADDRESSABLE = 1L << 48;
 
-    /** A buffer grows by a page at least and by a quarter of its size, up to this. */
+    /** The maximum growth of a buffer. A buffer grows by a page at least and by a quarter of its size, up to this. */
     private static final long MAX_STEP = 1L << 20;
 
     private static final long PAGE = 4096;
@@ -293,8 +293,8 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     }
 
     /**
-     * Frees idle memory, the largest pieces first, until the target is met or none is idle; returns whether it freed
-     * any.
+     * Frees idle memory, and returns whether it freed any. The largest pieces are first, until the target is met or
+     * none is idle.
      */
     private boolean trim(long target) {
         long freed = 0;

@@ -46,8 +46,8 @@ public record SchedulingOptions(
     }
 
     /**
-     * Returns the default limit of requests in flight: one for each 16 KiB of the largest heap of this JVM, and 100,000
-     * at most.
+     * Returns the default limit of requests in flight. It is one for each 16 KiB of the largest heap of this JVM, and
+     * 100,000 at most.
      *
      * @return the limit
      */

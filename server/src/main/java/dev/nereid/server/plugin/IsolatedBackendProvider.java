@@ -46,7 +46,7 @@ final class IsolatedBackendProvider implements BackendProvider {
         return platforms;
     }
 
-    /** Asks the provider why the backend cannot work here; a provider that fails at that cannot either. */
+    /** Returns the provider's reason why the backend cannot work here. A provider that fails at that cannot either. */
     @Override
     public Optional<String> unavailable() {
         try {

@@ -50,7 +50,7 @@ final class IsolatedCache implements ResponseCache {
         closePlugin.run();
     }
 
-    /** Passes on the result of a lookup, with the entry of the plugin behind the boundary. */
+    /** Passes on the result of a lookup. The entry of the plugin is called through the boundary. */
     private final class IsolatingObserver implements LookupObserver {
         private final LookupObserver observer;
 

@@ -72,7 +72,7 @@ final class PluginBackendContext implements BackendContext {
         }
     }
 
-    /** Returns whether a directory is empty: files unpacked before may be used by a process that cannot write. */
+    /** Returns whether a directory is empty. Files unpacked before may be used by a process that cannot write. */
     private static boolean isEmpty(Path directory) throws IOException {
         try (Stream<Path> files = Files.list(directory)) {
             return files.findAny().isEmpty();

@@ -23,7 +23,7 @@ final class PluginDirectory {
         this.path = path;
     }
 
-    /** Lists the plugins by name; a directory that cannot be read counts as one without jars. */
+    /** Lists the plugins by name. A directory that cannot be read counts as one without jars. */
     List<PluginSource> scan() {
         List<PluginSource> found = new ArrayList<>();
         for (Path entry : visible(path)) {

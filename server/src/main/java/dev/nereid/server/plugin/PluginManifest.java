@@ -21,8 +21,8 @@ final class PluginManifest {
     }
 
     /**
-     * Checks that the jars can be read, that one of them names a provider, and that each such jar fits the server's
-     * SPI.
+     * Checks that the jars can be read and fit the server's SPI. One of them has to name a provider; each jar that
+     * names one has to fit.
      */
     static void check(PluginSource plugin, SpiVersion server, Class<?> provider) throws PluginException {
         if (plugin.jars().isEmpty()) {

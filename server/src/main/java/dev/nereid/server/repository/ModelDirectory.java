@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
 public record ModelDirectory(Path root, String name) {
     private static final Logger LOG = LoggerFactory.getLogger(ModelDirectory.class);
 
-    /** Folders that belong to a model and are no versions. */
+    /** Directories that belong to a model and are no versions. */
     private static final Set<String> OTHER_DIRECTORIES = Set.of("warmup", "initial_state", "configs");
 
     private static final String CONFIG_FILE = "config.pbtxt";
@@ -49,7 +49,7 @@ public record ModelDirectory(Path root, String name) {
         return isFile(usual) ? Optional.of(usual) : Optional.empty();
     }
 
-    /** Returns whether a file exists that can be opened: opening a pipe would wait for its writer. */
+    /** Returns whether a file exists that can be opened. Opening a pipe would wait for its writer. */
     private boolean isFile(Path file) {
         if (Files.exists(file) && !Files.isRegularFile(file) && !Files.isDirectory(file)) {
             throw new InferenceException(
@@ -60,7 +60,7 @@ public record ModelDirectory(Path root, String name) {
     }
 
     /**
-     * Returns the versions by the names of their directories; others are ignored, with a warning if they look like one.
+     * Returns the versions by the names of their directories. Others are ignored, with a warning if they look like one.
      */
     public TreeSet<Long> versions() {
         TreeSet<Long> versions = new TreeSet<>();
@@ -78,8 +78,8 @@ public record ModelDirectory(Path root, String name) {
     }
 
     /**
-     * Returns the names of the entries in the first version's directory, the first by name as text; those of
-     * directories end in {@code /}.
+     * Returns the names of the entries in the first version's directory. The first version is the first by name as
+     * text; names of directories end in {@code /}.
      */
     public Set<String> firstVersionEntries() {
         Optional<String> first =

@@ -80,7 +80,7 @@ final class InputCheck {
     }
 
     /**
-     * Returns the shape in which the backend sees the input: variable dimensions take the received sizes one after
+     * Returns the shape in which the backend sees the input. Variable dimensions take the received sizes one after
      * another.
      */
     private long[] backendShape(InputTensor input, long batch, boolean prepend) {

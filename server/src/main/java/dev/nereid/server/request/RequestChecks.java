@@ -41,7 +41,7 @@ public final class RequestChecks {
     private final InputCheck[] inputs;
     private final int requiredInputs;
 
-    /** The places of inputs that are all there, in the order of the configuration; never changed. */
+    /** The places of the inputs of a request that has all, in configuration order. Never changed. */
     private final int[] inOrder;
 
     private final Names inputNames;
@@ -129,7 +129,7 @@ public final class RequestChecks {
         return slots;
     }
 
-    /** Returns whether all inputs are present, in the order of the configuration, as most clients send them. */
+    /** Returns whether all inputs are present, in the order of the configuration. Most clients send them so. */
     private boolean areInOrder(List<InputTensor> given) {
         boolean areInOrder = given.size() == inputs.length;
         for (int i = 0; areInOrder && i < inputs.length; i++) {
@@ -198,7 +198,10 @@ public final class RequestChecks {
         throw RequestErrors.inputCount(id, model, names, missing, requiredInputs, inputs.length);
     }
 
-    /** With optional inputs the number alone is not enough; an unknown name is reported by its own error later. */
+    /**
+     * Returns whether all required inputs are present. With optional inputs the number alone is not enough; an unknown
+     * name is reported by its own error later.
+     */
     private boolean hasAllRequired(int[] slots) {
         int required = 0;
         for (int slot : slots) {
@@ -210,7 +213,7 @@ public final class RequestChecks {
         return required == requiredInputs;
     }
 
-    /** The first dimension that the inputs share; 1 if none of them has a batch dimension. */
+    /** Returns the first dimension that the inputs share. It is 1 if none of them has a batch dimension. */
     private long batch(String id, List<InputTensor> given, int[] slots) {
         long batch = 1;
         boolean isKnown = false;

@@ -67,7 +67,10 @@ final class MappedRegion {
         return region;
     }
 
-    /** Returns how large the segment is now, counted from the start of the region; less than 0 if it ends before. */
+    /**
+     * Returns the present size of the segment, counted from the start of the region. It is less than 0 if the segment
+     * ends before.
+     */
     long sizeNow() {
         try {
             return segment.size() - region.offset();

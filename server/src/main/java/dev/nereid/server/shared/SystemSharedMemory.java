@@ -22,7 +22,10 @@ import java.util.concurrent.ConcurrentSkipListMap;
  * the size of the segment again, and only code that tolerates such failures may access the memory.
  */
 public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
-    /** More than any client needs; each costs a descriptor and a mapping, which a process has not without end. */
+    /**
+     * The maximum number of regions. It is more than any client needs; each costs a descriptor and a mapping, of which
+     * a process has a limited number.
+     */
     private static final int MAX_REGIONS = 4_096;
 
     private static final long MAX_UNSIGNED = -1;

@@ -1,5 +1,6 @@
 /**
- * Memory that clients share with the server: parts of POSIX shared memory segments, mapped into the process.
+ * Memory that clients share with the server. It consists of parts of POSIX shared memory segments, mapped into the
+ * process.
  *
  * <p>Starting point: {@link dev.nereid.server.shared.SystemSharedMemory}.
  */

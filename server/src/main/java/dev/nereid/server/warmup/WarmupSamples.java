@@ -179,7 +179,7 @@ public final class WarmupSamples implements AutoCloseable {
         return buffer.segment();
     }
 
-    /** Creates the request that all of an execution equal; inputs that the configuration does not declare are last. */
+    /** Creates the request that all of an execution equal. Inputs that the configuration does not declare are last. */
     private CheckedRequest request(ModelWarmup setting, List<InputTensor> known, List<NamedTensor> unknown) {
         CheckedRequest checked = checks.check(
                 new InferRequest(

@@ -16,11 +16,11 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 
-/** The cache behaves as a list: used entries move to the end, and entries are evicted from the front. */
+/** Checks that the cache behaves as a list. Used entries move to the end, and entries are evicted from the front. */
 final class LocalCacheProperties {
     private static final int UNIT = 64;
 
-    /** What the cache is to do, without threads and without memory. */
+    /** A model of the cache, without threads and without memory. */
     private static final class Model {
         private final SequencedSet<Integer> keys = new LinkedHashSet<>();
         private final Map<Integer, Integer> units = new HashMap<>();

@@ -8,7 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Set;
 
-/** A configuration is read, completed and checked, or refused, whatever it says. */
+/** Checks that any configuration is read, completed and checked, or refused. */
 class ModelConfigFuzz {
     private static final int HEAP_PER_BYTE = 10_000;
     private static final int HEAP = 4 << 20;

@@ -1,4 +1,4 @@
-/** Comparisons with exchanges that were recorded from the reference server; skipped where the record is not there. */
+/** Comparisons with recorded exchanges of the reference server. They are skipped where the record does not exist. */
 @NullMarked
 package dev.nereid.server.golden;
 

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What host policies are, and which one an instance follows. */
+/** Tests host policies, and the choice of the one that an instance follows. */
 final class HostPoliciesTest {
     @TempDir
     private Path machine;

@@ -14,7 +14,10 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.LongRange;
 
-/** In any order of allocation and release, a pool holds no more than its limit, and counts correctly. */
+/**
+ * Checks limit and counts of a pool. In any order of allocation and release, it holds no more than its limit, and
+ * counts correctly.
+ */
 class TensorPoolProperties {
     private static final int KIB = 1 << 10;
 

@@ -66,7 +66,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Proves that every object of a plugin is called through a wrapper, which sets the plugin's context class loader. */
+/**
+ * Checks that every object of a plugin is called through a wrapper. The wrapper sets the plugin's context class loader.
+ */
 final class PluginBoundaryCompletenessTest {
     private static final Set<Class<?>> IMPLEMENTED_BY_PLUGINS = Set.of(
             BackendProvider.class,

@@ -20,7 +20,7 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 
-/** Whatever a client sends, a check ends in a request that holds or in an error for the client. */
+/** Checks that any client input ends in a valid request or a client error. */
 class RequestChecksProperties {
     @Provide
     Arbitrary<long[]> hostileShapes() {

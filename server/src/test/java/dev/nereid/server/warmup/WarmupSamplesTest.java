@@ -28,7 +28,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the warm-up of a configuration becomes. */
+/** Tests the samples that the warm-up of a configuration yields. */
 final class WarmupSamplesTest {
     @TempDir
     private Path directory;

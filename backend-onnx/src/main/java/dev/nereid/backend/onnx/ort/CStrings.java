@@ -23,7 +23,8 @@ final class CStrings {
     }
 
     /**
-     * Returns the address of {@code path} in the encoding of {@code platform}'s C API, living as long as {@code arena}.
+     * Returns the address of {@code path} as a C string. The encoding is that of {@code platform}'s C API; the string
+     * lives as long as {@code arena}.
      */
     static long writePath(Arena arena, Path path, NativePlatform platform) {
         String text = path.toAbsolutePath().toString();

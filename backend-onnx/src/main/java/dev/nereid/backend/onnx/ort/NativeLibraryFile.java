@@ -55,7 +55,10 @@ public final class NativeLibraryFile {
         }
     }
 
-    /** Opens without the JDK's cache of jar files, which would keep the jar open after its class loader was closed. */
+    /**
+     * Opens a resource without the JDK's cache of jar files. The cache would keep the jar open after its class loader
+     * was closed.
+     */
     private static URLConnection open(URL resource) throws IOException {
         URLConnection connection = resource.openConnection();
         connection.setUseCaches(false);

@@ -30,7 +30,10 @@ public record NativePlatform(String directory, String libraryFile, boolean wideP
     private static final int MACHINE_FIELD = 4;
 
     private static final Path LINUX_EXECUTABLE = Path.of("/proc/self/exe");
-    /** Where an ELF header has the machine, 2 bytes in the machine's own order, and the numbers of two of them. */
+    /**
+     * The offset of the machine in an ELF header. The machine has 2 bytes in its own order; the numbers of two machines
+     * follow.
+     */
     private static final int ELF_MACHINE = 18;
 
     private static final int ELF_X86_64 = 62;
@@ -61,7 +64,8 @@ public record NativePlatform(String directory, String libraryFile, boolean wideP
     }
 
     /**
-     * Returns the platform of this process: on Linux by the header of its executable, elsewhere by its C library.
+     * Returns the platform of this process. On Linux the header of its executable determines it, elsewhere its C
+     * library.
      *
      * <p>The alternatives are worse: system properties can be overridden, and the management bean for the same names
      * takes 10 to 90 ms to start. The first use of foreign functions takes longer still, and the server needs the
@@ -74,8 +78,8 @@ public record NativePlatform(String directory, String libraryFile, boolean wideP
     }
 
     /**
-     * Returns the platform that the executable in {@code file} was built for, by the machine in its ELF header; empty
-     * if there is no such file.
+     * Returns the platform that an executable was built for. The machine in the ELF header of {@code file} determines
+     * it; empty if there is no such file.
      */
     static Optional<NativePlatform> ofExecutable(Path file) {
         byte[] header;

@@ -24,7 +24,9 @@ import java.util.Collections;
  * <p>The caller ensures that the objects behind the arguments are alive, by {@link ReferenceCount}.
  */
 final class OrtApi {
-    /** The version of the requested API table, and the releases of ONNX Runtime that this binding supports. */
+    /**
+     * The version of the requested API table. The releases of ONNX Runtime that this binding supports follow from it.
+     */
     static final int API_VERSION = 28;
 
     static final String RELEASES = "1." + API_VERSION + ".";
@@ -35,7 +37,10 @@ final class OrtApi {
     private static final MethodHandle CALL_4 = statusCall(4);
     private static final MethodHandle CALL_5 = statusCall(5);
     private static final MethodHandle CALL_8 = statusCall(8);
-    /** For functions that only read or set a few fields: no change of the thread's state, so they must be short. */
+    /**
+     * Calls functions that only read or set a few fields. The state of the thread does not change, so they must be
+     * short.
+     */
     private static final MethodHandle SHORT_CALL_2 = statusCall(2, Linker.Option.critical(false));
 
     private static final MethodHandle SHORT_CALL_4 = statusCall(4, Linker.Option.critical(false));
@@ -74,7 +79,8 @@ final class OrtApi {
     }
 
     /**
-     * Returns the addresses of the functions in {@link OrtFunction}, each at its own index, and nothing between them.
+     * Returns the addresses of the functions in {@link OrtFunction}. Each has its own index, and there are none between
+     * them.
      */
     private static MemorySegment[] functions(MemorySegment table) {
         OrtFunction[] all = OrtFunction.values();

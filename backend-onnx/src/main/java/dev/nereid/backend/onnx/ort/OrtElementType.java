@@ -80,7 +80,7 @@ public enum OrtElementType {
     }
 
     /**
-     * Returns the number of elements of a tensor of {@code shape}, which is 1 for a scalar.
+     * Returns the number of elements of a tensor of {@code shape}. It is 1 for a scalar.
      *
      * @throws IllegalArgumentException if a dimension is negative
      * @throws ArithmeticException if the number exceeds 64 bits

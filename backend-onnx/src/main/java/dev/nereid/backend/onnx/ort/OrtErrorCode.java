@@ -26,7 +26,8 @@ public enum OrtErrorCode {
     }
 
     /**
-     * Returns the code with ONNX Runtime's number {@code number}; {@link #FAIL} for one that is newer than this list.
+     * Returns the code with ONNX Runtime's number {@code number}. It is {@link #FAIL} for a number that is newer than
+     * this list.
      */
     static OrtErrorCode of(int number) {
         OrtErrorCode[] codes = values();

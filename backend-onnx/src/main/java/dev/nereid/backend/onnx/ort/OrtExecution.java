@@ -35,7 +35,10 @@ public final class OrtExecution implements AutoCloseable {
     private final MemorySegment outputValues;
     private final long options;
 
-    /** For each output of the model, its index in the arrays of the current run; -1 if it was not requested. */
+    /**
+     * Index of each output of the model in the arrays of the current run. It is -1 for an output that was not
+     * requested.
+     */
     private final int[] positions;
 
     private int outputCount;
@@ -222,7 +225,7 @@ public final class OrtExecution implements AutoCloseable {
         outputs[index].unset();
     }
 
-    /** Returns whether the execution was closed during the run, so that the caller must release it. */
+    /** Returns whether the execution was closed during the run. In that case the caller must release it. */
     private boolean becomesIdle() {
         lock.lock();
         try {
@@ -237,9 +240,7 @@ public final class OrtExecution implements AutoCloseable {
         }
     }
 
-    /**
-     * Makes the run with id {@code run} fail soon, if it has begun and not ended; otherwise does nothing. Any thread.
-     */
+    /** Makes the run with id {@code run} fail soon. Has no effect if the run has not begun or has ended. Any thread. */
     public void terminate(long run) {
         lock.lock();
         try {
@@ -261,7 +262,7 @@ public final class OrtExecution implements AutoCloseable {
         }
     }
 
-    /** Refuses further runs, and releases everything, at the end of the current run if there is one. Any thread. */
+    /** Refuses further runs, and releases everything. A current run delays the release to its end. Any thread. */
     @Override
     public void close() {
         lock.lock();

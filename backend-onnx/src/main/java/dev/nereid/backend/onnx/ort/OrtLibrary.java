@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class OrtLibrary implements AutoCloseable {
     /**
-     * Messages of the environment itself go to standard error, so only from ERROR on; sessions have logs of their own.
+     * Minimum severity of the environment's messages. They go to standard error, so only from ERROR on; sessions have
+     * logs of their own.
      */
     private static final OrtLog.Severity ENVIRONMENT_THRESHOLD = OrtLog.Severity.ERROR;
 
@@ -148,7 +149,7 @@ public final class OrtLibrary implements AutoCloseable {
         return allocator;
     }
 
-    /** Lets no further session be opened, and unloads the library when nothing of it is in use any more. */
+    /** Refuses further sessions. Unloads the library when nothing of it is in use any more. */
     @Override
     public void close() {
         references.close();

@@ -24,7 +24,7 @@ final class OrtLogCallback {
         this.log = log;
     }
 
-    /** Returns the address of a C function that writes to {@code log}, and lives as long as {@code arena}. */
+    /** Returns the address of a C function that writes to {@code log}. The function lives as long as {@code arena}. */
     @SuppressWarnings("restricted")
     static long create(OrtLog log, Arena arena) {
         try {

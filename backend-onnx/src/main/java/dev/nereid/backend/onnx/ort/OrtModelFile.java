@@ -14,8 +14,8 @@ public final class OrtModelFile {
     private OrtModelFile() {}
 
     /**
-     * Returns the file to load for {@code model}: itself, or in a directory {@code model.onnx}, or else the only file
-     * that ends with {@code .onnx}. Other files there are the model's external data.
+     * Returns the file to load for {@code model}. It is the path itself or, in a directory, {@code model.onnx} or else
+     * the only file that ends with {@code .onnx}. Other files there are the model's external data.
      *
      * @throws IOException if there is no such file, or more than one
      */

@@ -44,7 +44,7 @@ final class OrtScratch {
         return address + SHAPE_START * JAVA_LONG.byteSize();
     }
 
-    /** Writes a {@code shape} of any rank where C finds it for as long as {@code arena} lives; returns its address. */
+    /** Writes a {@code shape} of any rank for C, and returns its address. It lives as long as {@code arena}. */
     static long shape(long[] shape, Arena arena) {
         return arena.allocateFrom(JAVA_LONG, shape).address();
     }

@@ -42,7 +42,7 @@ public final class OrtSession implements AutoCloseable {
     }
 
     /**
-     * Loads the model in the file {@code model}; its external data is read from the same directory.
+     * Loads the model in the file {@code model}. Its external data is read from the same directory.
      *
      * @throws OrtException if ONNX Runtime cannot load it
      * @throws IllegalStateException if the library was closed
@@ -83,14 +83,14 @@ public final class OrtSession implements AutoCloseable {
     }
 
     /**
-     * Returns the declarations of the model's inputs, in its order: first those of {@link #requiredInputs()}, then
+     * Returns the declarations of the model's inputs, in its order. Those of {@link #requiredInputs()} are first, then
      * those that have a value in the model and may be omitted.
      */
     public List<OrtTensorInfo> inputs() {
         return inputs;
     }
 
-    /** Returns the declarations of the inputs without a value of their own, in the model's order. */
+    /** Returns the declarations of inputs without a value of their own. They are in the model's order. */
     public List<OrtTensorInfo> requiredInputs() {
         return inputs.subList(0, requiredInputs);
     }

@@ -26,7 +26,7 @@ final class OrtSessionReader {
                 OrtFunction.SessionGetInputCount, OrtFunction.SessionGetInputName, OrtFunction.SessionGetInputTypeInfo);
     }
 
-    /** Reads the inputs that have a value in the model, which one that is passed replaces. */
+    /** Reads the inputs that have a value in the model. An input that is passed replaces this value. */
     List<OrtTensorInfo> initializers() throws OrtException {
         return infos(
                 OrtFunction.SessionGetOverridableInitializerCount,

@@ -59,7 +59,7 @@ public final class OrtValue implements AutoCloseable {
     }
 
     /**
-     * Returns the elements without a copy, valid until this is closed; strings are read by {@link #copyStrings}
+     * Returns the elements without a copy, valid until this is closed. Strings are read by {@link #copyStrings}
      * instead.
      */
     public MemorySegment data() {
@@ -73,7 +73,10 @@ public final class OrtValue implements AutoCloseable {
         return OrtStrings.byteSize(library.api(), handle, OrtElementType.elementCount(shape));
     }
 
-    /** Writes the strings of a string tensor into {@code target}, each after its length in 4 bytes, little-endian. */
+    /**
+     * Writes the strings of a string tensor into {@code target}. Each is preceded by its length in 4 bytes,
+     * little-endian.
+     */
     public void copyStrings(MemorySegment target) throws OrtException {
         requireOpen();
         OrtStrings.copy(library.api(), handle, OrtElementType.elementCount(shape), target);

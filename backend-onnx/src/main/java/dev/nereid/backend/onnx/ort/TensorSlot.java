@@ -21,7 +21,7 @@ final class TensorSlot {
     private long byteSize;
     private long[] shape = {};
 
-    /** The memory of the present run, kept from the garbage collector; null while the slot is not set. */
+    /** The memory of the present run, kept from the garbage collector. It is null while the slot is not set. */
     private @Nullable MemorySegment memory;
 
     private MemorySegment alignedCopy = MemorySegment.NULL;
@@ -107,7 +107,7 @@ final class TensorSlot {
         shape = dims.clone();
     }
 
-    /** Copies strings into a value of ONNX Runtime's own, which is kept while the shape stays the same. */
+    /** Copies strings into a value of ONNX Runtime's own. The value is kept while the shape stays the same. */
     private void setStrings(MemorySegment data, long[] dims) throws OrtException {
         long count = OrtElementType.elementCount(dims);
         memory = data;
