@@ -7,6 +7,8 @@ import java.util.Optional;
  *
  * <p>Called on control threads that may block; {@link #complete} and {@link #load} may be called for several models at
  * once. The server creates at most one backend of a provider at a time and shares it among all models.
+ *
+ * @since 1.0
  */
 public interface Backend extends AutoCloseable {
     /**

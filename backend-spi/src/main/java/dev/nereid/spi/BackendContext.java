@@ -6,6 +6,8 @@ import java.util.Map;
 /**
  * Services of the server for a backend. Valid from creation to close of the backend; safe for use by several threads.
  * <em>Implemented by the server.</em>
+ *
+ * @since 1.0
  */
 public interface BackendContext {
     /**
@@ -45,4 +47,15 @@ public interface BackendContext {
      * @return a logger named after the backend
      */
     System.Logger logger();
+
+    /**
+     * Returns the custom metrics of the backend, for what concerns all of its models.
+     *
+     * @return the metrics, the same at every call
+     * @throws UnsupportedOperationException if the server has none
+     */
+    @Incubating
+    default Metrics metrics() {
+        throw new UnsupportedOperationException("metrics: not available from this server");
+    }
 }

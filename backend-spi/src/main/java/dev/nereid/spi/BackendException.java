@@ -8,6 +8,8 @@ import static java.util.Objects.requireNonNull;
  * <p>The message carries the framework's own error text where there is one; it never holds stack traces, pointers, or
  * paths outside the model repository. Anything else that a backend throws is reported as {@link ErrorCode#INTERNAL}
  * and logged with its stack trace.
+ *
+ * @since 1.0
  */
 public final class BackendException extends Exception {
     private static final long serialVersionUID = 1L;

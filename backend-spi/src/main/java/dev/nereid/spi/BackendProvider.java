@@ -10,6 +10,8 @@ import java.util.Set;
  * {@code META-INF/services/dev.nereid.spi.BackendProvider}, and the class has a public constructor without arguments.
  * A plugin holds one or more providers. The constructor and the methods must be cheap: they run at the start of the
  * server for every plugin, one after another on a control thread, whether a model needs the backend or not.
+ *
+ * @since 1.0
  */
 public interface BackendProvider {
     /**

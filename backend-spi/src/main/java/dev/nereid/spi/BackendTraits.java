@@ -2,11 +2,15 @@ package dev.nereid.spi;
 
 import static java.util.Objects.requireNonNull;
 
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 
 /**
  * Properties of a backend: instance creation and execution. Immutable; every property has a default that is right for
  * most.
+ *
+ * @since 1.0
  */
 public final class BackendTraits {
     /** Execution kinds: long, short or blocking the device. Open: later versions may add constants. */
@@ -71,23 +75,33 @@ public final class BackendTraits {
         }
     }
 
-    /** Long executions, no preferred groups, instances created one after another. */
-    public static final BackendTraits DEFAULT = new BackendTraits(Execution.LONG, List.of(), false, false);
+    /** Long executions, no preferred groups, instances created one after another, host memory alone. */
+    public static final BackendTraits DEFAULT = new BackendTraits();
 
     private final Execution execution;
     private final List<PreferredGroup> preferredGroups;
     private final boolean parallelInstances;
     private final boolean clientMemory;
+    private final Set<MemoryPlace.Kind> places;
+    private final int maxDeferred;
+
+    private BackendTraits() {
+        this(Execution.LONG, List.of(), false, false, Set.of(MemoryPlace.Kind.HOST, MemoryPlace.Kind.PINNED), 16);
+    }
 
     private BackendTraits(
             Execution execution,
             List<PreferredGroup> preferredGroups,
             boolean parallelInstances,
-            boolean clientMemory) {
+            boolean clientMemory,
+            Set<MemoryPlace.Kind> places,
+            int maxDeferred) {
         this.execution = requireNonNull(execution, "execution");
         this.preferredGroups = List.copyOf(preferredGroups);
         this.parallelInstances = parallelInstances;
         this.clientMemory = clientMemory;
+        this.places = Set.copyOf(places);
+        this.maxDeferred = maxDeferred;
     }
 
     /**
@@ -97,7 +111,7 @@ public final class BackendTraits {
      * @return the changed traits
      */
     public BackendTraits withExecution(Execution changed) {
-        return new BackendTraits(changed, preferredGroups, parallelInstances, clientMemory);
+        return new BackendTraits(changed, preferredGroups, parallelInstances, clientMemory, places, maxDeferred);
     }
 
     /**
@@ -107,7 +121,7 @@ public final class BackendTraits {
      * @return the changed traits
      */
     public BackendTraits withPreferredGroups(PreferredGroup... groups) {
-        return new BackendTraits(execution, List.of(groups), parallelInstances, clientMemory);
+        return new BackendTraits(execution, List.of(groups), parallelInstances, clientMemory, places, maxDeferred);
     }
 
     /**
@@ -116,7 +130,7 @@ public final class BackendTraits {
      * @return the changed traits
      */
     public BackendTraits withParallelInstances() {
-        return new BackendTraits(execution, preferredGroups, true, clientMemory);
+        return new BackendTraits(execution, preferredGroups, true, clientMemory, places, maxDeferred);
     }
 
     /**
@@ -128,7 +142,35 @@ public final class BackendTraits {
      * @return the changed traits
      */
     public BackendTraits withClientMemory() {
-        return new BackendTraits(execution, preferredGroups, parallelInstances, true);
+        return new BackendTraits(execution, preferredGroups, parallelInstances, true, places, maxDeferred);
+    }
+
+    /**
+     * Returns the same traits for a backend that accepts inputs in other memory than that of the host. The server moves
+     * inputs that lie elsewhere.
+     *
+     * @param kinds the kinds of memory; those of the host are always among them, and of the devices only the instance's
+     *     own is passed
+     * @return the changed traits
+     */
+    public BackendTraits withPlaces(MemoryPlace.Kind... kinds) {
+        Set<MemoryPlace.Kind> changed = new HashSet<>(List.of(kinds));
+        changed.addAll(DEFAULT.places);
+        return new BackendTraits(execution, preferredGroups, parallelInstances, clientMemory, changed, maxDeferred);
+    }
+
+    /**
+     * Returns the same traits with a limit on deferred executions. An instance with as many open ones gets its next
+     * batch when one of them has ended.
+     *
+     * @param limit the largest number of {@linkplain Batch#defer deferred} executions of one instance, at least 1
+     * @return the changed traits
+     */
+    public BackendTraits withMaxDeferred(int limit) {
+        if (limit < 1) {
+            throw new IllegalArgumentException("limit: " + limit + " (expected: >= 1)");
+        }
+        return new BackendTraits(execution, preferredGroups, parallelInstances, clientMemory, places, limit);
     }
 
     /**
@@ -165,5 +207,23 @@ public final class BackendTraits {
      */
     public boolean clientMemory() {
         return clientMemory;
+    }
+
+    /**
+     * Returns the kinds of memory in which inputs may lie.
+     *
+     * @return the kinds, by default those of the host: {@link MemoryPlace.Kind#HOST} and {@code PINNED}; immutable
+     */
+    public Set<MemoryPlace.Kind> places() {
+        return places;
+    }
+
+    /**
+     * Returns the largest number of deferred executions of one instance.
+     *
+     * @return 16 by default
+     */
+    public int maxDeferred() {
+        return maxDeferred;
     }
 }

@@ -15,6 +15,8 @@ import java.util.Set;
  * <p>After the execution was finished every method throws {@link IllegalStateException}; {@link #scatter} runs its
  * {@code release} even then. Two executions never hold requests of the same sequence at the same time, deferred ones
  * included.
+ *
+ * @since 1.0
  */
 public interface Batch {
     /**
@@ -62,6 +64,22 @@ public interface Batch {
     Tensor gather(String input) throws BackendException;
 
     /**
+     * Returns an input of all requests as one tensor in one place, for instance on the device that computes.
+     *
+     * @param input as of {@link #gather(String)}
+     * @param place where the tensor lies
+     * @return as there, in that place
+     * @throws BackendException as there, and {@link ErrorCode#UNSUPPORTED} if the server has no memory there
+     */
+    default Tensor gather(String input, MemoryPlace place) throws BackendException {
+        if (place.isHost()) {
+            return gather(input);
+        }
+        throw new BackendException(
+                ErrorCode.UNSUPPORTED, "input '" + input + "': no memory of " + place + " (expected: host memory)");
+    }
+
+    /**
      * Allocates an output for the whole batch in memory of the server. The backend fills it; this is the fastest way
      * when the shape is known before the execution. When the execution is finished, each request that requested the
      * output gets its own items along the first dimension. An output that the configuration splits by the shapes of an
@@ -101,6 +119,37 @@ public interface Batch {
      * @throws BackendException if the tensor does not fit the batch, or lies in memory that other threads may not use
      */
     void scatter(String output, Tensor tensor, Runnable release) throws BackendException;
+
+    /**
+     * Allocates an output for the whole batch in memory of one place, for instance of the device that computes it.
+     *
+     * @param output as of {@link #allocate(String, DataType, Shape)}
+     * @param type as there
+     * @param shape as there
+     * @param place where the backend writes the output; the server moves it to where its client wants it
+     * @return a tensor in that place, to be written
+     * @throws BackendException as there, and {@link ErrorCode#UNSUPPORTED} if the server has no memory there
+     */
+    default Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+        if (place.isHost()) {
+            return allocate(output, type, shape);
+        }
+        throw new BackendException(
+                ErrorCode.UNSUPPORTED, "output '" + output + "': no memory of " + place + " (expected: host memory)");
+    }
+
+    /**
+     * Returns the writable values of a state for all requests of the batch. They follow one another along the first
+     * dimension; {@link InferenceRequest#state} is the state of one request.
+     *
+     * @param output the name of the state's output in the configuration
+     * @return the values for the next requests of the sequences
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the model has no such state
+     */
+    @Incubating
+    default SequenceState state(String output) throws BackendException {
+        throw new BackendException(ErrorCode.INVALID_ARGUMENT, "state '" + output + "': the model has no states");
+    }
 
     /**
      * Reports that the inputs are prepared, for the statistics of the model. They distinguish preparation of inputs,

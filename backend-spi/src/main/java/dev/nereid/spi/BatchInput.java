@@ -12,6 +12,7 @@ import java.util.List;
  * @param names the names under which the backend finds it; at least one
  * @param type the type of its elements: {@link DataType#INT32} or {@link DataType#FP32}
  * @param source the name of the input from which it is derived
+ * @since 1.0
  */
 public record BatchInput(Kind kind, List<String> names, DataType type, String source) {
     /** Kinds of derived inputs. Open: later versions may add constants. */

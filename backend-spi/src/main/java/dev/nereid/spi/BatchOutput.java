@@ -10,6 +10,7 @@ import java.util.List;
  * @param kind how they are split
  * @param names the names of the outputs; at least one
  * @param source the name of the input with the shapes by which they are split
+ * @since 1.0
  */
 public record BatchOutput(Kind kind, List<String> names, String source) {
     /** Kinds of split outputs. Open: later versions may add constants. */

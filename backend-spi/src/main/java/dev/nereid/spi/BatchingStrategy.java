@@ -5,6 +5,8 @@ package dev.nereid.spi;
  * configuration enables dynamic batching. <em>Implemented by backends</em>, and created by {@link Model#batching()}.
  *
  * <p>Called on threads of instances, one call at a time for a model, never under a lock of the server.
+ *
+ * @since 1.0
  */
 public interface BatchingStrategy extends AutoCloseable {
     /**

@@ -5,6 +5,8 @@ package dev.nereid.spi;
  * server.</em>
  *
  * <p>Close it before the objects that the action uses are freed.
+ *
+ * @since 1.0
  */
 public interface CancelHook extends AutoCloseable {
     /**

@@ -6,6 +6,8 @@ import java.util.Optional;
  * The element types of a tensor, named as on the wire. Immutable.
  *
  * <p>Elements lie in row-major order, little-endian, without padding. Open: later versions may add constants.
+ *
+ * @since 1.0
  */
 public enum DataType {
     /** One byte an element; 0 is false, everything else true. */

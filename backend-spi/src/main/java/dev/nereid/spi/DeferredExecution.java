@@ -4,6 +4,8 @@ package dev.nereid.spi;
  * An execution that continues after {@link ModelInstance#execute} returned. Safe for use by any thread; exactly one
  * call ends it, and later ones do nothing. It may end before {@code execute} returns; the batch is then over,
  * and the instance's next execution still waits for the return. <em>Implemented by the server.</em>
+ *
+ * @since 1.0
  */
 public interface DeferredExecution {
     /**

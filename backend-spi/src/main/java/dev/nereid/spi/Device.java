@@ -7,6 +7,7 @@ import static java.util.Objects.requireNonNull;
  *
  * @param kind the kind of device
  * @param id the number of the device among those of its kind; 0 for {@link Kind#CPU} and {@link Kind#MODEL}
+ * @since 1.0
  */
 public record Device(Kind kind, int id) {
     /** The processor. */

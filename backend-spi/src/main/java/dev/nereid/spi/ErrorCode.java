@@ -4,6 +4,8 @@ package dev.nereid.spi;
  * The kinds of failure a client can see. Immutable. Open: later versions may add constants.
  *
  * <p>Each protocol maps them to its own status in one place; a backend only chooses the kind.
+ *
+ * @since 1.0
  */
 public enum ErrorCode {
     /** The kind of failure is unknown. Choose it only when nothing below fits. A client should not retry. */

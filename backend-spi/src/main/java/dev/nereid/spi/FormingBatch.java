@@ -2,6 +2,8 @@ package dev.nereid.spi;
 
 /**
  * A batch that a {@link BatchingStrategy} is forming. Confined: one call at a time. <em>Implemented by backends.</em>
+ *
+ * @since 1.0
  */
 public interface FormingBatch extends AutoCloseable {
     /**
@@ -12,7 +14,7 @@ public interface FormingBatch extends AutoCloseable {
      * @return whether it joins
      * @throws BackendException counts as {@code false}, and is logged
      */
-    boolean include(QueuedRequest request) throws BackendException;
+    boolean include(RequestView request) throws BackendException;
 
     /** Ends the forming, before the batch is executed or when it is discarded. Does nothing by default. */
     @Override

@@ -20,10 +20,7 @@ final class FunctionBackend implements Backend {
     @Override
     public Model load(ModelContext context) throws BackendException {
         if (context.settings().decoupled()) {
-            throw new BackendException(
-                    ErrorCode.UNSUPPORTED,
-                    "model '" + context.settings().name() + "': backend '" + function.name()
-                            + "' gives one response to each request, but the model configuration says decoupled");
+            throw decoupled(function, context);
         }
         return instance -> batch -> {
             for (InferenceRequest request : batch.requests()) {
@@ -35,14 +32,28 @@ final class FunctionBackend implements Backend {
     private void apply(InferenceRequest request, ModelContext context) {
         try {
             function.apply(request, context);
-        } catch (BackendException e) {
-            request.fail(e);
-        } catch (RuntimeException e) {
-            context.logger().log(Level.ERROR, "backend failed", e);
-            request.fail(new BackendException(
-                    ErrorCode.INTERNAL,
-                    "model '" + context.settings().name() + "': backend '" + function.name() + "' failed: " + e,
-                    e));
+        } catch (BackendException | RuntimeException e) {
+            request.fail(failure(function, context, e));
         }
+    }
+
+    /** Returns the error for a model with any number of responses, which a function cannot serve. */
+    static BackendException decoupled(BackendProvider function, ModelContext context) {
+        return new BackendException(
+                ErrorCode.UNSUPPORTED,
+                "model '" + context.settings().name() + "': backend '" + function.name()
+                        + "' gives one response to each request, but the model configuration says decoupled");
+    }
+
+    /** Returns the error for what a function threw; an unexpected one is logged. */
+    static BackendException failure(BackendProvider function, ModelContext context, Throwable thrown) {
+        if (thrown instanceof BackendException expected) {
+            return expected;
+        }
+        context.logger().log(Level.ERROR, "backend failed", thrown);
+        return new BackendException(
+                ErrorCode.INTERNAL,
+                "model '" + context.settings().name() + "': backend '" + function.name() + "' failed: " + thrown,
+                thrown);
     }
 }

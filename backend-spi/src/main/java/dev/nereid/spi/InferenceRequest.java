@@ -1,102 +1,39 @@
 package dev.nereid.spi;
 
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 
 /**
  * One client's request within a batch. Owned by the server; used under the same confinement as its {@link Batch},
  * except {@link #isCancelled} and {@link #onCancel}, which any thread may call. <em>Implemented by the server</em>:
  * tests use the fakes of the testkit.
  *
+ * <p>Inputs are valid until the execution is finished. An input in which an output lies stays until the response with
+ * that output was sent.
+ *
  * <p>After the execution was finished, {@link #isCancelled}, {@link #onCancel} and {@link #fail} have no
  * effect, and every other method throws {@link IllegalStateException}. A request with a {@link #sender()}
  * stays usable, its own inputs included, until the sender is ended.
+ *
+ * @since 1.0
  */
-public interface InferenceRequest {
+public interface InferenceRequest extends RequestView {
     /**
-     * Returns the client's name for the request.
+     * {@inheritDoc}
      *
-     * @return the id; empty if the client gave none
+     * @return the inputs of the client, and behind them the control inputs and states of its sequence
      */
-    String id();
-
-    /**
-     * Returns the number of items in the request.
-     *
-     * @return the first dimension of its inputs if the model batches, else 1
-     */
-    int batchSize();
-
-    /**
-     * Returns the names of the inputs that the request carries.
-     *
-     * @return the names; immutable
-     */
+    @Override
     List<String> inputs();
 
     /**
-     * Returns an input in the shape that the backend sees ({@link TensorSpec#backendDims()}).
+     * {@inheritDoc}
      *
-     * @param name the name of an input
-     * @return the tensor, read only, valid until the execution is finished and every response of the request was
-     *     sent; empty if the request does not carry it
+     * @return the position; the start of a sequence is that of its first execution alone, not of a
+     *     {@linkplain #reschedule() rescheduled} one
      */
-    Optional<Tensor> input(String name);
-
-    /**
-     * Returns the outputs that the client requested: all of the model's if it named none.
-     *
-     * @return the names in the order of the model's configuration; empty only for a model without outputs; immutable
-     */
-    List<String> requestedOutputs();
-
-    /**
-     * Returns the request's own parameters, without those for the server.
-     *
-     * @return the parameters by name; immutable
-     */
-    Map<String, ParameterValue> parameters();
-
-    /**
-     * Returns the request's position in a sequence.
-     *
-     * @return the position, or empty for a request without a sequence
-     */
+    @Override
     Optional<Sequence> sequence();
-
-    /**
-     * Returns the priority that the client requested.
-     *
-     * @return 1 for the highest, or 0 if the client requested none; unsigned
-     */
-    long priority();
-
-    /**
-     * Returns the timeout of the request. It limits the wait in a queue, where the model allows it, and not the
-     * execution: its meaning there is up to the backend.
-     *
-     * @return the time in microseconds; 0 if the client set none; unsigned
-     */
-    default long timeoutMicros() {
-        return 0;
-    }
-
-    /**
-     * Returns the deadline of the client.
-     *
-     * @return a time on the scale of {@link System#nanoTime()}, or empty if the client set no deadline
-     */
-    OptionalLong deadlineNanos();
-
-    /**
-     * Says whether the client or the server cancelled the request. The server does so when its own time to stop has
-     * expired. A backend may stop working on it and fail it with {@link ErrorCode#CANCELLED}.
-     *
-     * @return whether it was cancelled
-     */
-    boolean isCancelled();
 
     /**
      * Registers an action that runs when the request is cancelled. Cancellation is that of {@link #isCancelled}; the
@@ -117,6 +54,48 @@ public interface InferenceRequest {
      * @throws IllegalStateException if the model is decoupled
      */
     InferenceResponse response();
+
+    /**
+     * Says whether this is a null request: it fills a place of a batch in which no sequence has a request.
+     *
+     * <p>Only models with direct sequence batching get null requests. The inputs of a null request have the shapes of
+     * another request of the batch and undefined content, and its control inputs say that it is not ready. It is
+     * computed as any other request; its responses are dropped.
+     *
+     * @return {@code false} for the request of a client
+     */
+    @Incubating
+    default boolean isNullRequest() {
+        return false;
+    }
+
+    /**
+     * Returns the writable value of a state of the request's sequence. The present value is an input of the request.
+     *
+     * @param output the name of the state's output in the configuration ({@code sequence_batching.state.output_name})
+     * @return the value for the next request of the sequence, the same at every call
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the model has no such state
+     */
+    @Incubating
+    default SequenceState state(String output) throws BackendException {
+        throw new BackendException(ErrorCode.INVALID_ARGUMENT, "state '" + output + "': the model has no states");
+    }
+
+    /**
+     * Executes the request once more, in place of its completion at the end of this execution. The request waits in
+     * the queue of its model again, with the inputs of the client; what changes lies in the states of its sequence. A
+     * {@link #sender()} stays open, and is detached from a later execution only by a call of {@link #sender()} in it.
+     * Outputs that were put into {@link #response()} are discarded. Has no effect if the execution fails, or if the
+     * request is failed, cancelled or completed before it is executed again.
+     *
+     * <p>Only for models with iterative sequences. May be called once for each execution, before that is finished.
+     *
+     * @throws IllegalStateException if the model has no iterative sequences, or the sender is ended
+     */
+    default void reschedule() {
+        throw new IllegalStateException(
+                "reschedule: the model has no iterative sequences (expected: iterative_sequence)");
+    }
 
     /**
      * Fails this request with an error; the others of the batch are not affected. A second error is ignored. The request

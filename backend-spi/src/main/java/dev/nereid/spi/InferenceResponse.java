@@ -7,6 +7,8 @@ package dev.nereid.spi;
  * <p>Outputs reach the client in the order of the model's configuration. Those that the client did not request
  * are dropped; those that were not put in are absent. An output that the configuration does not know, of another type, or
  * put in twice is an error of the backend: the call throws {@link ErrorCode#INTERNAL}.
+ *
+ * @since 1.0
  */
 public interface InferenceResponse {
     /**
@@ -19,6 +21,24 @@ public interface InferenceResponse {
      * @throws BackendException if the shape is too large, the output was put in before, or there is no memory
      */
     Tensor allocate(String output, DataType type, Shape shape) throws BackendException;
+
+    /**
+     * Allocates an output in memory of one place, for instance of the device that computes it.
+     *
+     * @param output as of {@link #allocate(String, DataType, Shape)}
+     * @param type as there
+     * @param shape as there
+     * @param place where the backend writes the output; the server moves it to where the client wants it
+     * @return a tensor in that place, to be written
+     * @throws BackendException as there, and {@link ErrorCode#UNSUPPORTED} if the server has no memory there
+     */
+    default Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+        if (place.isHost()) {
+            return allocate(output, type, shape);
+        }
+        throw new BackendException(
+                ErrorCode.UNSUPPORTED, "output '" + output + "': no memory of " + place + " (expected: host memory)");
+    }
 
     /**
      * Allocates an output of byte strings in memory of the server.

@@ -2,7 +2,11 @@ package dev.nereid.spi;
 
 import java.util.List;
 
-/** Name, device and host policy of an instance. Immutable. <em>Implemented by the server.</em> */
+/**
+ * Name, device and host policy of an instance. Immutable. <em>Implemented by the server.</em>
+ *
+ * @since 1.0
+ */
 public interface InstanceContext {
     /**
      * Returns the name of the instance.
@@ -34,5 +38,18 @@ public interface InstanceContext {
      */
     default String hostPolicy() {
         return "";
+    }
+
+    /**
+     * Returns the allocator of scratch memory in one place. What it allocates counts as tensor memory of the server,
+     * whose limit it shares, until it is closed.
+     *
+     * @param place where the memory lies
+     * @return the allocator, the same at every call
+     * @throws BackendException {@link ErrorCode#UNSUPPORTED} if the server has no memory there; memory of the host is
+     *     always there
+     */
+    default MemoryAllocator memory(MemoryPlace place) throws BackendException {
+        throw new BackendException(ErrorCode.UNSUPPORTED, "memory of " + place + ": not available from this server");
     }
 }

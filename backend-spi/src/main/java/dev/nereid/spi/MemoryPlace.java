@@ -10,6 +10,7 @@ import static java.util.Objects.requireNonNull;
  *
  * @param kind the kind of memory
  * @param deviceId the device that owns it; 0 for {@link Kind#HOST}
+ * @since 1.0
  */
 public record MemoryPlace(Kind kind, int deviceId) {
     /** Ordinary memory of the process. */

@@ -7,6 +7,7 @@ import static java.util.Objects.requireNonNull;
  *
  * @param place where
  * @param byteSize how much, in bytes; 0 or more
+ * @since 1.0
  */
 public record MemoryUsage(MemoryPlace place, long byteSize) {
     /** Checks the components. */

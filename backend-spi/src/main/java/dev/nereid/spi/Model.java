@@ -7,6 +7,8 @@ import java.util.Optional;
  * A loaded model version: state shared by its instances. <em>Implemented by backends.</em>
  *
  * <p>Called on control threads that may block, one call at a time unless {@link BackendTraits#parallelInstances()}.
+ *
+ * @since 1.0
  */
 public interface Model extends AutoCloseable {
     /**

@@ -10,6 +10,8 @@ import java.util.OptionalInt;
  *
  * <p>The server replaces the largest batch size, the inputs and the outputs by the values here, and takes over
  * dynamic batching and the transaction policy if the configuration chooses neither.
+ *
+ * @since 1.0
  */
 public final class ModelCompletion {
     /** The completion that changes nothing. */

@@ -5,6 +5,8 @@ import java.util.List;
 
 /**
  * One model version, as its backend sees it. Safe for use by several threads. <em>Implemented by the server.</em>
+ *
+ * @since 1.0
  */
 public interface ModelContext {
     /**
@@ -43,4 +45,37 @@ public interface ModelContext {
      * @return a logger named after backend and model
      */
     System.Logger logger();
+
+    /**
+     * Returns the client for other models of the server.
+     *
+     * @return the client, the same at every call
+     * @throws UnsupportedOperationException if the server has none
+     */
+    @Incubating
+    default ModelClient models() {
+        throw new UnsupportedOperationException("models: not available from this server");
+    }
+
+    /**
+     * Returns the custom metrics of the model, which are labeled with its name and version.
+     *
+     * @return the metrics, the same at every call
+     * @throws UnsupportedOperationException if the server has none
+     */
+    @Incubating
+    default Metrics metrics() {
+        throw new UnsupportedOperationException("metrics: not available from this server");
+    }
+
+    /**
+     * Returns the traces of the model's requests.
+     *
+     * @return the traces, the same at every call
+     * @throws UnsupportedOperationException if the server has none
+     */
+    @Incubating
+    default Tracing tracing() {
+        throw new UnsupportedOperationException("tracing: not available from this server");
+    }
 }

@@ -7,6 +7,8 @@ package dev.nereid.spi;
  * {@link BackendTraits.Execution#LONG} and {@code DEVICE_BLOCKING} all executions, and at last {@link #close}, run on
  * one thread, the instance's own, so that a native context may be bound to it by the first execution. The server never
  * interrupts that thread while a backend runs on it.
+ *
+ * @since 1.0
  */
 public interface ModelInstance extends AutoCloseable {
     /**

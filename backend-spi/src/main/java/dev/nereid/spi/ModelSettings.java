@@ -12,6 +12,8 @@ import java.util.OptionalInt;
  * ModelSettingsBuilder} in tests.
  *
  * <p>Values without a method are in {@link #json()}, the whole configuration.
+ *
+ * @since 1.0
  */
 public final class ModelSettings {
     /**

@@ -8,7 +8,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 
-/** Builds {@link ModelSettings}. Confined to one thread. */
+/**
+ * Builds {@link ModelSettings}. Confined to one thread.
+ *
+ * @since 1.0
+ */
 public final class ModelSettingsBuilder {
     final String name;
     final long version;

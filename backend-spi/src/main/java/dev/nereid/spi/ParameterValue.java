@@ -5,6 +5,8 @@ import static java.util.Objects.requireNonNull;
 /**
  * The value of a request's or response's parameter. Immutable. Open: later versions may add types, so a backend's
  * {@code switch} over it needs a {@code default}.
+ *
+ * @since 1.0
  */
 public sealed interface ParameterValue {
     /**

@@ -14,6 +14,7 @@ import java.util.OptionalLong;
  *     reached
  * @param endNanos the end of the work on the response
  * @param error the error of a failed response; empty for others
+ * @since 1.0
  */
 public record ResponseReport(long startNanos, OptionalLong outputStartNanos, long endNanos, Optional<ErrorCode> error) {
     /** Checks that nothing is {@code null}; the server checks whether the times are in order. */

@@ -7,6 +7,8 @@ package dev.nereid.spi;
  *
  * <p>Exactly one call of {@code complete} or of {@link #fail} ends the request; later calls are dropped. The request
  * and its own inputs stay usable until then, and the instance is not closed before.
+ *
+ * @since 1.0
  */
 public interface ResponseSender {
     /**
@@ -77,4 +79,27 @@ public interface ResponseSender {
      * @return whether it was cancelled
      */
     boolean isCancelled();
+
+    /**
+     * Says whether the client reads its responses. A backend that pauses while this is {@code false} never loses a
+     * slow client; one that goes on may reach the limits on unsent responses, which end the request. Never blocks.
+     *
+     * @return whether further responses would be sent soon; {@code true} once the request is cancelled or the sender
+     *     ended, so that nothing waits for a client that is gone: a loop over it checks {@link #isCancelled} too
+     */
+    default boolean isReady() {
+        return true;
+    }
+
+    /**
+     * Runs an action once, when the sender {@linkplain #isReady is ready}: now if it is, otherwise later, on any thread.
+     * It also runs when the request is cancelled or the sender is ended. The client may be slow again by then: the
+     * action asks {@link #isReady} before each response. It must be short and must not block; its exceptions are logged.
+     * A later action replaces an earlier one that has not run.
+     *
+     * @param action the action, for instance one that sends the next responses
+     */
+    default void onReady(Runnable action) {
+        action.run();
+    }
 }

@@ -8,6 +8,7 @@ import static java.util.Objects.requireNonNull;
  * @param id which sequence
  * @param start whether this is the first request of the sequence
  * @param end whether this is the last request of the sequence
+ * @since 1.0
  */
 public record Sequence(Id id, boolean start, boolean end) {
     /** Checks the components. */

@@ -7,6 +7,8 @@ import java.util.Arrays;
  *
  * <p>A dimension of {@link #VARIABLE} (−1) stands for any size; it appears in the specification of a model's tensors,
  * never in the shape of a {@link Tensor}. A shape without dimensions is a scalar of one element.
+ *
+ * @since 1.0
  */
 public final class Shape {
     /** A dimension whose size differs from request to request. */

@@ -9,6 +9,8 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A view of an n-dimensional array: type, shape and memory. Immutable as a view; the memory is not.
@@ -18,9 +20,11 @@ import java.util.List;
  * {@link ValueLayout}, since inputs lie in the received messages.
  *
  * <p>Passing a tensor, in either direction, means that all writes to its memory have finished, work of a device
- * included. Tensors that the server passes lie in native memory that any thread may use. Tensors that a
+ * included, unless it has a {@link #fence()}. Tensors that the server passes lie in native memory that any thread may use. Tensors that a
  * backend passes to the server must lie in memory that any thread may use as well: a shared, automatic or global arena,
  * never a confined one, never a Java array.
+ *
+ * @since 1.0
  */
 public final class Tensor {
     private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -29,12 +33,14 @@ public final class Tensor {
     private final Shape shape;
     private final MemorySegment data;
     private final MemoryPlace place;
+    private final @Nullable Fence fence;
 
-    private Tensor(DataType type, Shape shape, MemorySegment data, MemoryPlace place) {
+    private Tensor(DataType type, Shape shape, MemorySegment data, MemoryPlace place, @Nullable Fence fence) {
         this.type = requireNonNull(type, "type");
         this.shape = requireNonNull(shape, "shape");
         this.data = requireNonNull(data, "data");
         this.place = requireNonNull(place, "place");
+        this.fence = fence;
         if (!shape.isConcrete()) {
             throw new IllegalArgumentException("shape: " + shape + " (expected: no variable dimension)");
         }
@@ -65,7 +71,7 @@ public final class Tensor {
      * @throws IllegalArgumentException as {@link #of(DataType, Shape, MemorySegment)}
      */
     public static Tensor of(DataType type, Shape shape, MemorySegment data, MemoryPlace place) {
-        Tensor tensor = new Tensor(type, shape, data, place);
+        Tensor tensor = new Tensor(type, shape, data, place, null);
         if (type.isFixedSize() && data.byteSize() != shape.byteSize(type)) {
             throw new IllegalArgumentException("data: " + data.byteSize() + " bytes (expected: " + shape.byteSize(type)
                     + " bytes for " + type + " " + shape + ")");
@@ -82,23 +88,36 @@ public final class Tensor {
      * @throws IllegalArgumentException if a dimension is variable, or if the number of texts differs
      */
     public static Tensor ofStrings(Shape shape, List<String> texts) {
-        if (shape.elementCount() != texts.size()) {
-            throw new IllegalArgumentException(
-                    "texts: " + texts.size() + " (expected: " + shape.elementCount() + " for " + shape + ")");
-        }
         List<byte[]> encoded = new ArrayList<>(texts.size());
-        long size = 0;
         for (String text : texts) {
-            byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-            encoded.add(bytes);
-            size += Integer.BYTES + (long) bytes.length;
+            encoded.add(text.getBytes(StandardCharsets.UTF_8));
+        }
+        return ofByteStrings(shape, encoded);
+    }
+
+    /**
+     * Creates a tensor of byte strings, in memory that the garbage collector frees.
+     *
+     * @param shape the dimensions
+     * @param elements the elements in row-major order, which are copied
+     * @return a tensor of {@link DataType#BYTES}
+     * @throws IllegalArgumentException if a dimension is variable, or if the number of elements differs
+     */
+    public static Tensor ofByteStrings(Shape shape, List<byte[]> elements) {
+        if (shape.elementCount() != elements.size()) {
+            throw new IllegalArgumentException(
+                    "elements: " + elements.size() + " (expected: " + shape.elementCount() + " for " + shape + ")");
+        }
+        long size = 0;
+        for (byte[] element : elements) {
+            size += Integer.BYTES + (long) element.length;
         }
         MemorySegment data = Arena.ofAuto().allocate(size);
         long at = 0;
-        for (byte[] bytes : encoded) {
-            data.set(LENGTH, at, bytes.length);
-            MemorySegment.copy(bytes, 0, data, ValueLayout.JAVA_BYTE, at + Integer.BYTES, bytes.length);
-            at += Integer.BYTES + (long) bytes.length;
+        for (byte[] element : elements) {
+            data.set(LENGTH, at, element.length);
+            MemorySegment.copy(element, 0, data, ValueLayout.JAVA_BYTE, at + Integer.BYTES, element.length);
+            at += Integer.BYTES + (long) element.length;
         }
         return of(DataType.BYTES, shape, data);
     }
@@ -111,23 +130,36 @@ public final class Tensor {
      *     read, or if a length runs beyond the end of the memory
      */
     public List<String> strings() {
+        List<String> texts = new ArrayList<>();
+        for (byte[] element : byteStrings()) {
+            texts.add(new String(element, StandardCharsets.UTF_8));
+        }
+        return texts;
+    }
+
+    /**
+     * Reads the elements as byte strings.
+     *
+     * @return copies of the elements in row-major order
+     * @throws IllegalStateException as {@link #strings}
+     */
+    public List<byte[]> byteStrings() {
         if (type != DataType.BYTES || !place.isHost()) {
             throw new IllegalStateException("tensor: " + this + " (expected: BYTES in memory of the host)");
         }
-        List<String> texts = new ArrayList<>();
+        List<byte[]> elements = new ArrayList<>();
         long at = 0;
         while (at < data.byteSize()) {
             long left = data.byteSize() - at - Integer.BYTES;
             long length = left < 0 ? -1 : Integer.toUnsignedLong(data.get(LENGTH, at));
             if (left < 0 || length > left) {
                 throw new IllegalStateException(
-                        "tensor: " + this + ": element " + texts.size() + " runs beyond the end of the memory");
+                        "tensor: " + this + ": element " + elements.size() + " runs beyond the end of the memory");
             }
-            byte[] bytes = data.asSlice(at + Integer.BYTES, length).toArray(ValueLayout.JAVA_BYTE);
-            texts.add(new String(bytes, StandardCharsets.UTF_8));
+            elements.add(data.asSlice(at + Integer.BYTES, length).toArray(ValueLayout.JAVA_BYTE));
             at += Integer.BYTES + length;
         }
-        return texts;
+        return elements;
     }
 
     /**
@@ -164,6 +196,42 @@ public final class Tensor {
      */
     public MemoryPlace place() {
         return place;
+    }
+
+    /**
+     * Returns the same elements in other dimensions. Place and fence stay.
+     *
+     * @param changed the dimensions, with as many elements
+     * @return a tensor on the same memory
+     * @throws IllegalArgumentException if the number of elements differs, or a dimension is variable
+     */
+    public Tensor withShape(Shape changed) {
+        if (changed.elementCount() != shape.elementCount()) {
+            throw new IllegalArgumentException(
+                    "shape: " + changed + " (expected: " + shape.elementCount() + " elements, as " + shape + " has)");
+        }
+        return new Tensor(type, changed, data, place, fence);
+    }
+
+    /**
+     * Returns the same tensor with work of a device that must end before its memory may be read.
+     *
+     * @param added the work
+     * @return a tensor on the same memory
+     */
+    @Incubating
+    public Tensor withFence(Fence added) {
+        return new Tensor(type, shape, data, place, requireNonNull(added, "added"));
+    }
+
+    /**
+     * Returns the work of a device that must end before the memory may be read.
+     *
+     * @return the work; empty for a tensor that may be read at once, as are all tensors in memory of the host
+     */
+    @Incubating
+    public Optional<Fence> fence() {
+        return Optional.ofNullable(fence);
     }
 
     /**

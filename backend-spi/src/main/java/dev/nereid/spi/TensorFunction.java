@@ -24,6 +24,8 @@ package dev.nereid.spi;
  *     }
  * }
  * }
+ *
+ * @since 1.0
  */
 public interface TensorFunction extends BackendProvider {
     /**

@@ -12,6 +12,8 @@ import java.util.Set;
  * <p>Shapes are those of one item: they lack the batch dimension that every tensor of a model with
  * {@link ModelSettings#maxBatchSize()} above 0 has in front. Clients use {@link #dims()}; a backend sees
  * {@link #backendDims()}, which differ where the configuration says {@code reshape}.
+ *
+ * @since 1.0
  */
 public final class TensorSpec {
     /** Special properties of a tensor. Open: later versions may add constants. */

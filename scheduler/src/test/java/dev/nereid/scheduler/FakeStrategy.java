@@ -3,7 +3,7 @@ package dev.nereid.scheduler;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.FormingBatch;
-import dev.nereid.spi.QueuedRequest;
+import dev.nereid.spi.RequestView;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class FakeStrategy implements BatchingStrategy {
     /** The decision about a request. */
     public interface Rule {
-        boolean include(QueuedRequest request) throws BackendException;
+        boolean include(RequestView request) throws BackendException;
     }
 
     private final Rule rule;
@@ -82,7 +82,7 @@ public final class FakeStrategy implements BatchingStrategy {
         private boolean over;
 
         @Override
-        public boolean include(QueuedRequest request) throws BackendException {
+        public boolean include(RequestView request) throws BackendException {
             calls.add("include " + request.id());
             if (over) {
                 violations.add("called after its end");

@@ -22,7 +22,7 @@ import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelSettings;
-import dev.nereid.spi.QueuedRequest;
+import dev.nereid.spi.RequestView;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
@@ -302,7 +302,7 @@ public final class SchedulerProperties {
         }
 
         /** Says what the rule says of a request, while others come and go. */
-        private boolean include(QueuedRequest request, Meddling meddling) {
+        private boolean include(RequestView request, Meddling meddling) {
             questions++;
             int index = Integer.parseInt(request.id());
             assertThat(request.input("IN").orElseThrow().data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0))

@@ -5,6 +5,8 @@ import java.util.Map;
 /**
  * Services of the server for a cache. Valid from creation to close of the cache; safe for use by several threads.
  * <em>Implemented by the server.</em>
+ *
+ * @since 1.0
  */
 public interface CacheContext {
     /**

@@ -5,6 +5,8 @@ import java.lang.foreign.MemorySegment;
 /**
  * A cached response, leased to a reader. Owned by its receiver; safe for use by any thread. <em>Implemented by
  * caches.</em>
+ *
+ * @since 1.0
  */
 public interface CacheEntry extends AutoCloseable {
     /**

@@ -10,6 +10,7 @@ import java.util.HexFormat;
  *
  * @param high the first 64 bits
  * @param low the last 64 bits
+ * @since 1.0
  */
 public record CacheKey(long high, long low) {
     /**

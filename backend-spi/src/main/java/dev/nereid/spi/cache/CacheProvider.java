@@ -8,6 +8,8 @@ import dev.nereid.spi.BackendException;
  * <p>The server finds it with {@link java.util.ServiceLoader}: the plugin's jar names the class in
  * {@code META-INF/services/dev.nereid.spi.cache.CacheProvider}, its manifest has the entry {@code Backend-Spi-Version},
  * and the class has a public constructor without arguments. Only the plugin that the command line names is loaded.
+ *
+ * @since 1.0
  */
 public interface CacheProvider {
     /**

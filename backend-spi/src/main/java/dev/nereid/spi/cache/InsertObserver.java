@@ -3,6 +3,8 @@ package dev.nereid.spi.cache;
 /**
  * Receives the outcome of an insert: one of the methods, once, on any thread. They return quickly and throw nothing;
  * the content of the insert must not be read any more once one was called. <em>Implemented by the server.</em>
+ *
+ * @since 1.0
  */
 public interface InsertObserver {
     /** The response is stored; the cache may evict it at any time after. */

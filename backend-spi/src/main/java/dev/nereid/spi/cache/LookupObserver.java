@@ -3,6 +3,8 @@ package dev.nereid.spi.cache;
 /**
  * Receives the outcome of a lookup: one of the methods, once, on any thread. They return quickly and throw nothing.
  * <em>Implemented by the server.</em>
+ *
+ * @since 1.0
  */
 public interface LookupObserver {
     /**

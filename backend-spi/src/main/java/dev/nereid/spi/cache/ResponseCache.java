@@ -10,6 +10,8 @@ import java.lang.foreign.MemorySegment;
  * perhaps before the method returns, and never under a lock of the cache. A cache that is broken or unreachable reports
  * {@code failed}, within a timeout of its settings: the request waits for that, and is then executed as without a cache.
  * Any exception of a method counts as a failure.
+ *
+ * @since 1.0
  */
 public interface ResponseCache extends AutoCloseable {
     /**

@@ -23,7 +23,7 @@ final class StrategyBatch {
     private final List<ScheduledRequest> candidates;
     private final BiConsumer<String, Throwable> failed;
     private final Set<ScheduledRequest> included = new HashSet<>();
-    private final List<QueuedRequestView> views = new ArrayList<>();
+    private final List<CandidateView> views = new ArrayList<>();
     private @Nullable ScheduledRequest excluded;
     private @Nullable FormingBatch batch;
 
@@ -60,7 +60,7 @@ final class StrategyBatch {
     }
 
     private boolean include(FormingBatch forming, ScheduledRequest candidate) {
-        QueuedRequestView view = new QueuedRequestView(model, candidate);
+        CandidateView view = new CandidateView(model, candidate);
         views.add(view);
         try {
             return forming.include(view);
@@ -94,7 +94,7 @@ final class StrategyBatch {
                 failed.accept("close", e);
             }
         }
-        views.forEach(QueuedRequestView::close);
+        views.forEach(CandidateView::close);
         candidates.forEach(ScheduledRequest::release);
     }
 }

@@ -30,7 +30,7 @@ import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.FormingBatch;
 import dev.nereid.spi.ModelSettings;
-import dev.nereid.spi.QueuedRequest;
+import dev.nereid.spi.RequestView;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
@@ -334,7 +334,7 @@ final class CustomBatchingTest {
         scheduler = scheduler(
                 () -> new FormingBatch() {
                     @Override
-                    public boolean include(QueuedRequest request) {
+                    public boolean include(RequestView request) {
                         return true;
                     }
 
@@ -481,7 +481,7 @@ final class CustomBatchingTest {
 
     @Test
     void showsARequestOnlyWhileItsBatchIsFormed() {
-        List<QueuedRequest> kept = new ArrayList<>();
+        List<RequestView> kept = new ArrayList<>();
         begin(
                 request -> {
                     assertThat(request.batchSize()).isEqualTo(2);

@@ -4,7 +4,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.FormingBatch;
-import dev.nereid.spi.QueuedRequest;
+import dev.nereid.spi.RequestView;
 
 /**
  * Forwards to a plugin's batching strategy through the plugin boundary. Immutable; confined as the strategy.
@@ -49,7 +49,7 @@ final class IsolatedBatchingStrategy implements BatchingStrategy {
         }
 
         @Override
-        public boolean include(QueuedRequest request) throws BackendException {
+        public boolean include(RequestView request) throws BackendException {
             ClassLoader before = boundary.enter();
             try {
                 return batch.include(request);

@@ -24,7 +24,7 @@ import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ParameterValue;
-import dev.nereid.spi.QueuedRequest;
+import dev.nereid.spi.RequestView;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.TensorFunction;
@@ -93,7 +93,7 @@ final class PluginBoundaryCompletenessTest {
             InferenceResponse.class,
             InstanceContext.class,
             ModelContext.class,
-            QueuedRequest.class,
+            RequestView.class,
             ResponseSender.class,
             CacheContext.class,
             InsertObserver.class,

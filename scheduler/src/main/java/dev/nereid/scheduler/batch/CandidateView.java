@@ -9,26 +9,28 @@ import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.NamedTensors;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.ParameterValue;
-import dev.nereid.spi.QueuedRequest;
+import dev.nereid.spi.RequestView;
+import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /**
  * Shows a waiting request to the batching strategy. Confined to the thread that forms the batch.
  *
  * <p>Inputs in memory of the client are copied, since the client may remove that memory.
  */
-final class QueuedRequestView implements QueuedRequest {
+final class CandidateView implements RequestView {
     private final ModelScope model;
     private final ScheduledRequest request;
     private final List<NamedTensor> copiedInputs = new ArrayList<>(1);
     private final List<TensorBuffer> copies = new ArrayList<>(0);
     private boolean closed;
 
-    QueuedRequestView(ModelScope model, ScheduledRequest request) {
+    CandidateView(ModelScope model, ScheduledRequest request) {
         this.model = model;
         this.request = request;
     }
@@ -89,8 +91,28 @@ final class QueuedRequestView implements QueuedRequest {
     }
 
     @Override
+    public Optional<Sequence> sequence() {
+        return checked().options().sequence();
+    }
+
+    @Override
     public long priority() {
         return checked().options().priority();
+    }
+
+    @Override
+    public long timeoutMicros() {
+        return checked().options().timeoutMicros();
+    }
+
+    @Override
+    public OptionalLong deadlineNanos() {
+        return checked().options().deadlineNanos();
+    }
+
+    @Override
+    public boolean isCancelled() {
+        return request.isCancelled();
     }
 
     /** Frees the copies, and ends access to the request. */

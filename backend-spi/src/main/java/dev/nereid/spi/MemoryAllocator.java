@@ -1,0 +1,25 @@
+package dev.nereid.spi;
+
+/**
+ * Allocates scratch memory of one place, within the limits of the server. Safe for use by any thread. <em>Implemented by
+ * the server.</em>
+ *
+ * @since 1.0
+ */
+public interface MemoryAllocator {
+    /**
+     * Returns where the memory lies.
+     *
+     * @return the place
+     */
+    MemoryPlace place();
+
+    /**
+     * Allocates memory.
+     *
+     * @param byteSize the size needed, 0 or more
+     * @return memory of exactly this size, aligned to 64 bytes, content undefined; owned by the caller
+     * @throws BackendException {@link ErrorCode#UNAVAILABLE} if there is no memory
+     */
+    AllocatedMemory allocate(long byteSize) throws BackendException;
+}

@@ -1,0 +1,90 @@
+package dev.nereid.spi;
+
+import java.util.Map;
+
+/**
+ * Custom metrics of a plugin, published beside those of the server. Safe for use by any thread. <em>Implemented by the
+ * server.</em>
+ *
+ * <p>Names are those of Prometheus. A metric exists as long as the context that created it; two with the same name must
+ * have the same kind, description and label names.
+ *
+ * @since 1.0
+ */
+@Incubating
+public interface Metrics {
+    /**
+     * Creates a counter, or returns the one that exists.
+     *
+     * @param name the metric's name
+     * @param description one line of text
+     * @param labels the labels by name
+     * @return the counter
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if a name is not valid or used otherwise
+     */
+    Counter counter(String name, String description, Map<String, String> labels) throws BackendException;
+
+    /**
+     * Creates a gauge, or returns the one that exists.
+     *
+     * @param name the metric's name
+     * @param description one line of text
+     * @param labels the labels by name
+     * @return the gauge
+     * @throws BackendException as {@link #counter}
+     */
+    Gauge gauge(String name, String description, Map<String, String> labels) throws BackendException;
+
+    /**
+     * Creates a histogram, or returns the one that exists.
+     *
+     * @param name the metric's name
+     * @param description one line of text
+     * @param labels the labels by name
+     * @param buckets the upper bounds of the buckets, in ascending order
+     * @return the histogram
+     * @throws BackendException as {@link #counter}
+     */
+    Histogram histogram(String name, String description, Map<String, String> labels, double... buckets)
+            throws BackendException;
+
+    /** A number that only rises. */
+    @Incubating
+    interface Counter {
+        /**
+         * Adds to the number.
+         *
+         * @param amount 0 or more
+         */
+        void add(double amount);
+    }
+
+    /** A number that rises and falls. */
+    @Incubating
+    interface Gauge {
+        /**
+         * Sets the number.
+         *
+         * @param value the number
+         */
+        void set(double value);
+
+        /**
+         * Adds to the number.
+         *
+         * @param amount any number
+         */
+        void add(double amount);
+    }
+
+    /** A distribution of values. */
+    @Incubating
+    interface Histogram {
+        /**
+         * Records a value.
+         *
+         * @param value the value
+         */
+        void record(double value);
+    }
+}

@@ -1,0 +1,18 @@
+package dev.nereid.spi;
+
+/**
+ * A request that was sent to another model. Safe for use by any thread. <em>Implemented by the server.</em>
+ *
+ * @since 1.0
+ */
+@Incubating
+public interface ModelCall {
+    /** Cancels the request. Its observer still gets its terminal call. Later calls do nothing. */
+    void cancel();
+
+    /**
+     * Reports that {@link ModelResponseObserver#isReady} may have changed to {@code true}, so that a model which minds the
+     * flow goes on.
+     */
+    void ready();
+}

@@ -1,0 +1,27 @@
+package dev.nereid.spi;
+
+/**
+ * Sends requests to models of the same server. Safe for use by any thread. <em>Implemented by the server.</em>
+ *
+ * <p>A request passes the same checks and limits as that of a network client, and its tensors are not copied.
+ *
+ * @since 1.0
+ */
+@Incubating
+public interface ModelClient {
+    /**
+     * Starts a request.
+     *
+     * @param model the name of a model of the server
+     * @return the request, without inputs; owned by the caller until it is sent
+     */
+    ModelRequest request(String model);
+
+    /**
+     * Says whether a model can serve requests now.
+     *
+     * @param model the name of a model
+     * @return whether a version of it is ready; {@code false} for a model that the server does not have
+     */
+    boolean isReady(String model);
+}
