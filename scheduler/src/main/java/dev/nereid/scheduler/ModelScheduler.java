@@ -64,7 +64,7 @@ import org.slf4j.LoggerFactory;
  * <p><b>Shutdown.</b> Once no request is in flight, no observer is called and no memory of the model is accessed any
  * more: {@link #close} waits for that, and then closes the instances.
  */
-public final class ModelScheduler implements AutoCloseable {
+public final class ModelScheduler implements Scheduler, InstanceControl {
     private static final Logger LOG = LoggerFactory.getLogger(ModelScheduler.class);
 
     private final ModelScope model;
@@ -139,10 +139,7 @@ public final class ModelScheduler implements AutoCloseable {
         }
     }
 
-    /**
-     * Ends the {@linkplain SchedulerEnvironment#schedulerDelay scheduler delay}: instances take waiting requests,
-     * however few. Called when a stop begins. Never blocks; may be called by any thread.
-     */
+    @Override
     public void endDelay() {
         queue.endHold();
     }
@@ -204,30 +201,12 @@ public final class ModelScheduler implements AutoCloseable {
         }
     }
 
-    /**
-     * Waits until every instance has executed its warm-up; each takes requests from then on. Blocks: called on a
-     * control thread. If the scheduler is closed before, the warm-up ends early, and waiting requests are refused.
-     *
-     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} with the name of a sample and all
-     *     its errors if one failed: no instance takes a request then, and the caller has to close the scheduler
-     * @throws InterruptedException if the thread is interrupted meanwhile; the caller has to close the scheduler
-     */
+    @Override
     public void awaitWarm() throws InterruptedException {
         first.warmup().await();
     }
 
-    /**
-     * Replaces instances while the others serve. The new ones are warmed up before they take requests; then the old
-     * ones are retired. Blocks until then: called on a control thread, by one at a time. The old ones complete their
-     * requests, and are closed by their own threads when their last response is closed; {@link #close} waits for that.
-     *
-     * @param added the new instances; owned and later closed by the scheduler, even if this throws
-     * @param removed instances of this scheduler to retire; with {@code added} empty, some must be left
-     * @param warmup the samples that each new instance executes before its first request
-     * @throws InferenceException as {@link #awaitWarm} if a new instance fails; then all new ones are closed, and the
-     *     old ones serve on
-     * @throws InterruptedException if the thread is interrupted during the warm-up; has the same effect as a failure
-     */
+    @Override
     public void replace(List<InstanceSlot> added, Collection<ModelInstance> removed, List<WarmupSample> warmup)
             throws InterruptedException {
         List<ManagedInstance> owned = added.stream().map(ManagedInstance::new).toList();
@@ -253,10 +232,7 @@ public final class ModelScheduler implements AutoCloseable {
         threads.retire(old);
     }
 
-    /**
-     * Ends current and later warm-ups after their current executions: {@link #awaitWarm} and {@link #replace} fail
-     * then. Has no effect without a warm-up. Never blocks.
-     */
+    @Override
     public void endWarmups() {
         warmupsEnded = true;
         first.warmup().abandon();
@@ -266,62 +242,39 @@ public final class ModelScheduler implements AutoCloseable {
         }
     }
 
-    /**
-     * Submits a request: completes it from the response cache, queues it, or executes it directly. Never blocks, and
-     * reports every outcome to the observer.
-     *
-     * @param request a request that was checked against the model; the scheduler takes ownership of its memory
-     * @param observer the receiver of the responses
-     * @return the handle that cancels the request
-     */
+    @Override
     public Cancellation submit(CheckedRequest request, ResponseObserver observer) {
         requireNonNull(request, "request");
         requireNonNull(observer, "observer");
         return submitter.submit(request, observer);
     }
 
-    /**
-     * Returns whether requests may be completed from the response cache.
-     *
-     * @return {@code true} if the model uses one
-     */
+    @Override
+    public Optional<InstanceControl> instances() {
+        return Optional.of(this);
+    }
+
+    @Override
     public boolean isCached() {
         return submitter.isCached();
     }
 
-    /**
-     * Returns the statistics of the requests.
-     *
-     * @return a snapshot
-     */
+    @Override
     public MeterReading statistics() {
         return model.meter().read();
     }
 
-    /**
-     * Returns whether the model is ready. Never blocks.
-     *
-     * @return {@code true} while requests are accepted, every instance is alive and ready, and the executions of some
-     *     instance are not overdue
-     */
+    @Override
     public boolean isReady() {
         return queue.isOpen() && !threads.areAllOverdue() && threads.areReady();
     }
 
-    /**
-     * Returns whether requests are accepted: until the stop, unless no instance is left.
-     *
-     * @return whether a request can be executed
-     */
+    @Override
     public boolean isServing() {
         return queue.isOpen();
     }
 
-    /**
-     * Describes instances that are overdue or gone.
-     *
-     * @return the description; empty if there are none
-     */
+    @Override
     public String problems() {
         List<InstanceWorker> serving = threads.servingWorkers();
         String gone = names(serving, InstanceWorker::isGone);
@@ -338,30 +291,17 @@ public final class ModelScheduler implements AutoCloseable {
         return workers.stream().filter(which).map(InstanceWorker::name).collect(Collectors.joining(", "));
     }
 
-    /**
-     * Returns the number of executions that exceed their time limit now.
-     *
-     * @return the number of instances whose executions were reported and go on
-     */
+    @Override
     public long overdue() {
         return threads.workers().stream().filter(InstanceWorker::isOverdue).count();
     }
 
-    /**
-     * Returns the number of executions that exceeded their time limit since the start.
-     *
-     * @return the number of executions that were reported
-     */
+    @Override
     public long overdueTotal() {
         return watch.total();
     }
 
-    /**
-     * Returns the instance that a thread executes.
-     *
-     * @param thread any thread, including submitting threads
-     * @return the name of the instance; empty if the thread executes nothing of this model
-     */
+    @Override
     public Optional<String> instanceOn(Thread thread) {
         return threads.workers().stream()
                 .filter(worker -> worker.executesOn(thread))
@@ -369,44 +309,29 @@ public final class ModelScheduler implements AutoCloseable {
                 .findFirst();
     }
 
-    /**
-     * Abandons the execution of a thread that will not return. The thread ends the process; the call has no effect on a
-     * thread without an execution. The requests of the execution complete with {@link
-     * dev.nereid.spi.ErrorCode#UNAVAILABLE}, {@link #close} does not wait for it, and its instance is never closed.
-     *
-     * @param thread any thread, including submitting threads
-     */
+    @Override
     public void loseExecutionOn(Thread thread) {
         threads.workers().stream().filter(worker -> worker.executesOn(thread)).forEach(InstanceWorker::lose);
     }
 
-    /**
-     * Returns the number of requests in flight: waiting, in execution, or with open responses.
-     *
-     * @return the current number
-     */
+    @Override
     public int inFlight() {
         return model.inFlight().count();
     }
 
-    /**
-     * Returns the number of waiting requests.
-     *
-     * @return the current number
-     */
+    @Override
     public int waiting() {
         return queue.waiting();
     }
 
-    /**
-     * Stops accepting requests, executes the waiting ones, and closes the instances. Later requests complete with
-     * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}. The scheduler waits until no request is in flight, and closes each
-     * instance on its own thread. Blocks: called on a control thread, never by a backend or an observer. Further
-     * invocations wait for the first.
-     */
+    @Override
+    public void drain() {
+        queue.stop();
+    }
+
     @Override
     public void close() {
-        queue.stop();
+        drain();
         if (closing.compareAndSet(false, true)) {
             endWarmups();
             threads.awaitEnd();
@@ -421,17 +346,9 @@ public final class ModelScheduler implements AutoCloseable {
         }
     }
 
-    /**
-     * Completes all requests without waiting for their backends, and accepts no more. Waiting requests are refused with
-     * the text of the stop, and counted as rejected. Requests in execution are cancelled at their backend and then
-     * complete with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, whether the backend reacts or not; the backend may
-     * use their memory until it is done. Requests that reach an instance later are not executed.
-     *
-     * <p>Waits only for cancel actions of backends, and observers. {@link #close}, running on another thread or called
-     * later, waits for the backends as usual.
-     */
+    @Override
     public void abandon() {
-        queue.stop();
+        drain();
         model.detached().abandon();
         queue.drain().forEach(ScheduledRequest::abandon);
         threads.abandon();

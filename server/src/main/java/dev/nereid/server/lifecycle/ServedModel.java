@@ -10,7 +10,8 @@ import dev.nereid.api.statistics.MetricCounters;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.ModelVersionTags;
 import dev.nereid.api.statistics.OverdueExecutions;
-import dev.nereid.scheduler.ModelScheduler;
+import dev.nereid.scheduler.InstanceControl;
+import dev.nereid.scheduler.Scheduler;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.scheduler.statistics.MeterReading;
@@ -52,7 +53,7 @@ public final class ServedModel implements AutoCloseable {
     private final ModelMetadata description;
     private final RequestChecks checks;
     private final Classifier classifier;
-    private final ModelScheduler scheduler;
+    private final Scheduler scheduler;
     private final Model model;
     private final List<LoadedInstance> instances;
     private final LoadFigures load;
@@ -60,7 +61,7 @@ public final class ServedModel implements AutoCloseable {
     ServedModel(
             ModelConfig config,
             ModelSettings settings,
-            ModelScheduler scheduler,
+            Scheduler scheduler,
             Model model,
             List<LoadedInstance> instances,
             Classifier classifier,
@@ -87,8 +88,8 @@ public final class ServedModel implements AutoCloseable {
         return new ServedModel(changed, read, scheduler, model, instances, classifier, load);
     }
 
-    /** Returns the scheduler that runs the instances. */
-    ModelScheduler scheduler() {
+    /** Returns the scheduler that executes the requests. */
+    Scheduler scheduler() {
         return scheduler;
     }
 
@@ -187,18 +188,22 @@ public final class ServedModel implements AutoCloseable {
     /** Finds the instance that a thread executes. */
     Optional<ExecutingInstance> instanceOn(Thread thread) {
         return scheduler
-                .instanceOn(thread)
+                .instances()
+                .flatMap(running -> running.instanceOn(thread))
                 .map(instance -> new ExecutingInstance(settings.name(), settings.version(), instance));
     }
 
     /** Returns the overdue executions. */
     OverdueExecutions overdue() {
-        return new OverdueExecutions(tags(), scheduler.overdue(), scheduler.overdueTotal());
+        return scheduler
+                .instances()
+                .map(running -> new OverdueExecutions(tags(), running.overdue(), running.overdueTotal()))
+                .orElseGet(() -> new OverdueExecutions(tags(), 0, 0));
     }
 
     /** Lets instances take waiting requests, whatever the configured delay of schedulers. Never blocks. */
     void endDelay() {
-        scheduler.endDelay();
+        scheduler.instances().ifPresent(InstanceControl::endDelay);
     }
 
     /**

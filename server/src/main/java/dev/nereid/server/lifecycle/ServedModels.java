@@ -117,7 +117,7 @@ public final class ServedModels implements ModelCatalog {
      * @param thread a thread that will not return from it
      */
     public void abandonExecutionOn(Thread thread) {
-        ready().forEach(model -> model.scheduler().loseExecutionOn(thread));
+        ready().forEach(model -> model.scheduler().instances().ifPresent(running -> running.loseExecutionOn(thread)));
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.nereid.server.lifecycle;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.InstanceControl;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.server.config.ModelSettingsReader;
@@ -139,7 +140,13 @@ final class VersionUpdater {
                 .filter(one -> !one.isPassive())
                 .map(LoadedInstance::instance)
                 .toList();
-        warmups.replace(served.scheduler(), slots, old, warmup);
+        warmups.replace(instances(served), slots, old, warmup);
+    }
+
+    private static InstanceControl instances(ServedModel served) {
+        return served.scheduler()
+                .instances()
+                .orElseThrow(() -> reload(served.config().getName(), "it has no instances of its own"));
     }
 
     /** Puts the instances in the order of the configuration. */

@@ -1,7 +1,7 @@
 package dev.nereid.server.warmup;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.scheduler.ModelScheduler;
+import dev.nereid.scheduler.InstanceControl;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.spi.ModelInstance;
@@ -17,52 +17,52 @@ import java.util.concurrent.ConcurrentHashMap;
  * sets that before it reads which were added.
  */
 public final class RunningWarmups {
-    private final Set<ModelScheduler> running = ConcurrentHashMap.newKeySet();
+    private final Set<InstanceControl> running = ConcurrentHashMap.newKeySet();
     private volatile boolean ended;
 
     /**
-     * Waits until the first instances of a scheduler are warm, or warm-ups are ended.
+     * Waits until the first instances of a model are warm, or warm-ups are ended.
      *
-     * @throws InferenceException as {@link ModelScheduler#awaitWarm}
+     * @throws InferenceException as {@link InstanceControl#awaitWarm}
      */
-    public void await(ModelScheduler scheduler) throws InterruptedException {
-        begin(scheduler);
+    public void await(InstanceControl instances) throws InterruptedException {
+        begin(instances);
         try {
-            scheduler.awaitWarm();
+            instances.awaitWarm();
         } finally {
-            running.remove(scheduler);
+            running.remove(instances);
         }
     }
 
     /**
-     * Does as {@link ModelScheduler#replace}, unless warm-ups are ended.
+     * Does as {@link InstanceControl#replace}, unless warm-ups are ended.
      *
-     * @throws InferenceException as {@link ModelScheduler#replace}
+     * @throws InferenceException as {@link InstanceControl#replace}
      */
     public void replace(
-            ModelScheduler scheduler,
+            InstanceControl instances,
             List<InstanceSlot> added,
             Collection<ModelInstance> removed,
             List<WarmupSample> warmup)
             throws InterruptedException {
-        begin(scheduler);
+        begin(instances);
         try {
-            scheduler.replace(added, removed, warmup);
+            instances.replace(added, removed, warmup);
         } finally {
-            running.remove(scheduler);
+            running.remove(instances);
         }
     }
 
-    private void begin(ModelScheduler scheduler) {
-        running.add(scheduler);
+    private void begin(InstanceControl instances) {
+        running.add(instances);
         if (ended) {
-            scheduler.endWarmups();
+            instances.endWarmups();
         }
     }
 
     /** Ends all warm-ups, those that are begun later included; never blocks. */
     public void end() {
         ended = true;
-        running.forEach(ModelScheduler::endWarmups);
+        running.forEach(InstanceControl::endWarmups);
     }
 }

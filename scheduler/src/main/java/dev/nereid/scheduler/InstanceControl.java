@@ -1,0 +1,80 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.spi.ModelInstance;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+
+/** Controls the instances of one scheduler: warm-up, replacement and watch. Safe for use by any thread. */
+public interface InstanceControl {
+    /**
+     * Waits until every instance has executed its warm-up; each takes requests from then on. Blocks: called on a
+     * control thread. If the scheduler is closed before, the warm-up ends early, and waiting requests are refused.
+     *
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} with the name of a sample and all
+     *     its errors if one failed: no instance takes a request then, and the caller has to close the scheduler
+     * @throws InterruptedException if the thread is interrupted meanwhile; the caller has to close the scheduler
+     */
+    void awaitWarm() throws InterruptedException;
+
+    /**
+     * Replaces instances while the others serve. The new ones are warmed up before they take requests; then the old
+     * ones are retired. Blocks until then: called on a control thread, by one at a time. The old ones complete their
+     * requests, and are closed by their own threads when their last response is closed; {@link Scheduler#close} waits for that.
+     *
+     * @param added the new instances; owned and later closed by the scheduler, even if this throws
+     * @param removed instances of this scheduler to retire; with {@code added} empty, some must be left
+     * @param warmup the samples that each new instance executes before its first request
+     * @throws InferenceException as {@link #awaitWarm} if a new instance fails; then all new ones are closed, and the
+     *     old ones serve on
+     * @throws InterruptedException if the thread is interrupted during the warm-up; has the same effect as a failure
+     */
+    void replace(List<InstanceSlot> added, Collection<ModelInstance> removed, List<WarmupSample> warmup)
+            throws InterruptedException;
+
+    /**
+     * Ends current and later warm-ups after their current executions: {@link #awaitWarm} and {@link #replace} fail
+     * then. Has no effect without a warm-up. Never blocks.
+     */
+    void endWarmups();
+
+    /**
+     * Ends the {@linkplain SchedulerEnvironment#schedulerDelay scheduler delay}: instances take waiting requests,
+     * however few. Called when a stop begins. Never blocks; may be called by any thread.
+     */
+    void endDelay();
+
+    /**
+     * Returns the number of executions that exceed their time limit now.
+     *
+     * @return the number of instances whose executions were reported and go on
+     */
+    long overdue();
+
+    /**
+     * Returns the number of executions that exceeded their time limit since the start.
+     *
+     * @return the number of executions that were reported
+     */
+    long overdueTotal();
+
+    /**
+     * Returns the instance that a thread executes.
+     *
+     * @param thread any thread, including submitting threads
+     * @return the name of the instance; empty if the thread executes nothing of this model
+     */
+    Optional<String> instanceOn(Thread thread);
+
+    /**
+     * Abandons the execution of a thread that will not return. The thread ends the process; the call has no effect on a
+     * thread without an execution. The requests of the execution complete with {@link
+     * dev.nereid.spi.ErrorCode#UNAVAILABLE}, {@link Scheduler#close} does not wait for it, and its instance is never closed.
+     *
+     * @param thread any thread, including submitting threads
+     */
+    void loseExecutionOn(Thread thread);
+}

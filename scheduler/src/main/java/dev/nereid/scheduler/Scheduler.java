@@ -1,0 +1,104 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.statistics.MeterReading;
+import java.util.Optional;
+
+/**
+ * Executes the requests to one model version. Safe for use by any thread.
+ *
+ * <p>A scheduler is open, then draining, then closed: {@link #drain} refuses new requests and executes those that were
+ * accepted, {@link #close} waits for their end. Every accepted request completes, whatever happens: executed, failed,
+ * cancelled, or {@linkplain #abandon abandoned}.
+ *
+ * <p>How requests are executed is up to the implementation: {@link ModelScheduler} runs instances of one model. What
+ * concerns instances alone is in {@link #instances}.
+ */
+public interface Scheduler extends AutoCloseable {
+    /**
+     * Submits a request. Never blocks, and reports every outcome to the observer.
+     *
+     * @param request a request that was checked against the model; the scheduler takes ownership of its memory
+     * @param observer the receiver of the responses
+     * @return the handle that cancels the request
+     */
+    Cancellation submit(CheckedRequest request, ResponseObserver observer);
+
+    /**
+     * Returns the instances that execute the requests.
+     *
+     * @return the control of the instances, the same at every call; empty if the scheduler has none
+     */
+    Optional<InstanceControl> instances();
+
+    /**
+     * Returns whether requests may be completed from the response cache.
+     *
+     * @return {@code true} if the model uses one
+     */
+    boolean isCached();
+
+    /**
+     * Returns the statistics of the requests.
+     *
+     * @return a snapshot
+     */
+    MeterReading statistics();
+
+    /**
+     * Returns whether the model is ready. Never blocks.
+     *
+     * @return {@code true} while requests are accepted and nothing keeps them from being executed
+     */
+    boolean isReady();
+
+    /**
+     * Returns whether requests are accepted.
+     *
+     * @return {@code true} until it drains, unless no request could ever be executed
+     */
+    boolean isServing();
+
+    /**
+     * Describes what keeps requests from being executed.
+     *
+     * @return the description; empty if there is nothing
+     */
+    String problems();
+
+    /**
+     * Returns the number of requests in flight: waiting, in execution, or with open responses.
+     *
+     * @return the current number
+     */
+    int inFlight();
+
+    /**
+     * Returns the number of waiting requests.
+     *
+     * @return the current number
+     */
+    int waiting();
+
+    /**
+     * Refuses requests from now on, with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}. Those that were accepted are
+     * executed, without further delay. Never blocks.
+     */
+    void drain();
+
+    /**
+     * Completes all requests without waiting for their executions, and refuses later ones. Waiting requests are refused;
+     * those in execution are cancelled and then complete with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}. Waits only
+     * for cancel actions of backends, and for observers.
+     */
+    void abandon();
+
+    /**
+     * Drains, waits until no request is in flight, and frees everything. Blocks: called on a control thread, never by a
+     * backend or an observer. Further invocations wait for the first.
+     */
+    @Override
+    void close();
+}
