@@ -97,6 +97,11 @@ public final class ClassifyingObserver implements ResponseObserver {
         observer.onRefused(error);
     }
 
+    @Override
+    public boolean isLong() {
+        return true;
+    }
+
     private void fail(InferResponse response, InferenceException error) {
         failed = true;
         boolean last = response.isFinal();
