@@ -61,7 +61,7 @@ final class CacheLookup implements LookupObserver {
 
     private void lookUp() {
         try {
-            CacheKey made = RequestDigest.of(request.checked());
+            CacheKey made = CacheKeyDigest.of(request.checked());
             key = made;
             gate.cache().lookup(made, this);
         } catch (RuntimeException | Error e) {
