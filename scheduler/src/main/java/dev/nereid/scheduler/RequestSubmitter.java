@@ -8,7 +8,6 @@ import dev.nereid.scheduler.admission.ModelAdmission;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.OutputTracker;
 import dev.nereid.scheduler.cache.CacheAccess;
-import dev.nereid.scheduler.cache.CacheCounter;
 import dev.nereid.scheduler.cache.CachedSubmission;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.queue.InstanceHandle;
@@ -63,8 +62,7 @@ final class RequestSubmitter {
         this.order = order;
         this.executions = executions;
         this.rateLimiter = rateLimiter;
-        this.cache = cache.map(access -> new CachedSubmission(
-                        model, access, CacheCounter.of(model.meter()), model.nanoTime(), this::enqueue))
+        this.cache = cache.map(access -> new CachedSubmission(model, access, model.nanoTime(), this::enqueue))
                 .orElse(null);
     }
 
