@@ -31,8 +31,6 @@ import org.jspecify.annotations.Nullable;
  * reported to the observer and not thrown: the submitting thread has other requests to serve.
  */
 final class RequestSubmitter {
-    private static final Cancellation NOTHING_TO_CANCEL = () -> {};
-
     private final ModelScope model;
     private final OutputTracker outputTracker;
     private final RequestQueue queue;
@@ -84,7 +82,7 @@ final class RequestSubmitter {
                 model.admission().leave(bytes);
             }
             failUncreated(checked, observer, e);
-            return NOTHING_TO_CANCEL;
+            return Cancellation.NONE;
         }
         if (verdict != ModelAdmission.Verdict.ADMITTED) {
             request.refuse(SchedulerErrors.refusal(checked, verdict, queue.isStopped()));
