@@ -386,7 +386,7 @@ public final class ModelScheduler implements AutoCloseable {
      * @return the current number
      */
     public int inFlight() {
-        return model.inFlight().count();
+        return model.drain().count();
     }
 
     /**
@@ -410,7 +410,7 @@ public final class ModelScheduler implements AutoCloseable {
         if (closing.compareAndSet(false, true)) {
             endWarmups();
             threads.awaitEnd();
-            model.inFlight().awaitNone();
+            model.drain().awaitUninterruptibly();
             watchdog.ifPresent(dog -> dog.remove(watch));
             queue.close();
             threads.close();

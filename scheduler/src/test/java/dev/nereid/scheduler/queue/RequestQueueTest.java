@@ -59,7 +59,7 @@ final class RequestQueueTest {
         queue.stop();
         waiters.forEach(Waiter::join);
         assertThat(queue.waiting()).isZero();
-        assertThat(scope.inFlight().count()).isZero();
+        assertThat(scope.drain().count()).isZero();
         memory.close();
     }
 
