@@ -188,6 +188,43 @@ final class InferResponseMessageProperties {
     }
 
     @Test
+    void sendsInputsInSharedMemoryAsTheyWereAndNoOutputsThatLieThere() throws IOException {
+        MemorySegment input = Arena.ofAuto().allocate(100).fill((byte) 1);
+        MemorySegment target = Arena.ofAuto().allocate(100);
+        SharedTensors shared = new SharedTensors(List.of(input), Set.of("there"), List.of());
+        NamedTensor same = new NamedTensor("same", Tensor.of(DataType.UINT8, Shape.of(100), input));
+        NamedTensor there = new NamedTensor("there", Tensor.of(DataType.UINT8, Shape.of(100), target));
+
+        try (InferResponseMessage message = message(FakeResponse.of(true, same, there), shared)) {
+            input.fill((byte) 2);
+            ModelInferResponse read = ModelInferResponse.parseFrom(message.readAllBytes());
+
+            byte[] before = new byte[100];
+            Arrays.fill(before, (byte) 1);
+            assertThat(read.getOutputsCount()).isEqualTo(2);
+            assertThat(read.getRawOutputContentsList()).containsExactly(ByteString.copyFrom(before), ByteString.EMPTY);
+        }
+        memory.close();
+    }
+
+    @Test
+    void releasesCopiesOfSharedMemoryIfThereIsNoMemoryForAll() {
+        LeakCheckingMemory forOne = new LeakCheckingMemory(15_000);
+        MemorySegment input = Arena.ofAuto().allocate(20_000);
+        SharedTensors shared = new SharedTensors(List.of(input), Set.of(), List.of());
+        Tensor first = Tensor.of(DataType.UINT8, Shape.of(10_000), input.asSlice(0, 10_000));
+        Tensor second = Tensor.of(DataType.UINT8, Shape.of(10_000), input.asSlice(10_000));
+        InferResponse response = FakeResponse.of(true, new NamedTensor("a", first), new NamedTensor("b", second));
+
+        assertThatThrownBy(() -> InferResponseMessage.of(response, shared, forOne, new byte[16]))
+                .isInstanceOf(InferenceException.class)
+                .hasMessage("out of memory: 10000 bytes wanted, 10000 of 15000 in use");
+
+        assertThat(forOne.bytesInUse()).isZero();
+        forOne.close();
+    }
+
+    @Test
     void refusesResponsesThatAreTooLong() {
         byte[] mebibytes = new byte[16 * 1024 * 1024];
         Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(mebibytes.length), MemorySegment.ofArray(mebibytes));
