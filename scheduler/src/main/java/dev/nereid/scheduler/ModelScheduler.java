@@ -316,7 +316,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
 
     @Override
     public int inFlight() {
-        return model.inFlight().count();
+        return model.drain().count();
     }
 
     @Override
@@ -335,7 +335,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         if (closing.compareAndSet(false, true)) {
             endWarmups();
             threads.awaitEnd();
-            model.inFlight().awaitNone();
+            model.drain().awaitUninterruptibly();
             watchdog.ifPresent(dog -> dog.remove(watch));
             queue.close();
             threads.close();

@@ -8,7 +8,6 @@ import dev.nereid.scheduler.admission.ModelAdmission;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.OutputTracker;
 import dev.nereid.scheduler.cache.CacheAccess;
-import dev.nereid.scheduler.cache.CacheCounter;
 import dev.nereid.scheduler.cache.CachedSubmission;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.queue.InstanceHandle;
@@ -37,6 +36,7 @@ import org.jspecify.annotations.Nullable;
 final class RequestSubmitter implements Continuations.Target {
     private static final Cancellation NOTHING_TO_CANCEL = () -> {};
 
+final class RequestSubmitter {
     private final ModelScope model;
     private final OutputTracker outputTracker;
     private final RequestQueue queue;
@@ -66,8 +66,7 @@ final class RequestSubmitter implements Continuations.Target {
         this.order = order;
         this.executions = executions;
         this.rateLimiter = rateLimiter;
-        this.cache = cache.map(access -> new CachedSubmission(
-                        model, access, CacheCounter.of(model.meter()), model.nanoTime(), this::enqueue))
+        this.cache = cache.map(access -> new CachedSubmission(model, access, model.nanoTime(), this::enqueue))
                 .orElse(null);
     }
 
@@ -89,7 +88,7 @@ final class RequestSubmitter implements Continuations.Target {
                 model.admission().leave(bytes);
             }
             failUncreated(checked, observer, e);
-            return NOTHING_TO_CANCEL;
+            return Cancellation.NONE;
         }
         if (verdict != ModelAdmission.Verdict.ADMITTED) {
             request.refuse(SchedulerErrors.refusal(checked, verdict, queue.isStopped()));
