@@ -34,9 +34,6 @@ import org.jspecify.annotations.Nullable;
  * reported to the observer and not thrown: the submitting thread has other requests to serve.
  */
 final class RequestSubmitter implements Continuations.Target {
-    private static final Cancellation NOTHING_TO_CANCEL = () -> {};
-
-final class RequestSubmitter {
     private final ModelScope model;
     private final OutputTracker outputTracker;
     private final RequestQueue queue;

@@ -218,14 +218,12 @@ final class ContinuationsTest {
         });
         CountDownLatch done = new CountDownLatch(1);
         try (ModelScheduler a = start("a", quick, true)) {
-            a.submit(
-                    request("a"),
-                    new FollowingObserver(response -> done.countDown()) {
-                        @Override
-                        public boolean isLong() {
-                            return true;
-                        }
-                    });
+            a.submit(request("a"), new FollowingObserver(response -> done.countDown()) {
+                @Override
+                public boolean isLong() {
+                    return true;
+                }
+            });
             Latches.await(done);
         }
         assertThat(threads).containsExactly("instance/a/1/i0");

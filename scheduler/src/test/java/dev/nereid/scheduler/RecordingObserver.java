@@ -23,6 +23,18 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
     private final List<String> violations = new CopyOnWriteArrayList<>();
     private final AtomicBoolean inside = new AtomicBoolean();
     private final CountDownLatch ended = new CountDownLatch(1);
+    private boolean isLong;
+
+    /** Declares that this observer works long on a response. */
+    public RecordingObserver workingLong() {
+        isLong = true;
+        return this;
+    }
+
+    @Override
+    public boolean isLong() {
+        return isLong;
+    }
 
     @Override
     public void onResponse(InferResponse response) {
