@@ -191,8 +191,7 @@ public final class InstanceWorker implements Runnable {
         }
         boolean taken = source.take(handle);
         if (taken) {
-            work(false);
-            Continuations.current().run();
+            workAndContinue();
         }
         return taken;
     }
@@ -270,10 +269,18 @@ public final class InstanceWorker implements Runnable {
         }
         boolean found = source.poll(handle);
         if (found) {
-            work(false);
-            Continuations.current().run();
+            workAndContinue();
         }
         return found;
+    }
+
+    /** Executes the batch of the handle on the instance's own thread, and then the steps that it took over. */
+    private void workAndContinue() {
+        try {
+            work(false);
+        } finally { // also after an error: the instances of those steps wait for this thread
+            Continuations.current().run();
+        }
     }
 
     /** Executes a batch with the permit that was acquired. */

@@ -62,10 +62,13 @@ public final class Continuations {
 
     /** Closes a scope. The outermost one queues what was collected. */
     public void close() {
-        if (depth == 1 && !collected.isEmpty()) {
-            offer();
+        try {
+            if (depth == 1 && !collected.isEmpty()) {
+                offer();
+            }
+        } finally {
+            depth--;
         }
-        depth--;
     }
 
     /** Returns whether a scope is open: requests are collected. */
