@@ -1,22 +1,34 @@
 package dev.nereid.spi;
 
-import java.util.concurrent.CompletableFuture;
+import java.util.List;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
-/** The backend around an {@link AsyncTensorFunction}. Immutable. */
+/**
+ * The backend around an {@link AsyncTensorFunction}. Immutable.
+ *
+ * <p>Each execution is deferred, and finished by whichever comes last: the start of all requests or the end of the last
+ * one. That holds for stages that throw, complete twice or complete on the stack of the start.
+ */
 final class AsyncFunctionBackend implements Backend {
     private final AsyncTensorFunction function;
+    private final BackendTraits traits;
 
     AsyncFunctionBackend(AsyncTensorFunction function) {
         this.function = function;
+        traits = BackendTraits.DEFAULT
+                .withExecution(function.execution())
+                .withMaxDeferred(function.maxDeferred())
+                .withParallelInstances();
     }
 
     @Override
     public BackendTraits traits() {
-        return BackendTraits.DEFAULT.withParallelInstances();
+        return traits;
     }
 
     @Override
@@ -28,39 +40,62 @@ final class AsyncFunctionBackend implements Backend {
     }
 
     private void execute(Batch batch, ModelContext context) {
+        List<InferenceRequest> requests = batch.requests();
         // One more than there are requests: the execution does not end before all of them have started.
-        AtomicInteger open = new AtomicInteger(batch.requests().size() + 1);
+        AtomicInteger open = new AtomicInteger(requests.size() + 1);
         DeferredExecution execution = batch.defer();
-        @Nullable Error fatal = null;
-        for (InferenceRequest request : batch.requests()) {
-            CompletionStage<?> stage;
-            try {
-                stage = start(request, context);
-            } catch (Error e) { // thrown when the other requests have started: the execution has to end
-                fatal = e;
-                stage = CompletableFuture.failedStage(e);
-            }
-            stage.whenComplete((ignored, failure) -> {
-                if (failure != null) {
-                    request.fail(FunctionBackend.failure(function, context, unwrap(failure)));
+        @Nullable Throwable fatal = null;
+        for (InferenceRequest request : requests) {
+            AtomicBoolean ended = new AtomicBoolean();
+            Runnable end = () -> {
+                if (ended.compareAndSet(false, true)) {
+                    end(open, execution);
                 }
-                end(open, execution);
-            });
+            };
+            try {
+                start(request, context, end);
+            } catch (RuntimeException
+                    | Error e) { // thrown when the other requests have started: the execution has to end
+                fatal = e;
+                end.run();
+            }
         }
         end(open, execution);
-        if (fatal != null) {
-            throw fatal;
+        if (fatal instanceof Error error) {
+            throw error;
+        }
+        if (fatal instanceof RuntimeException exception) {
+            throw exception;
         }
     }
 
-    /** Calls the function; an exception becomes a failed stage. */
-    private CompletionStage<?> start(InferenceRequest request, ModelContext context) {
+    /** Calls the function; an exception becomes a failed stage. Runs the action when the request is complete. */
+    private void start(InferenceRequest request, ModelContext context, Runnable end) {
         try {
             CompletionStage<?> stage = function.apply(request, context);
-            return stage == null ? CompletableFuture.failedStage(new NullPointerException("apply returned null")) : stage;
+            if (stage == null) {
+                throw new NullPointerException("apply returned null");
+            }
+            stage.whenComplete((ignored, failure) -> complete(request, context, failure, end));
         } catch (BackendException | RuntimeException e) {
-            return CompletableFuture.failedStage(e);
+            complete(request, context, e, end);
         }
+    }
+
+    private void complete(InferenceRequest request, ModelContext context, @Nullable Throwable failure, Runnable end) {
+        try {
+            if (failure != null) {
+                request.fail(error(request, context, unwrap(failure)));
+            }
+        } finally {
+            end.run();
+        }
+    }
+
+    private BackendException error(InferenceRequest request, ModelContext context, Throwable failure) {
+        return failure instanceof CancellationException && request.isCancelled()
+                ? new BackendException(ErrorCode.CANCELLED, "request was cancelled", failure)
+                : FunctionBackend.failure(function, context, failure);
     }
 
     private static void end(AtomicInteger open, DeferredExecution execution) {
@@ -70,7 +105,10 @@ final class AsyncFunctionBackend implements Backend {
     }
 
     private static Throwable unwrap(Throwable failure) {
-        @Nullable Throwable cause = failure instanceof CompletionException ? failure.getCause() : null;
-        return cause == null ? failure : cause;
+        Throwable cause = failure;
+        while (cause instanceof CompletionException && cause.getCause() != null) {
+            cause = cause.getCause();
+        }
+        return cause;
     }
 }

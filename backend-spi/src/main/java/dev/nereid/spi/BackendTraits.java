@@ -2,8 +2,10 @@ package dev.nereid.spi;
 
 import static java.util.Objects.requireNonNull;
 
-import java.util.HashSet;
+import java.util.Collections;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -73,9 +75,24 @@ public final class BackendTraits {
         public int count() {
             return count;
         }
+
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof PreferredGroup group && kind == group.kind && count == group.count;
+        }
+
+        @Override
+        public int hashCode() {
+            return Objects.hash(kind, count);
+        }
+
+        @Override
+        public String toString() {
+            return count + " on " + kind;
+        }
     }
 
-    /** Long executions, no preferred groups, instances created one after another, host memory alone. */
+    /** Long executions, 16 deferred ones, no preferred groups, instances created one by one, host memory. */
     public static final BackendTraits DEFAULT = new BackendTraits();
 
     private final Execution execution;
@@ -86,7 +103,7 @@ public final class BackendTraits {
     private final int maxDeferred;
 
     private BackendTraits() {
-        this(Execution.LONG, List.of(), false, false, Set.of(MemoryPlace.Kind.HOST, MemoryPlace.Kind.PINNED), 16);
+        this(Execution.LONG, List.of(), false, false, EnumSet.of(MemoryPlace.Kind.HOST, MemoryPlace.Kind.PINNED), 16);
     }
 
     private BackendTraits(
@@ -100,7 +117,7 @@ public final class BackendTraits {
         this.preferredGroups = List.copyOf(preferredGroups);
         this.parallelInstances = parallelInstances;
         this.clientMemory = clientMemory;
-        this.places = Set.copyOf(places);
+        this.places = Collections.unmodifiableSet(EnumSet.copyOf(places)); // in the order of the constants
         this.maxDeferred = maxDeferred;
     }
 
@@ -136,8 +153,8 @@ public final class BackendTraits {
     /**
      * Returns the same traits for a backend that works in memory of clients. Such memory may change at any time, or
      * become inaccessible: then Java code that accesses it gets an {@link InternalError}, which the backend lets pass,
-     * and native code crashes the process. So this is for backends that access inputs and outputs by Java code alone and
-     * trust nothing that it reads. Other backends get copies.
+     * and native code crashes the process. So this is for backends that access inputs and outputs by Java code alone
+     * and trust nothing that it reads. Other backends get copies.
      *
      * @return the changed traits
      */
@@ -146,16 +163,16 @@ public final class BackendTraits {
     }
 
     /**
-     * Returns the same traits for a backend that accepts inputs in other memory than that of the host. The server moves
-     * inputs that lie elsewhere.
+     * Returns the same traits for a backend that accepts inputs outside the host. The server moves inputs that lie
+     * elsewhere.
      *
-     * @param kinds the kinds of memory; those of the host are always among them, and of the devices only the instance's
-     *     own is passed
+     * @param kinds the kinds of memory, in place of earlier ones; those of the host are always among them, and of the
+     *     devices only the instance's own is passed
      * @return the changed traits
      */
     public BackendTraits withPlaces(MemoryPlace.Kind... kinds) {
-        Set<MemoryPlace.Kind> changed = new HashSet<>(List.of(kinds));
-        changed.addAll(DEFAULT.places);
+        Set<MemoryPlace.Kind> changed = EnumSet.copyOf(DEFAULT.places);
+        changed.addAll(List.of(kinds));
         return new BackendTraits(execution, preferredGroups, parallelInstances, clientMemory, changed, maxDeferred);
     }
 
@@ -225,5 +242,29 @@ public final class BackendTraits {
      */
     public int maxDeferred() {
         return maxDeferred;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof BackendTraits traits
+                && execution == traits.execution
+                && preferredGroups.equals(traits.preferredGroups)
+                && parallelInstances == traits.parallelInstances
+                && clientMemory == traits.clientMemory
+                && places.equals(traits.places)
+                && maxDeferred == traits.maxDeferred;
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(execution, preferredGroups, parallelInstances, clientMemory, places, maxDeferred);
+    }
+
+    /** Returns the traits in one line, for logs. */
+    @Override
+    public String toString() {
+        return execution + " executions, " + maxDeferred + " deferred, groups " + preferredGroups + ", places " + places
+                + (parallelInstances ? ", parallel instances" : "")
+                + (clientMemory ? ", client memory" : "");
     }
 }

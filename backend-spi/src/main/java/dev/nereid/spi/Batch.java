@@ -5,12 +5,12 @@ import java.util.Set;
 
 /**
  * The requests that one execution serves. Confined to the execution: used by the thread that runs it, and after
- * {@link #defer} by the threads that continue it, one at a time. <em>Implemented by the server</em>: tests use the
- * fakes of the testkit.
+ * {@link #defer} by the threads that continue it, one at a time; {@link InferenceRequest} says what its requests allow.
+ * <em>Implemented by the server</em>: tests use the fakes of the testkit.
  *
  * <p>Two ways to work on it: as a whole, with {@link #gather} and {@link #scatter}, as models that batch do; or request
- * by request, with {@link InferenceRequest#input} and {@link InferenceRequest#response}. An output is written one way or
- * the other, once. The rules for outputs of {@link InferenceResponse} apply here too.
+ * by request, with {@link InferenceRequest#input} and {@link InferenceRequest#response}. An output is written one way
+ * or the other, once. The rules for outputs of {@link InferenceResponse} apply here too.
  *
  * <p>After the execution was finished every method throws {@link IllegalStateException}; {@link #scatter} runs its
  * {@code release} even then. Two executions never hold requests of the same sequence at the same time, deferred ones
@@ -64,11 +64,12 @@ public interface Batch {
     Tensor gather(String input) throws BackendException;
 
     /**
-     * Returns an input of all requests as one tensor in one place, for instance on the device that computes.
+     * Returns an input of all requests as one tensor in one place. A place on a device is on that of the instance; a
+     * tensor there may have a {@link Tensor#fence()} if the traits of the backend accept the place.
      *
      * @param input as of {@link #gather(String)}
-     * @param place where the tensor lies
-     * @return as there, in that place
+     * @param place where the tensor is to lie
+     * @return as there, in that place; in ordinary memory in place of pinned memory that the server does not have
      * @throws BackendException as there, and {@link ErrorCode#UNSUPPORTED} if the server has no memory there
      */
     default Tensor gather(String input, MemoryPlace place) throws BackendException {
@@ -121,13 +122,14 @@ public interface Batch {
     void scatter(String output, Tensor tensor, Runnable release) throws BackendException;
 
     /**
-     * Allocates an output for the whole batch in memory of one place, for instance of the device that computes it.
+     * Allocates an output for the whole batch in memory of one place.
      *
      * @param output as of {@link #allocate(String, DataType, Shape)}
      * @param type as there
      * @param shape as there
      * @param place where the backend writes the output; the server moves it to where its client wants it
-     * @return a tensor in that place, to be written
+     * @return a tensor in that place, to be written; in ordinary memory in place of pinned memory that the server does
+     *     not have
      * @throws BackendException as there, and {@link ErrorCode#UNSUPPORTED} if the server has no memory there
      */
     default Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
@@ -139,14 +141,32 @@ public interface Batch {
     }
 
     /**
-     * Returns the writable values of a state for all requests of the batch. They follow one another along the first
-     * dimension; {@link InferenceRequest#state} is the state of one request.
+     * Names the work of a device that writes an allocated output of the batch. The execution may finish before the work
+     * has ended: inputs, buffers and outputs of the batch stay until then. Without a fence the output is written when
+     * the execution is finished.
      *
-     * @param output the name of the state's output in the configuration
-     * @return the values for the next requests of the sequences
-     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the model has no such state
+     * @param output the name of an output of {@link #allocate(String, DataType, Shape, MemoryPlace)}
+     * @param fence the work that writes it
+     * @throws BackendException {@link ErrorCode#UNSUPPORTED} if the server cannot wait for work of a device,
+     *     {@link ErrorCode#INTERNAL} if the output was not allocated
      */
     @Incubating
+    default void fence(String output, Fence fence) throws BackendException {
+        throw new BackendException(
+                ErrorCode.UNSUPPORTED, "output '" + output + "': fences are not available from this server");
+    }
+
+    /**
+     * Returns the writable values of a state for all requests of the batch. They follow one another along the first
+     * dimension, those of null requests included; {@link InferenceRequest#state} is the state of one request. A state
+     * is written one way or the other.
+     *
+     * <p>Only models with sequence batching have states ({@code sequence_batching.state}).
+     *
+     * @param output the name of the state's output in the configuration ({@code sequence_batching.state.output_name})
+     * @return the values for the next requests of the sequences, the same at every call
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the model has no such state
+     */
     default SequenceState state(String output) throws BackendException {
         throw new BackendException(ErrorCode.INVALID_ARGUMENT, "state '" + output + "': the model has no states");
     }
@@ -166,9 +186,9 @@ public interface Batch {
 
     /**
      * Keeps the batch alive beyond the return of {@link ModelInstance#execute}. The instance counts as idle at the
-     * return, and the next execution may start at once. Only the handle then ends the batch: if {@code execute} throws
-     * after this call, requests without a response get the error, but inputs and buffers stay until the handle is
-     * ended.
+     * return, and the next execution may start at once, within {@link BackendTraits#maxDeferred()}. Only the handle
+     * then ends the batch: if {@code execute} throws after this call, requests without a response get the error, but
+     * inputs and buffers stay until the handle is ended.
      *
      * @return the handle with which the execution is finished, from any thread, perhaps before {@code execute} returns
      * @throws IllegalStateException if called a second time

@@ -37,7 +37,7 @@ final class FunctionBackend implements Backend {
         }
     }
 
-    /** Returns the error for a model with any number of responses, which a function cannot serve. */
+    /** Returns the error for a decoupled model, which a function cannot serve. */
     static BackendException decoupled(BackendProvider function, ModelContext context) {
         return new BackendException(
                 ErrorCode.UNSUPPORTED,

@@ -8,6 +8,9 @@ import java.util.Optional;
  * except {@link #isCancelled} and {@link #onCancel}, which any thread may call. <em>Implemented by the server</em>:
  * tests use the fakes of the testkit.
  *
+ * <p>After {@link Batch#defer} each request of the batch may be continued by a thread of its own, one thread at a time,
+ * as long as no thread uses the tensors of the whole batch.
+ *
  * <p>Inputs are valid until the execution is finished. An input in which an output lies stays until the response with
  * that output was sent.
  *
@@ -56,15 +59,15 @@ public interface InferenceRequest extends RequestView {
     InferenceResponse response();
 
     /**
-     * Says whether this is a null request: it fills a place of a batch in which no sequence has a request.
+     * Says whether this is a null request, which fills the place of an absent one.
      *
-     * <p>Only models with direct sequence batching get null requests. The inputs of a null request have the shapes of
-     * another request of the batch and undefined content, and its control inputs say that it is not ready. It is
-     * computed as any other request; its responses are dropped.
+     * <p>Only models with direct sequence batching get null requests, for places of a batch whose sequences have no
+     * request now. A null request has no id, no sequence and no parameters; its inputs have the shapes of another
+     * request of the batch and undefined content, and its control inputs say that it is not ready. It is computed as
+     * any other request; its responses and states are dropped.
      *
      * @return {@code false} for the request of a client
      */
-    @Incubating
     default boolean isNullRequest() {
         return false;
     }
@@ -72,25 +75,28 @@ public interface InferenceRequest extends RequestView {
     /**
      * Returns the writable value of a state of the request's sequence. The present value is an input of the request.
      *
+     * <p>Only models with sequence batching have states ({@code sequence_batching.state}).
+     *
      * @param output the name of the state's output in the configuration ({@code sequence_batching.state.output_name})
      * @return the value for the next request of the sequence, the same at every call
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the model has no such state
      */
-    @Incubating
     default SequenceState state(String output) throws BackendException {
         throw new BackendException(ErrorCode.INVALID_ARGUMENT, "state '" + output + "': the model has no states");
     }
 
     /**
-     * Executes the request once more, in place of its completion at the end of this execution. The request waits in
+     * Executes the request once more instead of completing it at the end of this execution. The request waits in
      * the queue of its model again, with the inputs of the client; what changes lies in the states of its sequence. A
      * {@link #sender()} stays open, and is detached from a later execution only by a call of {@link #sender()} in it.
      * Outputs that were put into {@link #response()} are discarded. Has no effect if the execution fails, or if the
      * request is failed, cancelled or completed before it is executed again.
      *
-     * <p>Only for models with iterative sequences. May be called once for each execution, before that is finished.
+     * <p>Only for models with iterative sequences. May be called by the thread that runs or continues the execution,
+     * before that is finished; later calls in the same execution do nothing.
      *
-     * @throws IllegalStateException if the model has no iterative sequences, or the sender is ended
+     * @throws IllegalStateException if the model has no iterative sequences, or if the sender is ended or the execution
+     *     finished
      */
     default void reschedule() {
         throw new IllegalStateException(
@@ -98,8 +104,8 @@ public interface InferenceRequest extends RequestView {
     }
 
     /**
-     * Fails this request with an error; the others of the batch are not affected. A second error is ignored. The request
-     * keeps its items in the tensors of {@link Batch#gather} and {@link Batch#scatter}.
+     * Fails this request with an error; the others of the batch are not affected. A second error is ignored. The
+     * request keeps its items in the tensors of {@link Batch#gather} and {@link Batch#scatter}.
      *
      * @param error the error
      */

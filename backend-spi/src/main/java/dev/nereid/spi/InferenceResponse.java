@@ -5,8 +5,8 @@ package dev.nereid.spi;
  * fakes of the testkit.
  *
  * <p>Outputs reach the client in the order of the model's configuration. Those that the client did not request
- * are dropped; those that were not put in are absent. An output that the configuration does not know, of another type, or
- * put in twice is an error of the backend: the call throws {@link ErrorCode#INTERNAL}.
+ * are dropped; those that were not put in are absent. An output that the configuration does not know, of another type,
+ * or put in twice is an error of the backend: the call throws {@link ErrorCode#INTERNAL}.
  *
  * @since 1.0
  */
@@ -23,13 +23,14 @@ public interface InferenceResponse {
     Tensor allocate(String output, DataType type, Shape shape) throws BackendException;
 
     /**
-     * Allocates an output in memory of one place, for instance of the device that computes it.
+     * Allocates an output in memory of one place, for instance of a device.
      *
      * @param output as of {@link #allocate(String, DataType, Shape)}
      * @param type as there
      * @param shape as there
      * @param place where the backend writes the output; the server moves it to where the client wants it
-     * @return a tensor in that place, to be written
+     * @return a tensor in that place, to be written; in ordinary memory in place of pinned memory that the server does
+     *     not have
      * @throws BackendException as there, and {@link ErrorCode#UNSUPPORTED} if the server has no memory there
      */
     default Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
@@ -38,6 +39,21 @@ public interface InferenceResponse {
         }
         throw new BackendException(
                 ErrorCode.UNSUPPORTED, "output '" + output + "': no memory of " + place + " (expected: host memory)");
+    }
+
+    /**
+     * Names the work of a device that writes an allocated output. The response may be sent before the work has ended:
+     * the inputs of the request stay until then. Without a fence the output is written when the response is sent.
+     *
+     * @param output the name of an output of {@link #allocate(String, DataType, Shape, MemoryPlace)}
+     * @param fence the work that writes it
+     * @throws BackendException {@link ErrorCode#UNSUPPORTED} if the server cannot wait for work of a device,
+     *     {@link ErrorCode#INTERNAL} if the output was not allocated
+     */
+    @Incubating
+    default void fence(String output, Fence fence) throws BackendException {
+        throw new BackendException(
+                ErrorCode.UNSUPPORTED, "output '" + output + "': fences are not available from this server");
     }
 
     /**

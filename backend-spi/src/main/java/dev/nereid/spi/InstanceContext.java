@@ -41,10 +41,21 @@ public interface InstanceContext {
     }
 
     /**
-     * Returns the allocator of scratch memory in one place. What it allocates counts as tensor memory of the server,
-     * whose limit it shares, until it is closed.
+     * Returns the further devices of the instance ({@code secondary_devices}).
      *
-     * @param place where the memory lies
+     * @return the devices; empty for most models
+     */
+    @Incubating
+    default List<Device> secondaryDevices() {
+        return List.of();
+    }
+
+    /**
+     * Returns the allocator of scratch memory in one place. What it allocates counts as tensor memory of the server,
+     * whose limit it shares, until it is closed. The backend closes all of it at the latest when it closes the
+     * instance.
+     *
+     * @param place where the memory is to lie; {@link MemoryAllocator#place()} says where it lies
      * @return the allocator, the same at every call
      * @throws BackendException {@link ErrorCode#UNSUPPORTED} if the server has no memory there; memory of the host is
      *     always there

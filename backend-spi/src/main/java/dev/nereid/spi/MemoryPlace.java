@@ -5,11 +5,12 @@ import static java.util.Objects.requireNonNull;
 /**
  * Location of the bytes of a tensor. Immutable.
  *
- * <p>A backend is only handed tensors of {@link Kind#HOST} or {@link Kind#PINNED} unless its traits accept other
- * places, for which later versions of the SPI have room.
+ * <p>A backend is only handed tensors of {@link Kind#HOST} or {@link Kind#PINNED} unless its traits accept other places
+ * ({@link BackendTraits#withPlaces}). A backend that asks for pinned memory gets ordinary memory from a server that has
+ * no pinned one: the place of the result says which.
  *
  * @param kind the kind of memory
- * @param deviceId the device that owns it; 0 for {@link Kind#HOST}
+ * @param deviceId the device that owns it, as {@link Device#id()}; 0 for {@link Kind#HOST}
  * @since 1.0
  */
 public record MemoryPlace(Kind kind, int deviceId) {

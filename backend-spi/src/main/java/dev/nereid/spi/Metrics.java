@@ -6,8 +6,9 @@ import java.util.Map;
  * Custom metrics of a plugin, published beside those of the server. Safe for use by any thread. <em>Implemented by the
  * server.</em>
  *
- * <p>Names are those of Prometheus. A metric exists as long as the context that created it; two with the same name must
- * have the same kind, description and label names.
+ * <p>Names of metrics and labels follow the rules of Prometheus; those that begin with {@code nv_} or {@code nereid_}
+ * are the server's. A metric exists as long as the context that created it; two with the same name must have the same
+ * kind, description and label names. No method blocks.
  *
  * @since 1.0
  */
@@ -54,9 +55,9 @@ public interface Metrics {
         /**
          * Adds to the number.
          *
-         * @param amount 0 or more
+         * @param amount 0 or more; a negative one throws {@link IllegalArgumentException}
          */
-        void add(double amount);
+        void increment(double amount);
     }
 
     /** A number that rises and falls. */
@@ -74,17 +75,17 @@ public interface Metrics {
          *
          * @param amount any number
          */
-        void add(double amount);
+        void increment(double amount);
     }
 
     /** A distribution of values. */
     @Incubating
     interface Histogram {
         /**
-         * Records a value.
+         * Counts a value.
          *
          * @param value the value
          */
-        void record(double value);
+        void observe(double value);
     }
 }

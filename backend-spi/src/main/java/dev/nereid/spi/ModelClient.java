@@ -3,7 +3,8 @@ package dev.nereid.spi;
 /**
  * Sends requests to models of the same server. Safe for use by any thread. <em>Implemented by the server.</em>
  *
- * <p>A request passes the same checks and limits as that of a network client, and its tensors are not copied.
+ * <p>A request passes the same checks and limits as that of a network client, and its tensors are not copied. Outputs
+ * lie in memory that the traits of the sender's backend accept ({@link BackendTraits#places()}).
  *
  * @since 1.0
  */
@@ -18,7 +19,7 @@ public interface ModelClient {
     ModelRequest request(String model);
 
     /**
-     * Says whether a model can serve requests now.
+     * Says whether a model can serve requests now. Never blocks.
      *
      * @param model the name of a model
      * @return whether a version of it is ready; {@code false} for a model that the server does not have

@@ -16,8 +16,8 @@ public interface ModelInstance extends AutoCloseable {
      *
      * <p>When it returns, the server completes every request that is not complete yet: with the outputs put into its
      * response, or, for a decoupled model without a call of {@link InferenceRequest#sender()}, with the end of its
-     * responses. Then it frees inputs and buffers of the batch, except those of requests with a sender; the backend must
-     * not keep references. An execution that continues after the return calls {@link Batch#defer} first.
+     * responses. Then it frees inputs and buffers of the batch, except those of requests with a sender; the backend
+     * must not keep references. An execution that continues after the return calls {@link Batch#defer} first.
      *
      * @param batch the requests, at least one, and their tensors; owned by the server
      * @throws BackendException if the whole batch failed: every request that is not complete yet fails with it. To fail
@@ -38,8 +38,9 @@ public interface ModelInstance extends AutoCloseable {
     }
 
     /**
-     * Frees the resources of the instance. Called once, after the last {@link #execute} has returned, and the last deferred
-     * execution and the last {@link ResponseSender} were ended. Does nothing by default.
+     * Frees the resources of the instance. Called once, after the last {@link #execute} has returned, the last deferred
+     * execution and the last {@link ResponseSender} were ended, and the work of the last {@link Fence} has ended. Does
+     * nothing by default.
      */
     @Override
     default void close() {}

@@ -6,15 +6,19 @@ import java.util.concurrent.CompletionStage;
  * A request to another model of the same server, under construction. Confined to one thread at a time, and sent once.
  * <em>Implemented by the server.</em>
  *
+ * <p>Methods that add something return this request, so that calls can be chained. Names, types and shapes are checked
+ * when the request is sent: wrong ones fail it as they fail a client's request.
+ *
  * @since 1.0
  */
 @Incubating
 public interface ModelRequest {
     /**
-     * Ties the request to the one that causes it: the cancellation and the deadline of that request apply to this one,
-     * and a chain of requests that leads back to a model which waits for it is refused.
+     * Ties the request to the one that causes it. The cancellation, the deadline and the trace of that request apply to
+     * this one too. A chain of requests that leads back to a model which waits for it fails with
+     * {@link ErrorCode#INVALID_ARGUMENT}.
      *
-     * @param cause the request on whose behalf the other model is called
+     * @param cause the request on whose behalf this one is sent, which stays usable until this one is complete
      * @return this request
      */
     ModelRequest onBehalfOf(InferenceRequest cause);
@@ -22,7 +26,7 @@ public interface ModelRequest {
     /**
      * Sets the id of the request.
      *
-     * @param id the id; empty, as by default, for none
+     * @param id the id; empty, as by default, for that of the causing request, if there is one
      * @return this request
      */
     ModelRequest id(String id);
@@ -46,7 +50,7 @@ public interface ModelRequest {
     /**
      * Selects a version of the model.
      *
-     * @param version the version; without it, the server selects one by the model's version policy
+     * @param version the version; without it, the server selects the latest that it serves
      * @return this request
      */
     ModelRequest version(long version);
@@ -55,8 +59,8 @@ public interface ModelRequest {
      * Adds an input.
      *
      * @param name the name of an input of the other model
-     * @param tensor its content, in memory that stays valid and unchanged until the last response arrived: an input of
-     *     the causing request, an output of another {@link ModelResponse} that is still open, or memory of the caller
+     * @param tensor its content, in memory that stays valid and unchanged until the request is complete: an input of
+     *     the causing request, an output of a {@link ModelResponse} that is still open, or memory of the caller
      * @return this request
      */
     ModelRequest input(String name, Tensor tensor);
@@ -70,7 +74,16 @@ public interface ModelRequest {
     ModelRequest output(String name);
 
     /**
-     * Adds a parameter.
+     * Requests an output in memory of one place.
+     *
+     * @param name as of {@link #output(String)}
+     * @param place where the output is to lie; the server moves it there if the other model leaves it elsewhere
+     * @return this request
+     */
+    ModelRequest output(String name, MemoryPlace place);
+
+    /**
+     * Adds a parameter; one of the same name is replaced.
      *
      * @param name the parameter's name
      * @param value its value
@@ -87,18 +100,21 @@ public interface ModelRequest {
     ModelRequest sequence(Sequence sequence);
 
     /**
-     * Sends the request to a model with one response. Never blocks.
+     * Sends the request to a model that is not decoupled. Never blocks. To be able to cancel it, tie it to its cause or
+     * use {@link #send(ModelResponseObserver)}.
      *
-     * @return completes with the response, which the receiver closes, or exceptionally with a {@link BackendException};
-     *     on a thread of the server, so actions that follow must be short
+     * @return completes with the response, which its receiver closes, or exceptionally with a {@link BackendException};
+     *     on a thread of the server, perhaps before this method returns, so actions that follow must be short
+     * @throws IllegalStateException if the request was sent before
      */
     CompletionStage<ModelResponse> send();
 
     /**
      * Sends the request to any model. Never blocks.
      *
-     * @param observer receives the responses
-     * @return the handle of the request
+     * @param observer receives the responses, perhaps before this method returns
+     * @return the request as sent
+     * @throws IllegalStateException if the request was sent before
      */
-    ModelCall send(ModelResponseObserver observer);
+    SentRequest send(ModelResponseObserver observer);
 }

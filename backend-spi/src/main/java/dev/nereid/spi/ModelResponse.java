@@ -2,14 +2,23 @@ package dev.nereid.spi;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
- * A response of another model. Owned by its receiver, and closed once. <em>Implemented by the server.</em>
+ * A response of another model. Owned by its receiver, and closed once, on any thread; confined to one thread at a time.
+ * <em>Implemented by the server.</em>
  *
  * @since 1.0
  */
 @Incubating
 public interface ModelResponse extends AutoCloseable {
+    /**
+     * Returns the version of the model that responded.
+     *
+     * @return the version, 0 or more
+     */
+    long version();
+
     /**
      * Returns the names of the outputs.
      *
@@ -21,11 +30,37 @@ public interface ModelResponse extends AutoCloseable {
      * Returns an output.
      *
      * @param name the name of an output
-     * @return the tensor, read only, valid until the response is closed; one that becomes an output is put with the
-     *     response's {@link #close} as its release
-     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the response does not carry the output
+     * @return the tensor, read only, valid until the response and the last {@linkplain #lease lease} of the output are
+     *     closed; empty if the response does not carry it
      */
-    Tensor requireOutput(String name) throws BackendException;
+    Optional<Tensor> output(String name);
+
+    /**
+     * Returns an output, or fails with an error that names it.
+     *
+     * @param name the name of an output
+     * @return the tensor, as of {@link #output}
+     * @throws BackendException {@link ErrorCode#INTERNAL} if the response does not carry the output
+     */
+    default Tensor requireOutput(String name) throws BackendException {
+        Optional<Tensor> found = output(name);
+        if (found.isEmpty()) {
+            throw new BackendException(
+                    ErrorCode.INTERNAL, "output '" + name + "': not in the response (it has: " + outputs() + ")");
+        }
+        return found.get();
+    }
+
+    /**
+     * Keeps an output alive beyond the close of the response. So it can become an output of one's own:
+     * {@code mine.put("OUT", theirs.requireOutput("OUT"), theirs.lease("OUT"))}.
+     *
+     * @param name the name of an output of this response
+     * @return ends the lease; run once, on any thread
+     * @throws IllegalArgumentException if the response does not carry the output
+     * @throws IllegalStateException if the response is closed
+     */
+    Runnable lease(String name);
 
     /**
      * Returns the parameters of the response.
@@ -34,7 +69,7 @@ public interface ModelResponse extends AutoCloseable {
      */
     Map<String, ParameterValue> parameters();
 
-    /** Releases the outputs. Later calls do nothing. */
+    /** Releases the outputs, except those on a lease. Later calls do nothing. */
     @Override
     void close();
 }

@@ -4,18 +4,33 @@ package dev.nereid.spi;
  * Receives the responses of another model. <em>Implemented by backends.</em>
  *
  * <p>Called on threads of the server, one call at a time: methods return quickly and never block. Exactly one call is
- * terminal, {@link #onCompleted} or {@link #onError}.
+ * terminal, {@link #onCompleted} or {@link #onError}. An exception of a method is logged; one of {@link #onResponse}
+ * cancels the request.
  *
  * @since 1.0
  */
 @Incubating
 public interface ModelResponseObserver {
     /**
+     * Receives the request as sent, before any other call. Does nothing by default.
+     *
+     * @param request the request, to be cancelled if need be
+     */
+    default void onStart(SentRequest request) {}
+
+    /**
      * Receives a response.
      *
      * @param response the response, owned by the observer, which closes it
      */
     void onResponse(ModelResponse response);
+
+    /**
+     * Receives a failed response of a decoupled model, after which others may follow. Does nothing by default.
+     *
+     * @param error the error of this response
+     */
+    default void onFailedResponse(BackendException error) {}
 
     /** Ends the request: no more responses follow. */
     void onCompleted();
@@ -28,12 +43,23 @@ public interface ModelResponseObserver {
     void onError(BackendException error);
 
     /**
-     * Says whether the observer takes further responses now. A decoupled model that minds the flow pauses otherwise,
-     * until {@link ModelCall#ready} is called.
+     * Says whether the observer takes further responses now. A decoupled model that minds the flow pauses otherwise.
+     * Responses may come all the same. Called by any thread.
      *
-     * @return {@code true} unless overridden
+     * @return {@code true} unless overridden, together with {@link #onReady}
      */
     default boolean isReady() {
         return true;
+    }
+
+    /**
+     * Runs an action of the server once, when the observer {@linkplain #isReady is ready}. That is now if it is,
+     * otherwise later, on any thread, as for {@link ResponseSender#onReady}. A later action replaces an earlier one
+     * that has not run. Called by any thread.
+     *
+     * @param action lets the other model go on; short, does not block
+     */
+    default void onReady(Runnable action) {
+        action.run();
     }
 }

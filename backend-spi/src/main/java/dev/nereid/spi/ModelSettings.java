@@ -45,6 +45,7 @@ public final class ModelSettings {
     private final OptionalInt graphLevel;
     private final List<Accelerator> accelerators;
     private final List<String> operatorLibraries;
+    private final Optional<SequenceBatching> sequenceBatching;
     private final String json;
 
     ModelSettings(ModelSettingsBuilder builder) {
@@ -61,6 +62,7 @@ public final class ModelSettings {
         graphLevel = builder.graphLevel;
         accelerators = List.copyOf(builder.accelerators);
         operatorLibraries = List.copyOf(builder.operatorLibraries);
+        sequenceBatching = builder.sequenceBatching;
         json = builder.json;
     }
 
@@ -186,7 +188,8 @@ public final class ModelSettings {
     }
 
     /**
-     * Returns the name of the model's file or directory within the version's directory ({@code default_model_filename}).
+     * Returns the name of the model's file or directory within the version's directory ({@code
+     * default_model_filename}).
      *
      * @return the name, or an empty text if none is configured
      */
@@ -219,6 +222,16 @@ public final class ModelSettings {
      */
     public List<String> operatorLibraries() {
         return operatorLibraries;
+    }
+
+    /**
+     * Returns the sequence batching of the model.
+     *
+     * @return the sequence batching, with control inputs and states; empty for a model without it
+     */
+    @Incubating
+    public Optional<SequenceBatching> sequenceBatching() {
+        return sequenceBatching;
     }
 
     /**

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
@@ -28,6 +29,7 @@ public final class ModelSettingsBuilder {
     String modelFilename = "";
     OptionalInt graphLevel = OptionalInt.empty();
     String json = "{}";
+    Optional<SequenceBatching> sequenceBatching = Optional.empty();
 
     ModelSettingsBuilder(String name, long version) {
         this.name = requireNonNull(name, "name");
@@ -159,6 +161,18 @@ public final class ModelSettingsBuilder {
      */
     public ModelSettingsBuilder operatorLibrary(String filename) {
         operatorLibraries.add(filename);
+        return this;
+    }
+
+    /**
+     * Sets {@link ModelSettings#sequenceBatching()}.
+     *
+     * @param batching the sequence batching
+     * @return this builder
+     */
+    @Incubating
+    public ModelSettingsBuilder sequenceBatching(SequenceBatching batching) {
+        sequenceBatching = Optional.of(batching);
         return this;
     }
 

@@ -21,8 +21,8 @@ public interface ResponseSender {
     /**
      * Sends a response.
      *
-     * @param response a response of {@link #newResponse} of this sender that was not sent before; owned by the server from now
-     *     on
+     * @param response a response of {@link #newResponse} of this sender that was not sent before; owned by the server
+     *     from now on
      * @throws IllegalArgumentException if it belongs to another sender, was sent, or was discarded
      */
     void send(InferenceResponse response);
@@ -81,6 +81,15 @@ public interface ResponseSender {
     boolean isCancelled();
 
     /**
+     * Releases the inputs of the request before its end. The backend uses them no more. In a sequence, the next request
+     * may be executed from now on. Later calls do nothing.
+     */
+    @Incubating
+    default void releaseInputs() {
+        // Without an implementation the inputs stay until the sender is ended.
+    }
+
+    /**
      * Says whether the client reads its responses. A backend that pauses while this is {@code false} never loses a
      * slow client; one that goes on may reach the limits on unsent responses, which end the request. Never blocks.
      *
@@ -92,10 +101,10 @@ public interface ResponseSender {
     }
 
     /**
-     * Runs an action once, when the sender {@linkplain #isReady is ready}: now if it is, otherwise later, on any thread.
-     * It also runs when the request is cancelled or the sender is ended. The client may be slow again by then: the
-     * action asks {@link #isReady} before each response. It must be short and must not block; its exceptions are logged.
-     * A later action replaces an earlier one that has not run.
+     * Runs an action once, when the sender {@linkplain #isReady is ready}. That is now if it is, otherwise later, on
+     * any thread. It also runs when the request is cancelled or the sender is ended. The client may be slow again by
+     * then: the action asks {@link #isReady} before each response. It must be short and must not block; its exceptions
+     * are logged. A later action replaces an earlier one that has not run.
      *
      * @param action the action, for instance one that sends the next responses
      */

@@ -20,9 +20,9 @@ import org.jspecify.annotations.Nullable;
  * {@link ValueLayout}, since inputs lie in the received messages.
  *
  * <p>Passing a tensor, in either direction, means that all writes to its memory have finished, work of a device
- * included, unless it has a {@link #fence()}. Tensors that the server passes lie in native memory that any thread may use. Tensors that a
- * backend passes to the server must lie in memory that any thread may use as well: a shared, automatic or global arena,
- * never a confined one, never a Java array.
+ * included, unless it has a {@link #fence()}. Tensors that the server passes lie in native memory that any thread may
+ * use. Tensors that a backend passes to the server must lie in memory that any thread may use as well: a shared,
+ * automatic or global arena, never a confined one, never a Java array.
  *
  * @since 1.0
  */
@@ -41,6 +41,10 @@ public final class Tensor {
         this.data = requireNonNull(data, "data");
         this.place = requireNonNull(place, "place");
         this.fence = fence;
+        checkConcrete(shape);
+    }
+
+    private static void checkConcrete(Shape shape) {
         if (!shape.isConcrete()) {
             throw new IllegalArgumentException("shape: " + shape + " (expected: no variable dimension)");
         }
@@ -104,6 +108,7 @@ public final class Tensor {
      * @throws IllegalArgumentException if a dimension is variable, or if the number of elements differs
      */
     public static Tensor ofByteStrings(Shape shape, List<byte[]> elements) {
+        checkConcrete(shape);
         if (shape.elementCount() != elements.size()) {
             throw new IllegalArgumentException(
                     "elements: " + elements.size() + " (expected: " + shape.elementCount() + " for " + shape + ")");
@@ -206,6 +211,7 @@ public final class Tensor {
      * @throws IllegalArgumentException if the number of elements differs, or a dimension is variable
      */
     public Tensor withShape(Shape changed) {
+        checkConcrete(changed);
         if (changed.elementCount() != shape.elementCount()) {
             throw new IllegalArgumentException(
                     "shape: " + changed + " (expected: " + shape.elementCount() + " elements, as " + shape + " has)");
@@ -214,9 +220,10 @@ public final class Tensor {
     }
 
     /**
-     * Returns the same tensor with work of a device that must end before its memory may be read.
+     * Returns the same tensor with a fence, in place of an earlier one. A tensor with a fence may be passed to the
+     * server before the work has ended: its memory and the inputs of its request stay until then.
      *
-     * @param added the work
+     * @param added the work of a device that must end before the memory may be read
      * @return a tensor on the same memory
      */
     @Incubating
@@ -227,7 +234,8 @@ public final class Tensor {
     /**
      * Returns the work of a device that must end before the memory may be read.
      *
-     * @return the work; empty for a tensor that may be read at once, as are all tensors in memory of the host
+     * @return the work; empty for a tensor that may be read at once, as all that the server passes in memory of the
+     *     host
      */
     @Incubating
     public Optional<Fence> fence() {

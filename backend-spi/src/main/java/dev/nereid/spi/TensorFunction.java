@@ -15,7 +15,7 @@ package dev.nereid.spi;
  *
  *     @Override
  *     public void apply(InferenceRequest request, ModelContext model) throws BackendException {
- *         Tensor in = request.input("INPUT").orElseThrow();
+ *         Tensor in = request.requireInput("INPUT");
  *         Tensor out = request.response().allocate("OUTPUT", DataType.FP32, in.shape());
  *         for (long at = 0; at < in.byteSize(); at += Float.BYTES) {
  *             float value = in.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, at);

@@ -1,7 +1,10 @@
 package dev.nereid.spi;
 
+import java.util.Optional;
+
 /**
- * Adds spans to the traces of requests. Safe for use by any thread. <em>Implemented by the server.</em>
+ * Adds spans to the traces of requests. Safe for use by any thread; no method blocks. <em>Implemented by the
+ * server.</em>
  *
  * @since 1.0
  */
@@ -16,16 +19,39 @@ public interface Tracing {
      */
     Span span(InferenceRequest request, String name);
 
+    /**
+     * Returns the trace of a request in the form that is sent to other services.
+     *
+     * @param request the request
+     * @return the value of the HTTP header {@code traceparent}; empty for a request that is not traced
+     */
+    Optional<String> traceparent(InferenceRequest request);
+
     /** A part of the work on a request. Confined to one thread at a time. */
     @Incubating
     interface Span extends AutoCloseable {
         /**
-         * Adds an attribute.
+         * Starts a span within this one.
+         *
+         * @param name what is done
+         * @return the span, ended by its close before this one is
+         */
+        Span span(String name);
+
+        /**
+         * Adds an attribute; one of the same name is replaced.
          *
          * @param name the attribute's name
          * @param value its value
          */
         void attribute(String name, String value);
+
+        /**
+         * Records that something happened now.
+         *
+         * @param name what happened, for instance {@code first token}
+         */
+        void event(String name);
 
         /** Ends the span. Later calls do nothing. */
         @Override

@@ -1,30 +1,35 @@
 package dev.nereid.testkit;
 
-import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
-import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.BatchOutput;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Fence;
 import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.SequenceState;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
-import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * A {@link Batch} for tests of backends. Confined to the test's thread.
+ * A {@link Batch} for tests of backends. Confined to the test's thread, except the handle of a deferred execution.
  *
  * <p>A batch of one request passes the tensors of the request; several requests are joined in memory of the pool, which
  * detects leaks. Ragged inputs are flat, and inputs that the configuration derives are as from the server. {@link
@@ -35,14 +40,16 @@ import java.util.Set;
  */
 public final class FakeBatch implements Batch, AutoCloseable {
     private final ModelSettings settings;
-    private final LeakCheckingMemory memory;
+    private final BatchMemory memory;
     private final List<FakeRequest> requests;
-    private final Map<String, Tensor> derived = new LinkedHashMap<>();
+    private final JoinedInputs inputs;
+    private final Map<String, FakeSequenceState> states = new LinkedHashMap<>();
+    private final Set<MemoryPlace> devices = new HashSet<>();
     private final Map<String, Tensor> outputs = new LinkedHashMap<>();
     private final Set<String> allocated = new LinkedHashSet<>();
-    private final List<Runnable> releases = new ArrayList<>();
     private final List<String> marks = new ArrayList<>();
     private boolean checksOutputs = true;
+    private Optional<RecordedExecution> deferred = Optional.empty();
 
     /**
      * Creates a batch.
@@ -53,8 +60,9 @@ public final class FakeBatch implements Batch, AutoCloseable {
      */
     public FakeBatch(ModelSettings settings, LeakCheckingMemory memory, FakeRequest... requests) {
         this.settings = settings;
-        this.memory = memory;
+        this.memory = new BatchMemory(memory);
         this.requests = List.of(requests);
+        inputs = new JoinedInputs(settings, this.requests, this.memory);
     }
 
     /**
@@ -96,6 +104,27 @@ public final class FakeBatch implements Batch, AutoCloseable {
         return this;
     }
 
+    /**
+     * Adds memory of a device. It is memory of the host here, labeled with its place, so that tests can read it.
+     *
+     * @param place a place in which the backend may gather inputs and allocate outputs
+     * @return this batch
+     */
+    public FakeBatch withDevice(MemoryPlace place) {
+        devices.add(place);
+        return this;
+    }
+
+    /**
+     * Returns the new value of a state for the whole batch, until the batch is closed.
+     *
+     * @param output the name of the state's output
+     * @return the value, or empty if the backend wrote none
+     */
+    public Optional<Tensor> writtenState(String output) {
+        return Optional.ofNullable(states.get(output)).flatMap(FakeSequenceState::value);
+    }
+
     @Override
     public List<InferenceRequest> requests() {
         return List.copyOf(requests);
@@ -108,13 +137,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
 
     @Override
     public Set<String> inputs() {
-        Set<String> inputs = new LinkedHashSet<>(requests.getFirst().inputs());
-        for (BatchInput input : settings.batchInputs()) {
-            if (requests.getFirst().inputs().contains(input.source())) {
-                inputs.addAll(input.names());
-            }
-        }
-        return inputs;
+        return inputs.names();
     }
 
     @Override
@@ -130,71 +153,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
 
     @Override
     public Tensor gather(String input) throws BackendException {
-        for (BatchInput candidate : settings.batchInputs()) {
-            if (candidate.names().contains(input)) {
-                return derive(input, candidate);
-            }
-        }
-        List<Tensor> parts = parts(input);
-        if (is(input, TensorSpec.Trait.RAGGED)) {
-            return flat(parts);
-        }
-        boolean isSingle = parts.size() == 1 || is(input, TensorSpec.Trait.SHAPE_TENSOR);
-        return isSingle ? parts.getFirst() : join(parts);
-    }
-
-    private List<Tensor> parts(String input) throws BackendException {
-        List<Tensor> parts = new ArrayList<>();
-        for (FakeRequest request : requests) {
-            parts.add(request.input(input)
-                    .orElseThrow(() ->
-                            new BackendException(ErrorCode.INVALID_ARGUMENT, "input '" + input + "': not given")));
-        }
-        return parts;
-    }
-
-    private boolean is(String input, TensorSpec.Trait trait) {
-        return settings.input(input).filter(spec -> spec.is(trait)).isPresent();
-    }
-
-    private Tensor derive(String name, BatchInput input) throws BackendException {
-        Tensor earlier = derived.get(name);
-        if (earlier != null) {
-            return earlier;
-        }
-        List<Shape> sources = parts(input.source()).stream().map(Tensor::shape).toList();
-        boolean batched = settings.batches() && !is(input.source(), TensorSpec.Trait.SHAPE_TENSOR);
-        Shape shape = DerivedNumbers.shape(input.kind(), sources, batched);
-        TensorBuffer buffer = take(shape.byteSize(input.type()));
-        DerivedNumbers.write(DerivedNumbers.numbers(input.kind(), sources, batched), input.type(), buffer.segment());
-        Tensor tensor = Tensor.of(input.type(), shape, buffer.segment());
-        derived.put(name, tensor);
-        return tensor;
-    }
-
-    private Tensor flat(List<Tensor> parts) throws BackendException {
-        Tensor first = parts.getFirst();
-        Shape shape = Shape.of(
-                parts.stream().mapToLong(part -> part.shape().elementCount()).sum());
-        MemorySegment data = parts.size() == 1 ? first.data() : joined(parts).segment();
-        return Tensor.of(first.type(), shape, data, first.place());
-    }
-
-    private Tensor join(List<Tensor> parts) throws BackendException {
-        Tensor first = parts.getFirst();
-        long items = parts.stream().mapToLong(part -> part.shape().dim(0)).sum();
-        return Tensor.of(
-                first.type(), first.shape().withFirst(items), joined(parts).segment());
-    }
-
-    private TensorBuffer joined(List<Tensor> parts) throws BackendException {
-        TensorBuffer joined = take(parts.stream().mapToLong(Tensor::byteSize).sum());
-        long offset = 0;
-        for (Tensor part : parts) {
-            MemorySegment.copy(part.data(), 0, joined.segment(), offset, part.byteSize());
-            offset += part.byteSize();
-        }
-        return joined;
+        return inputs.gather(input);
     }
 
     @Override
@@ -208,27 +167,49 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     private Tensor allocate(String output, DataType type, Shape shape, long byteSize) throws BackendException {
-        TensorBuffer buffer = take(byteSize);
-        Tensor tensor = Tensor.of(type, shape, buffer.segment());
+        return allocated(
+                output, Tensor.of(type, shape, memory.allocate(byteSize).segment()));
+    }
+
+    private Tensor allocated(String output, Tensor tensor) throws BackendException {
         add(output, tensor);
         allocated.add(output);
         return tensor;
     }
 
-    private TensorBuffer take(long byteSize) throws BackendException {
-        try {
-            TensorBuffer buffer = memory.allocate(byteSize);
-            releases.add(buffer::close);
-            return buffer;
-        } catch (InferenceException e) {
-            checksOutputs = false; // the execution fails
-            throw new BackendException(e.code(), e.publicMessage(), e);
+    @Override
+    public Tensor gather(String input, MemoryPlace place) throws BackendException {
+        return devices.contains(place) ? inputs.gather(input, place) : Batch.super.gather(input, place);
+    }
+
+    @Override
+    public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+        if (!devices.contains(place)) {
+            return Batch.super.allocate(output, type, shape, place);
         }
+        TensorBuffer buffer = memory.allocate(shape.byteSize(type));
+        return allocated(output, Tensor.of(type, shape, buffer.segment(), place));
+    }
+
+    @Override
+    public void fence(String output, Fence fence) throws BackendException {
+        if (!allocated.contains(output)) {
+            throw new BackendException(ErrorCode.INTERNAL, "output '" + output + "': not allocated");
+        }
+        outputs.computeIfPresent(output, (name, tensor) -> tensor.withFence(fence));
+    }
+
+    @Override
+    public SequenceState state(String output) throws BackendException {
+        if (!requests.getFirst().hasState(output)) {
+            return Batch.super.state(output);
+        }
+        return states.computeIfAbsent(output, name -> new FakeSequenceState(name, memory.source()));
     }
 
     @Override
     public void scatter(String output, Tensor tensor, Runnable release) throws BackendException {
-        releases.add(release);
+        memory.add(release);
         add(output, tensor);
     }
 
@@ -254,7 +235,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
                 .anyMatch(candidate -> candidate.names().contains(output));
         boolean batched = settings.batches() && !spec.is(TensorSpec.Trait.SHAPE_TENSOR);
         Shape expected = batched ? spec.backendDims().prepend(Shape.VARIABLE) : spec.backendDims();
-        if (checksOutputs && !cut && !expected.accepts(tensor.shape())) {
+        if (checksOutputs && !memory.isExhausted() && !cut && !expected.accepts(tensor.shape())) {
             throw new AssertionError(
                     "output '" + output + "': shape " + tensor.shape() + " (expected: " + expected + ")");
         }
@@ -264,7 +245,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
         Set<String> missing = new LinkedHashSet<>(requestedOutputs());
         missing.removeAll(outputs.keySet());
         boolean failed = requests.stream().anyMatch(request -> request.failure().isPresent());
-        if (checksOutputs && !outputs.isEmpty() && !missing.isEmpty() && !failed) {
+        if (checksOutputs && !memory.isExhausted() && !outputs.isEmpty() && !missing.isEmpty() && !failed) {
             throw new AssertionError("outputs: " + missing + " missing (expected: all requested outputs)");
         }
     }
@@ -284,7 +265,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
         Shape dims = settings.output(output).orElseThrow().backendDims();
         Shape whole = settings.batches() ? dims.prepend(Shape.VARIABLE) : dims;
         long expected = 0;
-        for (Tensor source : parts(cut.source())) {
+        for (Tensor source : inputs.parts(cut.source())) {
             long[] part = whole.toArray();
             for (int i = 0; i < part.length; i++) {
                 part[i] = part[i] == Shape.VARIABLE ? source.shape().dim(i) : part[i];
@@ -310,28 +291,87 @@ public final class FakeBatch implements Batch, AutoCloseable {
 
     @Override
     public DeferredExecution defer() {
-        throw new AssertionError("a deferred execution (expected: one that ends with the return)");
+        if (deferred.isPresent()) {
+            throw new IllegalStateException("defer: called a second time");
+        }
+        RecordedExecution execution = new RecordedExecution(requests);
+        deferred = Optional.of(execution);
+        return execution;
+    }
+
+    /**
+     * Says whether the backend deferred the execution.
+     *
+     * @return whether it called {@link #defer}
+     */
+    public boolean isDeferred() {
+        return deferred.isPresent();
+    }
+
+    /**
+     * Waits until a deferred execution is finished.
+     *
+     * @param timeout the limit on the wait
+     * @return whether it is finished; {@code true} if the execution is not deferred
+     * @throws InterruptedException if the thread is interrupted
+     */
+    public boolean awaitFinish(Duration timeout) throws InterruptedException {
+        return deferred.isEmpty() || deferred.get().await(timeout);
     }
 
     /**
      * Finishes the execution: the requests count as complete, and all memory is released.
      *
-     * @throws AssertionError if outputs are missing
+     * @throws AssertionError if outputs are missing, or if the execution was deferred and is not finished
      */
     @Override
     public void close() {
         try {
+            if (deferred.filter(RecordedExecution::isOpen).isPresent()) {
+                throw new AssertionError("deferred execution: open (expected: finished)");
+            }
             checkComplete();
         } finally {
-            finish();
+            requests.forEach(FakeRequest::finish);
+            requests.forEach(FakeRequest::release);
+            states.values().forEach(FakeSequenceState::close);
+            memory.release();
+            outputs.clear();
         }
     }
 
-    private void finish() {
-        requests.forEach(FakeRequest::finish);
-        releases.forEach(Runnable::run);
-        releases.clear();
-        derived.clear();
-        outputs.clear();
+    /** The handle of a deferred execution of a {@link FakeBatch}. Safe for use by any thread. */
+    private static final class RecordedExecution implements DeferredExecution {
+        private final List<FakeRequest> requests;
+        private final AtomicBoolean ended = new AtomicBoolean();
+        private final CountDownLatch finished = new CountDownLatch(1);
+
+        RecordedExecution(List<FakeRequest> requests) {
+            this.requests = requests;
+        }
+
+        boolean isOpen() {
+            return finished.getCount() > 0;
+        }
+
+        boolean await(Duration timeout) throws InterruptedException {
+            return finished.await(timeout.toNanos(), TimeUnit.NANOSECONDS);
+        }
+
+        @Override
+        public void finish() {
+            if (ended.compareAndSet(false, true)) {
+                requests.forEach(FakeRequest::finish);
+                finished.countDown();
+            }
+        }
+
+        @Override
+        public void fail(BackendException error) {
+            if (ended.compareAndSet(false, true)) {
+                requests.forEach(request -> request.fail(error));
+                finished.countDown();
+            }
+        }
     }
 }

@@ -1,10 +1,12 @@
 package dev.nereid.testkit;
 
 import dev.nereid.spi.Device;
+import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * A {@link ModelContext} for tests of backends. Immutable but for its log.
@@ -14,13 +16,37 @@ import java.util.List;
  * @param versionDirectory the directory of the version
  * @param instances the devices of the instances
  * @param logger the log of the model
+ * @param client the client for other models; empty for a server that has none
  */
 public record FakeModelContext(
-        ModelSettings settings, Path modelDirectory, Path versionDirectory, List<Device> instances, RecordedLog logger)
+        ModelSettings settings,
+        Path modelDirectory,
+        Path versionDirectory,
+        List<Device> instances,
+        RecordedLog logger,
+        Optional<ModelClient> client)
         implements ModelContext {
     /** Copies the components. */
     public FakeModelContext {
         instances = List.copyOf(instances);
+    }
+
+    /**
+     * Creates a version of a model that knows no other models.
+     *
+     * @param settings the configuration of the model
+     * @param modelDirectory the directory of the model
+     * @param versionDirectory the directory of the version
+     * @param instances the devices of the instances
+     * @param logger the log of the model
+     */
+    public FakeModelContext(
+            ModelSettings settings,
+            Path modelDirectory,
+            Path versionDirectory,
+            List<Device> instances,
+            RecordedLog logger) {
+        this(settings, modelDirectory, versionDirectory, instances, logger, Optional.empty());
     }
 
     /**
@@ -36,5 +62,20 @@ public record FakeModelContext(
                 modelDirectory.resolve(Long.toString(settings.version())),
                 List.of(Device.CPU),
                 new RecordedLog());
+    }
+
+    /**
+     * Returns the same context with a client for other models.
+     *
+     * @param models the client
+     * @return the changed context
+     */
+    public FakeModelContext with(ModelClient models) {
+        return new FakeModelContext(settings, modelDirectory, versionDirectory, instances, logger, Optional.of(models));
+    }
+
+    @Override
+    public ModelClient models() {
+        return client.orElseGet(ModelContext.super::models);
     }
 }

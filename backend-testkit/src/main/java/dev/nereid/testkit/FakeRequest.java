@@ -1,6 +1,5 @@
 package dev.nereid.testkit;
 
-import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.InferenceRequest;
@@ -8,41 +7,37 @@ import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceState;
 import dev.nereid.spi.Tensor;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * A request of a {@link FakeBatch}. Guarded by its own lock: a test may cancel it on any thread while a backend
+ * A request of a {@link FakeBatch}. Its end is guarded by a lock: a test may cancel it on any thread while a backend
  * executes it.
  *
- * <p>It belongs to a model that is not decoupled, unless it has a {@link FakeSender}. Backends that request its own
- * response get an exception: this request is executed as part of its batch.
+ * <p>It belongs to a model that is not decoupled, unless it has a {@link FakeSender}; the model has the states that the
+ * request has, and no iterative sequences unless the request says so. A backend that requests its own response fails the
+ * test, unless the test gave it memory for one: the request is executed as part of its batch. The fluent methods are called
+ * before the batch is executed.
  */
 public final class FakeRequest implements InferenceRequest {
     private final int batchSize;
     private final Map<String, Tensor> inputs = new LinkedHashMap<>();
     private final List<String> requestedOutputs;
-    private final ReentrantLock lock = new ReentrantLock();
-
-    @GuardedBy("lock")
-    private final List<Runnable> cancelActions = new ArrayList<>();
-
-    @GuardedBy("lock")
-    private boolean cancelled;
-
-    @GuardedBy("lock")
-    private boolean completed;
-
-    @GuardedBy("lock")
-    private Optional<BackendException> failure = Optional.empty();
-
+    private final RecordedCompletion completion = new RecordedCompletion();
+    private final Map<String, ParameterValue> parameters = new LinkedHashMap<>();
+    private final Map<String, FakeSequenceState> states = new LinkedHashMap<>();
     private Optional<FakeSender> sender = Optional.empty();
+    private Optional<RecordedResponse> response = Optional.empty();
+    private Optional<Sequence> sequence = Optional.empty();
+    private OptionalLong deadlineNanos = OptionalLong.empty();
+    private String id = "";
+    private boolean isNull;
+    private boolean isIterative;
     private long timeoutMicros;
 
     /**
@@ -76,6 +71,95 @@ public final class FakeRequest implements InferenceRequest {
      */
     public FakeRequest with(FakeSender responses) {
         sender = Optional.of(responses);
+        completion.follow(responses);
+        return this;
+    }
+
+    /**
+     * Lets the backend fill a response of the request's own.
+     *
+     * @param memory allocates memory for outputs
+     * @return this request
+     */
+    public FakeRequest withResponse(LeakCheckingMemory memory) {
+        response = Optional.of(new RecordedResponse(memory));
+        return this;
+    }
+
+    /**
+     * Adds a state of the request's sequence.
+     *
+     * @param output the name of the state's output
+     * @param memory allocates memory for its new value
+     * @return this request
+     */
+    public FakeRequest withState(String output, LeakCheckingMemory memory) {
+        states.put(output, new FakeSequenceState(output, memory));
+        return this;
+    }
+
+    /**
+     * Sets the id of the request.
+     *
+     * @param name the id; empty for none, which is the default
+     * @return this request
+     */
+    public FakeRequest withId(String name) {
+        id = name;
+        return this;
+    }
+
+    /**
+     * Adds a parameter.
+     *
+     * @param name its name
+     * @param value its value
+     * @return this request
+     */
+    public FakeRequest withParameter(String name, ParameterValue value) {
+        parameters.put(name, value);
+        return this;
+    }
+
+    /**
+     * Makes the request part of a sequence.
+     *
+     * @param position its position
+     * @return this request
+     */
+    public FakeRequest withSequence(Sequence position) {
+        sequence = Optional.of(position);
+        return this;
+    }
+
+    /**
+     * Sets the deadline of the client.
+     *
+     * @param nanos a time on the scale of {@link System#nanoTime()}
+     * @return this request
+     */
+    public FakeRequest withDeadlineNanos(long nanos) {
+        deadlineNanos = OptionalLong.of(nanos);
+        return this;
+    }
+
+    /**
+     * Makes this a null request.
+     *
+     * @return this request
+     */
+    public FakeRequest asNullRequest() {
+        isNull = true;
+        return this;
+    }
+
+    /**
+     * Makes this a request to a model with iterative sequences, which may be rescheduled.
+     *
+     * @return this request
+     */
+    public FakeRequest asIterative() {
+        isIterative = true;
         return this;
     }
 
@@ -94,19 +178,7 @@ public final class FakeRequest implements InferenceRequest {
      * Cancels the request, as its client would. Runs the cancel actions of the backend, unless the request is complete.
      */
     public void cancel() {
-        List<Runnable> actions;
-        lock.lock();
-        try {
-            if (cancelled || isCompleted()) {
-                return;
-            }
-            cancelled = true;
-            sender.ifPresent(FakeSender::cancel);
-            actions = List.copyOf(cancelActions);
-        } finally {
-            lock.unlock();
-        }
-        actions.forEach(Runnable::run);
+        completion.cancel();
     }
 
     /**
@@ -115,31 +187,73 @@ public final class FakeRequest implements InferenceRequest {
      * @return the first one, or empty if there was none
      */
     public Optional<BackendException> failure() {
-        lock.lock();
-        try {
-            return failure;
-        } finally {
-            lock.unlock();
-        }
+        return completion.failure();
     }
 
-    @GuardedBy("lock")
-    private boolean isCompleted() {
-        return sender.map(FakeSender::hasEnded).orElse(completed);
+    /**
+     * Returns the outputs of the request's own response, until its batch is closed.
+     *
+     * @return the outputs by name
+     */
+    public Map<String, Tensor> outputs() {
+        return response.map(RecordedResponse::outputs).orElseGet(Map::of);
+    }
+
+    /**
+     * Returns the parameters of the request's own response.
+     *
+     * @return the parameters by name
+     */
+    public Map<String, ParameterValue> responseParameters() {
+        return response.map(RecordedResponse::parameters).orElseGet(Map::of);
+    }
+
+    /**
+     * Returns the new value of a state, until the batch is closed.
+     *
+     * @param output the name of the state's output
+     * @return the value, or empty if the backend wrote none
+     */
+    public Optional<Tensor> writtenState(String output) {
+        return Optional.ofNullable(states.get(output)).flatMap(FakeSequenceState::value);
+    }
+
+    /**
+     * Says whether the backend rescheduled the request. Its next execution is that of another request of the test, with the
+     * same inputs and the new values of the states.
+     *
+     * @return whether it did
+     */
+    public boolean isRescheduled() {
+        return completion.isRescheduled();
+    }
+
+    /**
+     * Says whether the request is complete.
+     *
+     * @return whether it failed, or its execution is finished
+     */
+    public boolean isComplete() {
+        return completion.isComplete();
+    }
+
+    boolean hasState(String output) {
+        return states.containsKey(output);
+    }
+
+    /** Frees the outputs and states. */
+    void release() {
+        response.ifPresent(RecordedResponse::release);
+        states.values().forEach(FakeSequenceState::close);
     }
 
     void finish() {
-        lock.lock();
-        try {
-            completed = true;
-        } finally {
-            lock.unlock();
-        }
+        completion.finish();
     }
 
     @Override
     public String id() {
-        return "";
+        return id;
     }
 
     @Override
@@ -164,12 +278,12 @@ public final class FakeRequest implements InferenceRequest {
 
     @Override
     public Map<String, ParameterValue> parameters() {
-        return Map.of();
+        return Map.copyOf(parameters);
     }
 
     @Override
     public Optional<Sequence> sequence() {
-        return Optional.empty();
+        return sequence;
     }
 
     @Override
@@ -184,62 +298,47 @@ public final class FakeRequest implements InferenceRequest {
 
     @Override
     public OptionalLong deadlineNanos() {
-        return OptionalLong.empty();
+        return deadlineNanos;
     }
 
     @Override
     public boolean isCancelled() {
-        lock.lock();
-        try {
-            return cancelled;
-        } finally {
-            lock.unlock();
-        }
+        return completion.isCancelled();
     }
 
     @Override
     public CancelHook onCancel(Runnable action) {
-        boolean isLate;
-        lock.lock();
-        try {
-            isLate = cancelled;
-            if (!isLate) {
-                cancelActions.add(action);
-            }
-        } finally {
-            lock.unlock();
-        }
-        if (isLate) {
-            action.run();
-        }
-        return () -> forget(action);
-    }
-
-    private void forget(Runnable action) {
-        lock.lock();
-        try {
-            cancelActions.remove(action);
-        } finally {
-            lock.unlock();
-        }
+        return completion.onCancel(action);
     }
 
     @Override
     public InferenceResponse response() {
-        throw new AssertionError("a response of one request (expected: outputs of the batch)");
+        return response.orElseThrow(
+                () -> new AssertionError("a response of one request (expected: outputs of the batch)"));
+    }
+
+    @Override
+    public boolean isNullRequest() {
+        return isNull;
+    }
+
+    @Override
+    public SequenceState state(String output) throws BackendException {
+        FakeSequenceState state = states.get(output);
+        return state == null ? InferenceRequest.super.state(output) : state;
+    }
+
+    @Override
+    public void reschedule() {
+        if (!isIterative) {
+            InferenceRequest.super.reschedule();
+        }
+        completion.reschedule();
     }
 
     @Override
     public void fail(BackendException error) {
-        lock.lock();
-        try {
-            if (!completed) {
-                completed = true;
-                failure = Optional.of(error);
-            }
-        } finally {
-            lock.unlock();
-        }
+        completion.fail(error);
     }
 
     @Override

@@ -3,16 +3,11 @@ package dev.nereid.testkit;
 import static java.util.Objects.requireNonNull;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.spi.BackendException;
-import dev.nereid.spi.DataType;
 import dev.nereid.spi.InferenceResponse;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.ResponseSender;
-import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -27,7 +22,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
-    private final List<Response> sent = new ArrayList<>();
+    private final List<RecordedResponse> sent = new ArrayList<>();
 
     @GuardedBy("lock")
     private final List<BackendException> errors = new ArrayList<>();
@@ -58,7 +53,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
     public List<Map<String, Tensor>> responses() {
         lock.lock();
         try {
-            return sent.stream().map(response -> Map.copyOf(response.outputs)).toList();
+            return sent.stream().map(RecordedResponse::outputs).toList();
         } finally {
             lock.unlock();
         }
@@ -117,7 +112,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
 
     @Override
     public InferenceResponse newResponse() {
-        return new Response(memory);
+        return new RecordedResponse(memory);
     }
 
     @Override
@@ -144,7 +139,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
     }
 
     private void take(InferenceResponse response, boolean isFinal) {
-        if (!(response instanceof Response own) || own.taken) {
+        if (!(response instanceof RecordedResponse own) || own.hasEnded()) {
             throw new IllegalArgumentException("response: " + response + " (expected: new, made by this sender)");
         }
         lock.lock();
@@ -152,7 +147,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
             if (ended || cancelled) {
                 own.discard();
             } else {
-                own.taken = true;
+                own.end();
                 sent.add(own);
             }
             ended |= isFinal;
@@ -200,61 +195,10 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
     public void close() {
         lock.lock();
         try {
-            sent.forEach(Response::release);
+            sent.forEach(RecordedResponse::release);
             sent.clear();
         } finally {
             lock.unlock();
-        }
-    }
-
-    /** A response under construction. Confined to one thread at a time. */
-    private static final class Response implements InferenceResponse {
-        private final LeakCheckingMemory memory;
-        private final Map<String, Tensor> outputs = new LinkedHashMap<>();
-        private final List<Runnable> releases = new ArrayList<>();
-        private boolean taken;
-
-        Response(LeakCheckingMemory memory) {
-            this.memory = memory;
-        }
-
-        @Override
-        public Tensor allocate(String output, DataType type, Shape shape) {
-            return allocate(output, type, shape, shape.byteSize(type));
-        }
-
-        @Override
-        public Tensor allocateBytes(String output, Shape shape, long byteSize) {
-            return allocate(output, DataType.BYTES, shape, byteSize);
-        }
-
-        private Tensor allocate(String output, DataType type, Shape shape, long byteSize) {
-            TensorBuffer buffer = memory.allocate(byteSize);
-            Tensor tensor = Tensor.of(type, shape, buffer.segment());
-            put(output, tensor, buffer::close);
-            return tensor;
-        }
-
-        @Override
-        public void put(String output, Tensor tensor, Runnable release) {
-            outputs.put(output, tensor);
-            releases.add(release);
-        }
-
-        @Override
-        public void parameter(String name, ParameterValue value) {
-            throw new AssertionError("a parameter " + name);
-        }
-
-        @Override
-        public void discard() {
-            taken = true;
-            release();
-        }
-
-        void release() {
-            releases.forEach(Runnable::run);
-            releases.clear();
         }
     }
 }

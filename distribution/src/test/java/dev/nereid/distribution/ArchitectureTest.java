@@ -234,6 +234,7 @@ class ArchitectureTest {
                         .belongToAnyOf(ServiceLoader.class)
                         .because("no object of a plugin enters but through the boundary"),
                 slices().matching("dev.nereid.(*)..").should().beFreeOfCycles(),
+                SpiRules.stablePartsUseNoIncubatingTypes(),
                 LayerRules.frontendGrpc(),
                 LayerRules.frontendHttp(),
                 LayerRules.scheduler(),

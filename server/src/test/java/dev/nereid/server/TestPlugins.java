@@ -296,11 +296,22 @@ final class TestPlugins {
 
     /** The backend with a rule of its own for batches that the documentation shows. */
     static void documentedStrategy(Path plugins) throws IOException {
+        documented(plugins, "Budget", "budget");
+    }
+
+    /** The asynchronous function that the documentation shows. */
+    static void documentedFunction(Path plugins) throws IOException {
+        documented(plugins, "Delay", "delay");
+    }
+
+    private static void documented(Path plugins, String className, String plugin) throws IOException {
         String text = Files.readString(Path.of("..", "docs", "backend-authors.md"));
-        int name = text.indexOf("public final class Budget ");
+        int name = text.indexOf("public final class " + className + " ");
         int start = text.lastIndexOf("```java", name);
         String block = text.substring(text.indexOf('\n', start), text.indexOf("```", name));
-        PluginJar.of("package budget;" + block).provider("budget.Budget").write(plugins.resolve("budget.jar"));
+        PluginJar.of("package " + plugin + ";" + block)
+                .provider(plugin + "." + className)
+                .write(plugins.resolve(plugin + ".jar"));
     }
 
     static void ragged(Path plugins) {

@@ -1,5 +1,7 @@
 package dev.nereid.spi.cache;
 
+import dev.nereid.spi.Incubating;
+import dev.nereid.spi.Metrics;
 import java.util.Map;
 
 /**
@@ -22,4 +24,15 @@ public interface CacheContext {
      * @return a logger named after the cache
      */
     System.Logger logger();
+
+    /**
+     * Returns the custom metrics of the cache.
+     *
+     * @return the metrics, the same at every call
+     * @throws UnsupportedOperationException if the server has none
+     */
+    @Incubating
+    default Metrics metrics() {
+        throw new UnsupportedOperationException("metrics: not available from this server");
+    }
 }

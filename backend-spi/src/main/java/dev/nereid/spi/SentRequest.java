@@ -6,13 +6,7 @@ package dev.nereid.spi;
  * @since 1.0
  */
 @Incubating
-public interface ModelCall {
+public interface SentRequest {
     /** Cancels the request. Its observer still gets its terminal call. Later calls do nothing. */
     void cancel();
-
-    /**
-     * Reports that {@link ModelResponseObserver#isReady} may have changed to {@code true}, so that a model which minds the
-     * flow goes on.
-     */
-    void ready();
 }

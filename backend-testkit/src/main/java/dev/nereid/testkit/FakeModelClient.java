@@ -1,0 +1,63 @@
+package dev.nereid.testkit;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.spi.ModelClient;
+import dev.nereid.spi.ModelRequest;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.locks.ReentrantLock;
+
+/** A {@link ModelClient} whose requests are completed by the test. Safe for use by any thread. */
+public final class FakeModelClient implements ModelClient {
+    private final LeakCheckingMemory memory;
+    private final Set<String> ready;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private final List<FakeModelRequest> sent = new ArrayList<>();
+
+    /**
+     * Creates the client of a server.
+     *
+     * @param memory holds the outputs of responses
+     * @param ready the names of the models that are ready
+     */
+    public FakeModelClient(LeakCheckingMemory memory, String... ready) {
+        this.memory = memory;
+        this.ready = Set.of(ready);
+    }
+
+    /**
+     * Returns the requests that were sent so far.
+     *
+     * @return the requests in the order in which they were sent
+     */
+    public List<FakeModelRequest> sent() {
+        lock.lock();
+        try {
+            return List.copyOf(sent);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public ModelRequest request(String model) {
+        return new FakeModelRequest(model, memory, this::add);
+    }
+
+    @Override
+    public boolean isReady(String model) {
+        return ready.contains(model);
+    }
+
+    private void add(FakeModelRequest request) {
+        lock.lock();
+        try {
+            sent.add(request);
+        } finally {
+            lock.unlock();
+        }
+    }
+}

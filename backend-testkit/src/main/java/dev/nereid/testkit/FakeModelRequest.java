@@ -1,0 +1,321 @@
+package dev.nereid.testkit;
+
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.CancelHook;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ModelRequest;
+import dev.nereid.spi.ModelResponse;
+import dev.nereid.spi.ModelResponseObserver;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.SentRequest;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+
+/**
+ * A request of a {@link FakeModelClient}, completed by the test. Confined to one thread at a time, except its cancellation.
+ *
+ * <p>Outputs are copied into memory that detects leaks; it is freed when the response is closed and the leases of the output
+ * have ended. A cancelled request fails at once with {@link ErrorCode#CANCELLED}.
+ */
+public final class FakeModelRequest implements ModelRequest, SentRequest {
+    private final String model;
+    private final LeakCheckingMemory memory;
+    private final Consumer<FakeModelRequest> send;
+    private final Map<String, Tensor> inputs = new LinkedHashMap<>();
+    private final Map<String, ParameterValue> parameters = new LinkedHashMap<>();
+    private final List<String> outputs = new ArrayList<>();
+    private final AtomicBoolean sent = new AtomicBoolean();
+    private final AtomicBoolean completed = new AtomicBoolean();
+    private Optional<InferenceRequest> cause = Optional.empty();
+    private Optional<CancelHook> hook = Optional.empty();
+    private Optional<Sequence> sequence = Optional.empty();
+    private Optional<ModelResponseObserver> observer = Optional.empty();
+
+    FakeModelRequest(String model, LeakCheckingMemory memory, Consumer<FakeModelRequest> send) {
+        this.model = model;
+        this.memory = memory;
+        this.send = send;
+    }
+
+    /**
+     * Returns the name of the model.
+     *
+     * @return the name
+     */
+    public String model() {
+        return model;
+    }
+
+    /**
+     * Returns the inputs.
+     *
+     * @return the inputs by name
+     */
+    public Map<String, Tensor> inputs() {
+        return Map.copyOf(inputs);
+    }
+
+    /**
+     * Returns the requested outputs.
+     *
+     * @return the names; empty for all
+     */
+    public List<String> outputs() {
+        return List.copyOf(outputs);
+    }
+
+    /**
+     * Returns the request that causes this one.
+     *
+     * @return the request, or empty if there is none
+     */
+    public Optional<InferenceRequest> cause() {
+        return cause;
+    }
+
+    /**
+     * Returns the parameters.
+     *
+     * @return the parameters by name
+     */
+    public Map<String, ParameterValue> parameters() {
+        return Map.copyOf(parameters);
+    }
+
+    /**
+     * Returns the position in a sequence.
+     *
+     * @return the position, or empty for a request without a sequence
+     */
+    public Optional<Sequence> sequence() {
+        return sequence;
+    }
+
+    /**
+     * Says whether the request is complete.
+     *
+     * @return whether its terminal call was made
+     */
+    public boolean isComplete() {
+        return completed.get();
+    }
+
+    /**
+     * Says whether the receiver takes responses.
+     *
+     * @return {@link ModelResponseObserver#isReady}
+     */
+    public boolean isReady() {
+        return observer.orElseThrow().isReady();
+    }
+
+    /**
+     * Waits for the receiver as the server does.
+     *
+     * @param action passed to {@link ModelResponseObserver#onReady}
+     */
+    public void onReady(Runnable action) {
+        observer.orElseThrow().onReady(action);
+    }
+
+    /**
+     * Sends a response.
+     *
+     * @param values the outputs, which are copied
+     */
+    public void respond(Map<String, Tensor> values) {
+        observer.orElseThrow().onResponse(new Response(memory, values));
+    }
+
+    /** Ends the request without an error. */
+    public void complete() {
+        if (completed.compareAndSet(false, true)) {
+            hook.ifPresent(CancelHook::close);
+            observer.orElseThrow().onCompleted();
+        }
+    }
+
+    /**
+     * Ends the request with an error.
+     *
+     * @param error the error
+     */
+    public void fail(BackendException error) {
+        if (completed.compareAndSet(false, true)) {
+            hook.ifPresent(CancelHook::close);
+            observer.orElseThrow().onError(error);
+        }
+    }
+
+    @Override
+    public void cancel() {
+        fail(new BackendException(ErrorCode.CANCELLED, "request was cancelled"));
+    }
+
+    @Override
+    public ModelRequest onBehalfOf(InferenceRequest request) {
+        cause = Optional.of(request);
+        return this;
+    }
+
+    @Override
+    public ModelRequest id(String id) {
+        return this;
+    }
+
+    @Override
+    public ModelRequest priority(long priority) {
+        return this;
+    }
+
+    @Override
+    public ModelRequest timeoutMicros(long micros) {
+        return this;
+    }
+
+    @Override
+    public ModelRequest version(long version) {
+        return this;
+    }
+
+    @Override
+    public ModelRequest input(String name, Tensor tensor) {
+        inputs.put(name, tensor);
+        return this;
+    }
+
+    @Override
+    public ModelRequest output(String name) {
+        outputs.add(name);
+        return this;
+    }
+
+    @Override
+    public ModelRequest output(String name, MemoryPlace place) {
+        return output(name);
+    }
+
+    @Override
+    public ModelRequest parameter(String name, ParameterValue value) {
+        parameters.put(name, value);
+        return this;
+    }
+
+    @Override
+    public ModelRequest sequence(Sequence position) {
+        sequence = Optional.of(position);
+        return this;
+    }
+
+    @Override
+    public CompletionStage<ModelResponse> send() {
+        CompletableFuture<ModelResponse> stage = new CompletableFuture<>();
+        send(new ModelResponseObserver() {
+            @Override
+            public void onResponse(ModelResponse response) {
+                complete(); // the first response of a model that is not decoupled is the last
+                stage.complete(response);
+            }
+
+            @Override
+            public void onCompleted() {}
+
+            @Override
+            public void onError(BackendException error) {
+                stage.completeExceptionally(error);
+            }
+        });
+        return stage;
+    }
+
+    @Override
+    public SentRequest send(ModelResponseObserver receiver) {
+        if (!sent.compareAndSet(false, true)) {
+            throw new IllegalStateException("request to '" + model + "': sent before (expected: once)");
+        }
+        observer = Optional.of(receiver);
+        receiver.onStart(this);
+        send.accept(this);
+        hook = cause.map(request -> request.onCancel(this::cancel));
+        return this;
+    }
+
+    /** A response with an output of each name. Confined to one thread at a time, except the leases. */
+    private static final class Response implements ModelResponse {
+        /** An output, freed by the last of its references. */
+        private record Output(Tensor tensor, TensorBuffer buffer, AtomicInteger references) {
+            void release() {
+                if (references.decrementAndGet() == 0) {
+                    buffer.close();
+                }
+            }
+        }
+
+        private final Map<String, Output> outputs = new LinkedHashMap<>();
+        private boolean closed;
+
+        Response(LeakCheckingMemory memory, Map<String, Tensor> values) {
+            values.forEach((name, value) -> {
+                TensorBuffer buffer = memory.allocate(value.byteSize());
+                MemorySegment.copy(value.data(), 0, buffer.segment(), 0, value.byteSize());
+                Tensor copy = Tensor.of(value.type(), value.shape(), buffer.segment());
+                outputs.put(name, new Output(copy, buffer, new AtomicInteger(1)));
+            });
+        }
+
+        @Override
+        public long version() {
+            return 1;
+        }
+
+        @Override
+        public List<String> outputs() {
+            return List.copyOf(outputs.keySet());
+        }
+
+        @Override
+        public Optional<Tensor> output(String name) {
+            return Optional.ofNullable(outputs.get(name)).map(Output::tensor);
+        }
+
+        @Override
+        public Runnable lease(String name) {
+            Output output = outputs.get(name);
+            if (output == null) {
+                throw new IllegalArgumentException("output '" + name + "' (expected: one of " + outputs() + ")");
+            }
+            if (closed) {
+                throw new IllegalStateException("response: closed (expected: open)");
+            }
+            output.references().incrementAndGet();
+            return output::release;
+        }
+
+        @Override
+        public Map<String, ParameterValue> parameters() {
+            return Map.of();
+        }
+
+        @Override
+        public void close() {
+            if (!closed) {
+                closed = true;
+                outputs.values().forEach(Output::release);
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+package dev.nereid.testkit;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.SequenceState;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.util.Optional;
+
+/** A {@link SequenceState} that records its value. Confined to one thread at a time; {@link #close} frees the value. */
+public final class FakeSequenceState implements SequenceState, AutoCloseable {
+    private final String output;
+    private final LeakCheckingMemory memory;
+    private Optional<Tensor> value = Optional.empty();
+    private Optional<Runnable> release = Optional.empty();
+
+    /**
+     * Creates a state without a new value.
+     *
+     * @param output the name of the state's output
+     * @param memory allocates memory for the value
+     */
+    public FakeSequenceState(String output, LeakCheckingMemory memory) {
+        this.output = output;
+        this.memory = memory;
+    }
+
+    /**
+     * Returns the value that the backend wrote.
+     *
+     * @return the value, valid until the close; empty if the present one stays
+     */
+    public Optional<Tensor> value() {
+        return value;
+    }
+
+    @Override
+    public Tensor allocate(DataType type, Shape shape) throws BackendException {
+        return allocate(type, shape, shape.byteSize(type), MemoryPlace.HOST);
+    }
+
+    @Override
+    public Tensor allocate(DataType type, Shape shape, MemoryPlace place) throws BackendException {
+        return allocate(type, shape, shape.byteSize(type), place);
+    }
+
+    @Override
+    public Tensor allocateBytes(Shape shape, long byteSize) throws BackendException {
+        return allocate(DataType.BYTES, shape, byteSize, MemoryPlace.HOST);
+    }
+
+    private Tensor allocate(DataType type, Shape shape, long byteSize, MemoryPlace place) throws BackendException {
+        try {
+            TensorBuffer buffer = memory.allocate(byteSize);
+            Tensor tensor = Tensor.of(type, shape, buffer.segment(), place);
+            put(tensor, buffer::close);
+            return tensor;
+        } catch (InferenceException e) {
+            throw new BackendException(e.code(), e.publicMessage(), e);
+        }
+    }
+
+    @Override
+    public void put(Tensor tensor, Runnable after) throws BackendException {
+        if (value.isPresent()) {
+            after.run();
+            throw new BackendException(ErrorCode.INTERNAL, "state '" + output + "': written twice");
+        }
+        value = Optional.of(tensor);
+        release = Optional.of(after);
+    }
+
+    /** Frees the value. Later calls do nothing. */
+    @Override
+    public void close() {
+        Optional<Runnable> once = release;
+        release = Optional.empty();
+        once.ifPresent(Runnable::run);
+    }
+}

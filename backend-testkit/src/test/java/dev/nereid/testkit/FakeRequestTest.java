@@ -1,0 +1,205 @@
+package dev.nereid.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.spi.AllocatedMemory;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryAllocator;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceState;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.OptionalLong;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+
+/** Tests what requests, batches and contexts of the testkit offer to backends of sequences and devices. */
+final class FakeRequestTest {
+    private static final MemoryPlace GPU = new MemoryPlace(MemoryPlace.Kind.GPU, 1);
+
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    private final ModelSettings settings = ModelSettings.builder("m", 1)
+            .maxBatchSize(4)
+            .input(TensorSpec.of("IN", DataType.INT8, Shape.of(2)))
+            .output(TensorSpec.of("OUT", DataType.INT8, Shape.of(2)))
+            .build();
+
+    @Test
+    void hasWhatTheTestConfigures() {
+        Sequence position = new Sequence(new Sequence.Id.Numeric(3), true, false);
+        FakeRequest request = new FakeRequest(1, List.of())
+                .withId("r")
+                .withParameter("p", new ParameterValue.Int(1))
+                .withSequence(position)
+                .withDeadlineNanos(5)
+                .asNullRequest();
+
+        assertThat(request.id()).isEqualTo("r");
+        assertThat(request.parameters()).containsEntry("p", new ParameterValue.Int(1));
+        assertThat(request.sequence()).contains(position);
+        assertThat(request.deadlineNanos()).isEqualTo(OptionalLong.of(5));
+        assertThat(request.isNullRequest()).isTrue();
+        assertThat(new FakeRequest(1, List.of()).isNullRequest()).isFalse();
+    }
+
+    @Test
+    void namesTheInputThatIsMissing() {
+        FakeRequest request = new FakeRequest(1, List.of()).with("IN", bytes(1, 2));
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> request.requireInput("IM"))
+                .withMessage("input 'IM': not in the request (it has: [IN])")
+                .extracting(BackendException::code)
+                .isEqualTo(ErrorCode.INVALID_ARGUMENT);
+    }
+
+    @Test
+    void recordsStatesOnce() throws BackendException {
+        FakeRequest request = new FakeRequest(1, List.of()).withState("STATE", memory);
+        try (FakeBatch batch = new FakeBatch(settings, memory, request)) {
+            SequenceState state = request.state("STATE");
+            assertThat(request.state("STATE")).isSameAs(state);
+            Tensor value = state.allocate(DataType.INT8, Shape.of(1, 2), GPU);
+
+            assertThat(value.place()).isEqualTo(GPU);
+            assertThat(request.writtenState("STATE")).contains(value);
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> state.put(bytes(1, 2)))
+                    .withMessage("state 'STATE': written twice");
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> request.state("STATUS"))
+                    .withMessage("state 'STATUS': the model has no states");
+            assertThat(batch.state("STATE").allocateBytes(Shape.of(1), 9).byteSize())
+                    .isEqualTo(9);
+            assertThat(batch.writtenState("STATE")).isPresent();
+            assertThatExceptionOfType(BackendException.class).isThrownBy(() -> batch.state("STATUS"));
+        }
+        assertThat(memory.buffersInUse()).isZero();
+    }
+
+    @Test
+    void reschedulesIterativeRequestsAlone() {
+        FakeRequest iterative = new FakeRequest(1, List.of()).asIterative();
+        FakeBatch batch = new FakeBatch(settings, memory, iterative);
+        iterative.reschedule();
+        batch.close();
+
+        assertThat(iterative.isRescheduled()).isTrue();
+        assertThat(iterative.isComplete()).isFalse();
+        FakeRequest complete = new FakeRequest(1, List.of()).asIterative();
+        new FakeBatch(settings, memory, complete).close();
+        assertThatIllegalStateException().isThrownBy(complete::reschedule);
+        assertThatIllegalStateException().isThrownBy(new FakeRequest(1, List.of())::reschedule);
+    }
+
+    @Test
+    void keepsAResponseUntilTheBatchIsClosed() throws BackendException {
+        FakeRequest request = new FakeRequest(1, List.of("OUT")).withResponse(memory);
+        try (FakeBatch batch = new FakeBatch(settings, memory, request)) {
+            request.response().allocate("OUT", DataType.INT8, Shape.of(1, 2));
+            request.response().parameter("p", new ParameterValue.Bool(true));
+
+            assertThat(batch.requests()).hasSize(1);
+            assertThat(request.outputs()).containsKey("OUT");
+            assertThat(request.responseParameters()).containsEntry("p", new ParameterValue.Bool(true));
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> request.response().allocate("OUT", DataType.INT8, Shape.of(1, 2)))
+                    .withMessage("output 'OUT': returned twice");
+        }
+        assertThat(memory.buffersInUse()).isZero();
+    }
+
+    @Test
+    void gathersAndAllocatesOnADevice() throws BackendException {
+        FakeRequest one = new FakeRequest(1, List.of("OUT")).with("IN", bytes(1, 2));
+        FakeRequest two = new FakeRequest(1, List.of("OUT")).with("IN", bytes(3, 4));
+        try (FakeBatch batch = new FakeBatch(settings, memory, one, two).withDevice(GPU)) {
+            Tensor in = batch.gather("IN", GPU);
+            assertThat(in.place()).isEqualTo(GPU);
+            assertThat(in.data().toArray(ValueLayout.JAVA_BYTE)).containsExactly(1, 2, 3, 4);
+            assertThat(batch.gather("IN", MemoryPlace.HOST).place()).isEqualTo(MemoryPlace.HOST);
+
+            Tensor out = batch.allocate("OUT", DataType.INT8, Shape.of(2, 2), GPU);
+            assertThat(out.place()).isEqualTo(GPU);
+            assertThat(batch.outputs()).containsEntry("OUT", out);
+            MemoryPlace other = new MemoryPlace(MemoryPlace.Kind.GPU, 0);
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> batch.gather("IN", other))
+                    .extracting(BackendException::code)
+                    .isEqualTo(ErrorCode.UNSUPPORTED);
+        }
+    }
+
+    @Test
+    void allocatesScratchMemoryOfHostAndDevice() throws BackendException {
+        FakeInstanceContext context = new FakeInstanceContext("m_0_1", new Device(Device.Kind.GPU, 1)).with(memory);
+        MemoryAllocator host = context.memory(new MemoryPlace(MemoryPlace.Kind.PINNED, 0));
+        MemoryAllocator device = context.memory(GPU);
+
+        assertThat(host.place()).isEqualTo(MemoryPlace.HOST);
+        assertThat(device.place()).isEqualTo(GPU);
+        AllocatedMemory scratch = device.allocate(100);
+        assertThat(scratch.segment().byteSize()).isEqualTo(100);
+        scratch.close();
+        scratch.close();
+        assertThat(memory.buffersInUse()).isZero();
+        assertThatThrownBy(() -> host.allocate(-1)).isInstanceOf(IllegalArgumentException.class);
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> new FakeInstanceContext("m_0_0").memory(MemoryPlace.HOST));
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> context.memory(new MemoryPlace(MemoryPlace.Kind.GPU, 0)))
+                .extracting(BackendException::code)
+                .isEqualTo(ErrorCode.UNSUPPORTED);
+    }
+
+    @Test
+    void failsOnADeferredExecutionThatIsNotFinished() throws BackendException {
+        FakeBatch batch = new FakeBatch(settings, memory, new FakeRequest(1, List.of()));
+        var _ = batch.defer();
+
+        assertThatIllegalStateException().isThrownBy(batch::defer);
+        assertThatThrownBy(batch::close)
+                .isInstanceOf(AssertionError.class)
+                .hasMessage("deferred execution: open (expected: finished)");
+    }
+
+    @Test
+    void aDeferredExecutionFailsTheOpenRequests() {
+        BackendException early = new BackendException(ErrorCode.INTERNAL, "early");
+        BackendException late = new BackendException(ErrorCode.INTERNAL, "late");
+        FakeRequest one = new FakeRequest(1, List.of());
+        FakeRequest two = new FakeRequest(1, List.of());
+        try (FakeBatch batch = new FakeBatch(settings, memory, one, two)) {
+            var execution = batch.defer();
+            one.fail(early);
+            execution.fail(late);
+            execution.finish();
+        }
+
+        assertThat(one.failure()).contains(early);
+        assertThat(two.failure()).contains(late);
+    }
+
+    private static Tensor bytes(int... bytes) {
+        var data = Arena.ofAuto().allocate(bytes.length);
+        for (int i = 0; i < bytes.length; i++) {
+            data.set(ValueLayout.JAVA_BYTE, i, (byte) bytes[i]);
+        }
+        return Tensor.of(DataType.INT8, Shape.of(1, bytes.length), data);
+    }
+}
