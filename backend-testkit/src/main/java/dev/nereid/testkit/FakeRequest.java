@@ -107,6 +107,7 @@ public final class FakeRequest implements InferenceRequest {
             lock.unlock();
         }
         actions.forEach(Runnable::run);
+        sender.ifPresent(FakeSender::runActions);
     }
 
     /**
