@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Tensor;
@@ -23,6 +24,20 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
     private final List<String> violations = new CopyOnWriteArrayList<>();
     private final AtomicBoolean inside = new AtomicBoolean();
     private final CountDownLatch ended = new CountDownLatch(1);
+    private final ResponseFlow flow;
+
+    public RecordingObserver() {
+        this(ResponseFlow.OPEN);
+    }
+
+    public RecordingObserver(ResponseFlow flow) {
+        this.flow = flow;
+    }
+
+    @Override
+    public ResponseFlow flow() {
+        return flow;
+    }
 
     @Override
     public void onResponse(InferResponse response) {
