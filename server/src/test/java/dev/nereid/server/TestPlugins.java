@@ -280,6 +280,40 @@ final class TestPlugins {
             }
             """;
 
+    private static final String ACTING = """
+            package acting;
+
+            import dev.nereid.spi.*;
+
+            public final class Acting implements BackendProvider {
+                public String name() { return "acting"; }
+
+                public Backend create(BackendContext context) {
+                    return model -> place -> batch -> {
+                        for (InferenceRequest request : batch.requests()) {
+                            ResponseSender sender = request.sender();
+                            sender.onReady(() -> act(sender));
+                        }
+                    };
+                }
+
+                private static void act(ResponseSender sender) {
+                    Thread thread = Thread.currentThread();
+                    InferenceResponse response = sender.newResponse();
+                    response.parameter("thread", new ParameterValue.Text(thread.getName()));
+                    response.parameter("virtual", new ParameterValue.Bool(thread.isVirtual()));
+                    response.parameter("loader", new ParameterValue.Bool(
+                            thread.getContextClassLoader() == Acting.class.getClassLoader()));
+                    try {
+                        response.allocate("OUT", DataType.INT32, Shape.of(1));
+                        sender.complete(response);
+                    } catch (BackendException e) {
+                        sender.fail(e);
+                    }
+                }
+            }
+            """;
+
     private static final String LIBRARY = """
             package small;
 
@@ -296,11 +330,29 @@ final class TestPlugins {
 
     /** The backend with a rule of its own for batches that the documentation shows. */
     static void documentedStrategy(Path plugins) throws IOException {
+        PluginJar.of("package budget;" + documented("Budget"))
+                .provider("budget.Budget")
+                .write(plugins.resolve("budget.jar"));
+    }
+
+    /** The backend for slow clients that the documentation shows. */
+    static void documentedSender(Path plugins) throws IOException {
+        PluginJar.of("package numbers;" + documented("Numbers"))
+                .provider("numbers.Numbers")
+                .write(plugins.resolve("numbers.jar"));
+    }
+
+    /** Returns the source of a class that the documentation shows. */
+    private static String documented(String type) throws IOException {
         String text = Files.readString(Path.of("..", "docs", "backend-authors.md"));
-        int name = text.indexOf("public final class Budget ");
+        int name = text.indexOf("public final class " + type + " ");
         int start = text.lastIndexOf("```java", name);
-        String block = text.substring(text.indexOf('\n', start), text.indexOf("```", name));
-        PluginJar.of("package budget;" + block).provider("budget.Budget").write(plugins.resolve("budget.jar"));
+        return text.substring(text.indexOf('\n', start), text.indexOf("```", name));
+    }
+
+    /** A backend whose action reports its thread, its class loader and its sender by a response. */
+    static void acting(Path plugins) {
+        PluginJar.of(ACTING).provider("acting.Acting").write(plugins.resolve("acting.jar"));
     }
 
     static void ragged(Path plugins) {
