@@ -36,7 +36,8 @@ public interface InferResponse extends AutoCloseable {
     String id();
 
     /**
-     * Returns the requested outputs that the model made, in the model's order.
+     * Returns the requested outputs that the model made, in the model's order. None lies in memory that its client can
+     * truncate, but for those that the client requested there.
      *
      * @return the outputs; immutable
      */

@@ -110,17 +110,11 @@ public final class PackageRules {
                 .beFreeOfCycles();
     }
 
-    /**
-     * Returns the rule against cycles of many classes.
-     *
-     * @param excepted patterns of packages that the rule does not see
-     */
-    public static ArchRule noLargeCyclesOfClasses(String... excepted) {
+    /** Returns the rule against cycles of many classes. */
+    public static ArchRule noLargeCyclesOfClasses() {
         return classes()
                 .that()
                 .resideInAPackage(ALL)
-                .and()
-                .resideOutsideOfPackages(excepted)
                 .and()
                 .resideOutsideOfPackage(GENERATED)
                 .should(new ArchCondition<>("be in no cycle of more than " + MAX_CYCLE + " classes") {

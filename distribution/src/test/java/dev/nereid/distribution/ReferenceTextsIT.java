@@ -14,6 +14,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,43 +28,60 @@ import org.junit.jupiter.api.io.TempDir;
 final class ReferenceTextsIT {
     private static final Path SUM = TestPaths.checkout().resolve("examples/models/add_sub/1/model.onnx");
 
+    private static final List<String> REASONS = List.of(
+            "Internal: onnx runtime error 7: ",
+            "Internal: failed to stat file lost/1/model.onnx",
+            "Unsupported: sequence batching is not supported",
+            "Invalid argument: 'max_batch_size' must be non-negative value for wrong");
+
+    @TempDir
+    private static Path mixed;
+
+    /** A server with a model that loads and others that do not, at the default level of the log. */
+    private static InstalledServer server;
+
     @TempDir
     private Path directory;
 
+    @BeforeAll
+    static void start() throws IOException {
+        write(mixed, "broken/1/model.onnx", "this is no model");
+        write(mixed, "lost/config.pbtxt", "backend: \"onnxruntime\"");
+        Files.createDirectories(mixed.resolve("lost/1"));
+        write(mixed, "wrong/config.pbtxt", "backend: \"onnxruntime\"\nmax_batch_size: -1");
+        write(mixed, "wrong/1/model.onnx", "");
+        write(mixed, "series/config.pbtxt", "backend: \"onnxruntime\"\nsequence_batching {}");
+        write(mixed, "series/1/model.onnx", "");
+        copySum(mixed, "auto");
+        server = InstalledServer.serve(
+                mixed, "--exit-on-error=false", "--backend-config=onnxruntime,default-max-batch-size=0");
+    }
+
+    @AfterAll
+    static void stop() {
+        server.close();
+    }
+
     @Test
     void reasonsBeginWithTheStatusEverywhere() throws Exception {
-        write("broken/1/model.onnx", "this is no model");
-        write("lost/config.pbtxt", "backend: \"onnxruntime\"");
-        Files.createDirectories(directory.resolve("lost/1"));
-        write("wrong/config.pbtxt", "backend: \"onnxruntime\"\nmax_batch_size: -1");
-        write("wrong/1/model.onnx", "");
-        write("series/config.pbtxt", "backend: \"onnxruntime\"\nsequence_batching {}");
-        write("series/1/model.onnx", "");
-        List<String> reasons = List.of(
-                "Internal: onnx runtime error 7: ",
-                "Internal: failed to stat file lost/1/model.onnx",
-                "Unsupported: sequence batching is not supported",
-                "Invalid argument: 'max_batch_size' must be non-negative value for wrong");
-
-        try (InstalledServer server = InstalledServer.serve(directory, "--exit-on-error=false")) {
-            String http = server.post("/v2/repository/index", "").body();
-            assertThat(reasons).allSatisfy(reason -> {
-                assertThat(http).contains("\"reason\":\"" + reason);
-                assertThat(server.out()).containsPattern("(?m)^\\w+ +[1-] +UNAVAILABLE: " + reason);
-            });
-            assertThat(overGrpc(server.address("gRPC")))
-                    .hasSize(reasons.size())
-                    .allSatisfy(model -> assertThat(model.getReason())
-                            .matches(reason -> reasons.stream().anyMatch(reason::startsWith)));
-            assertThat(server.errSoFar())
-                    .contains("failed to load 'broken' version 1: Internal: onnx runtime error 7: ")
-                    .contains("Poll failed for model directory 'wrong': 'max_batch_size' must be");
-        }
+        String http = server.post("/v2/repository/index", "").body();
+        assertThat(REASONS).allSatisfy(reason -> {
+            assertThat(http).contains("\"reason\":\"" + reason);
+            assertThat(server.out()).containsPattern("(?m)^\\w+ +[1-] +UNAVAILABLE: " + reason);
+        });
+        assertThat(overGrpc(server.address("gRPC")))
+                .filteredOn(model -> !model.getName().equals("auto"))
+                .hasSize(REASONS.size())
+                .allSatisfy(model -> assertThat(model.getReason())
+                        .matches(reason -> REASONS.stream().anyMatch(reason::startsWith)));
+        assertThat(server.errSoFar())
+                .contains("failed to load 'broken' version 1: Internal: onnx runtime error 7: ")
+                .contains("Poll failed for model directory 'wrong': 'max_batch_size' must be");
     }
 
     @Test
     void theLogHasBatchersWarmupsAndDefaults() throws Exception {
-        write("sum/config.pbtxt", """
+        write(directory, "sum/config.pbtxt", """
                 backend: "onnxruntime"
                 max_batch_size: 8
                 dynamic_batching {}
@@ -74,13 +93,13 @@ final class ReferenceTextsIT {
                 }
                 parameters { key: "enable_mem_arena" value { string_value: "1" } }
                 """);
-        copySum("sum");
-        copySum("auto");
+        copySum(directory, "sum");
+        copySum(directory, "auto");
         Files.createDirectories(directory.resolve("auto/007"));
         Files.createDirectories(directory.resolve("auto/abc"));
 
-        try (InstalledServer server = InstalledServer.serve(directory, "--log-verbose=1")) {
-            assertThat(server.errSoFar())
+        try (InstalledServer verbose = InstalledServer.serve(directory, "--log-verbose=1")) {
+            assertThat(verbose.errSoFar())
                     .contains("model 'sum' instance sum_0_0 is running warmup sample 'zero sample' for iteration 1\n")
                     .contains("model 'sum' instance sum_0_0 is running warmup sample 'zero sample' for iteration 2\n")
                     .doesNotContain("failed to run warmup")
@@ -97,26 +116,27 @@ final class ReferenceTextsIT {
     }
 
     @Test
-    void theLogHasAnotherDefaultAndOnlyAtItsLevel() throws Exception {
-        copySum("auto");
+    void theLogHasAnotherDefault() throws Exception {
+        copySum(directory, "auto");
 
-        try (InstalledServer server = InstalledServer.serve(
+        try (InstalledServer verbose = InstalledServer.serve(
                 directory,
                 "--log-verbose=1",
                 "--backend-config=default-max-batch-size=7",
                 "--backend-config=default-max-batch-size=8")) {
-            assertThat(server.errSoFar())
+            assertThat(verbose.errSoFar())
                     .contains("Found overwritten default setting: default-max-batch-size,8\n")
                     .doesNotContain("Adding default backend config setting");
-            assertThat(server.get("/v2/models/auto/config").body()).contains("\"max_batch_size\":8");
+            assertThat(verbose.get("/v2/models/auto/config").body()).contains("\"max_batch_size\":8");
         }
-        try (InstalledServer server =
-                InstalledServer.serve(directory, "--backend-config=onnxruntime,default-max-batch-size=0")) {
-            assertThat(server.errSoFar()).doesNotContain("dynamic-batcher", "default setting");
-            assertThat(server.get("/v2/models/auto/config").body())
-                    .contains("\"max_batch_size\":0")
-                    .doesNotContain("dynamic_batching");
-        }
+    }
+
+    @Test
+    void theLogHasBatchersAndDefaultsOnlyAtTheirLevel() throws Exception {
+        assertThat(server.errSoFar()).doesNotContain("dynamic-batcher", "default setting");
+        assertThat(server.get("/v2/models/auto/config").body())
+                .contains("\"max_batch_size\":0")
+                .doesNotContain("dynamic_batching");
     }
 
     private static List<ModelIndex> overGrpc(String address) {
@@ -131,13 +151,13 @@ final class ReferenceTextsIT {
         }
     }
 
-    private void copySum(String model) throws IOException {
+    private static void copySum(Path directory, String model) throws IOException {
         Path file = directory.resolve(model).resolve("1/model.onnx");
         Files.createDirectories(file.getParent());
         Files.copy(SUM, file);
     }
 
-    private void write(String name, String text) throws IOException {
+    private static void write(Path directory, String name, String text) throws IOException {
         Path file = directory.resolve(name);
         Files.createDirectories(file.getParent());
         Files.writeString(file, text);

@@ -5,6 +5,7 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.tls.TlsCredentials;
 import dev.nereid.api.tls.TlsReloader;
+import dev.nereid.http.body.RequestFailures;
 import dev.nereid.http.connection.ConnectionAcceptor;
 import dev.nereid.http.connection.EventLoopServer;
 import dev.nereid.http.connection.HttpConnectionOptions;
@@ -13,7 +14,10 @@ import dev.nereid.http.tls.VertxTlsOptions;
 import io.vertx.core.DeploymentOptions;
 import io.vertx.core.Future;
 import io.vertx.core.ThreadingModel;
+import io.vertx.core.VerticleBase;
 import io.vertx.core.Vertx;
+import io.vertx.core.http.HttpServerOptions;
+import io.vertx.core.internal.ContextInternal;
 import io.vertx.core.net.ServerSSLOptions;
 import io.vertx.core.net.SocketAddress;
 import java.io.IOException;
@@ -40,7 +44,9 @@ public final class HttpFrontend implements AutoCloseable {
     private final Vertx vertx;
     private final HttpOptions options;
     private final ConnectionAcceptor acceptor;
-    private final List<HttpListener> listeners;
+    /** The servers that listen, one for each event loop. */
+    private final List<EventLoopServer> servers;
+
     private final String deployment;
     /** The timer that starts checks of the TLS files. */
     private final Optional<Long> reloadTimer;
@@ -49,13 +55,13 @@ public final class HttpFrontend implements AutoCloseable {
             Vertx vertx,
             HttpOptions options,
             ConnectionAcceptor acceptor,
-            List<HttpListener> listeners,
+            List<EventLoopServer> servers,
             String deployment,
             Optional<TlsCredentials> credentials) {
         this.vertx = vertx;
         this.options = options;
         this.acceptor = acceptor;
-        this.listeners = listeners;
+        this.servers = servers;
         this.deployment = deployment;
         this.reloadTimer = credentials.map(this::startReloads);
     }
@@ -93,7 +99,7 @@ public final class HttpFrontend implements AutoCloseable {
             JsonMemoryLimiter jsonMemory,
             Optional<TlsCredentials> credentials)
             throws IOException {
-        List<HttpListener> listeners = new CopyOnWriteArrayList<>();
+        List<EventLoopServer> servers = new CopyOnWriteArrayList<>();
         SocketAddress address = options.port() == 0
                 ? SocketAddress.sharedRandomPort(
                         ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE), options.address())
@@ -101,14 +107,21 @@ public final class HttpFrontend implements AutoCloseable {
         ConnectionAcceptor acceptor = new ConnectionAcceptor(
                 options.connections().limiter(), credentials.isPresent(), jsonMemory, System::nanoTime);
         Future<String> deployed = vertx.deployVerticle(
-                () -> new HttpListener(server, options, address, credentials, acceptor, listeners),
+                () -> new VerticleBase() {
+                    @Override
+                    public Future<?> start() {
+                        EventLoopServer http =
+                                create((ContextInternal) context, server, options, acceptor, credentials);
+                        return http.listen(address).onSuccess(_ -> servers.add(http));
+                    }
+                },
                 new DeploymentOptions()
                         .setInstances(options.eventLoops())
                         .setThreadingModel(ThreadingModel.EVENT_LOOP));
         try {
             String deployment =
                     deployed.toCompletionStage().toCompletableFuture().get(START_TIMEOUT.toSeconds(), TimeUnit.SECONDS);
-            return new HttpFrontend(vertx, options, acceptor, listeners, deployment, credentials);
+            return new HttpFrontend(vertx, options, acceptor, servers, deployment, credentials);
         } catch (ExecutionException | TimeoutException e) {
             throw new IOException(
                     "http-port: " + options.port() + " (expected: a port that is free on " + options.address() + "): "
@@ -118,6 +131,30 @@ public final class HttpFrontend implements AutoCloseable {
             Thread.currentThread().interrupt();
             throw new InterruptedIOException("http-port: " + options.port() + " (expected: no interruption)");
         }
+    }
+
+    /** Creates the server of one event loop, which does not listen yet. */
+    private static EventLoopServer create(
+            ContextInternal context,
+            InferenceServer server,
+            HttpOptions options,
+            ConnectionAcceptor acceptor,
+            Optional<TlsCredentials> credentials) {
+        HttpServerOptions serverOptions = new HttpServerOptions();
+        credentials.ifPresent(current -> VertxTlsOptions.apply(
+                current, serverOptions, options.connections().timeouts().tlsHandshake()));
+        EventLoopServer http = new EventLoopServer(
+                context,
+                serverOptions,
+                options.connections(),
+                acceptor,
+                new Routes(server, options, context, acceptor.jsonMemory()),
+                (path, cause, status) -> RequestFailures.refuse(server, path, cause, status),
+                System::nanoTime);
+        if (options.forwardedHeaders().isPresent()) {
+            http.keepTrailingSpace();
+        }
+        return http;
     }
 
     /**
@@ -135,7 +172,7 @@ public final class HttpFrontend implements AutoCloseable {
      * @return the port of the options, or the chosen free port
      */
     public int port() {
-        return listeners.getFirst().eventLoopServer().port();
+        return servers.getFirst().port();
     }
 
     /**
@@ -168,11 +205,11 @@ public final class HttpFrontend implements AutoCloseable {
         });
     }
 
-    /** Encrypts new connections of all listeners with other credentials. */
+    /** Encrypts new connections of all event loops with other credentials. */
     private CompletionStage<?> updateSslOptions(TlsCredentials credentials) {
         ServerSSLOptions encryption = VertxTlsOptions.of(credentials);
-        return Future.all(listeners.stream()
-                        .map(listener -> listener.updateSslOptions(encryption.copy()))
+        return Future.all(servers.stream()
+                        .map(server -> server.updateSslOptions(encryption.copy()))
                         .toList())
                 .toCompletionStage();
     }
@@ -190,8 +227,6 @@ public final class HttpFrontend implements AutoCloseable {
         }
         reloadTimer.ifPresent(vertx::cancelTimer);
         HttpConnectionOptions connections = options.connections();
-        List<EventLoopServer> servers =
-                listeners.stream().map(HttpListener::eventLoopServer).toList();
         Future.join(servers.stream()
                         .map(server -> server.drain(connections.drainWindow(), connections.closeTimeout()))
                         .toList())

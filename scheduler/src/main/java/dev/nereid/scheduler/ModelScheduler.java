@@ -317,7 +317,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
 
     @Override
     public int inFlight() {
-        return model.inFlight().count();
+        return model.drain().count();
     }
 
     @Override
@@ -336,7 +336,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         if (closing.compareAndSet(false, true)) {
             endWarmups();
             threads.awaitEnd();
-            model.inFlight().awaitNone();
+            model.drain().awaitUninterruptibly();
             watchdog.ifPresent(dog -> dog.remove(watch));
             queue.close();
             threads.close();

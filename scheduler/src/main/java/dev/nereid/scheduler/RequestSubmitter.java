@@ -8,7 +8,6 @@ import dev.nereid.scheduler.admission.ModelAdmission;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.OutputTracker;
 import dev.nereid.scheduler.cache.CacheAccess;
-import dev.nereid.scheduler.cache.CacheCounter;
 import dev.nereid.scheduler.cache.CachedSubmission;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.queue.InstanceHandle;
@@ -32,8 +31,6 @@ import org.jspecify.annotations.Nullable;
  * reported to the observer and not thrown: the submitting thread has other requests to serve.
  */
 final class RequestSubmitter {
-    private static final Cancellation NOTHING_TO_CANCEL = () -> {};
-
     private final ModelScope model;
     private final OutputTracker outputTracker;
     private final RequestQueue queue;
@@ -63,8 +60,7 @@ final class RequestSubmitter {
         this.order = order;
         this.executions = executions;
         this.rateLimiter = rateLimiter;
-        this.cache = cache.map(access -> new CachedSubmission(
-                        model, access, CacheCounter.of(model.meter()), model.nanoTime(), this::enqueue))
+        this.cache = cache.map(access -> new CachedSubmission(model, access, model.nanoTime(), this::enqueue))
                 .orElse(null);
     }
 
@@ -86,7 +82,7 @@ final class RequestSubmitter {
                 model.admission().leave(bytes);
             }
             failUncreated(checked, observer, e);
-            return NOTHING_TO_CANCEL;
+            return Cancellation.NONE;
         }
         if (verdict != ModelAdmission.Verdict.ADMITTED) {
             request.refuse(SchedulerErrors.refusal(checked, verdict, queue.isStopped()));

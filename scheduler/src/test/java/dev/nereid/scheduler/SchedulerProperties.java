@@ -7,7 +7,6 @@ import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.api.statistics.InferenceTimings;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.cache.CacheAccess;
-import dev.nereid.scheduler.cache.CacheCounter;
 import dev.nereid.scheduler.cache.CachedSubmission;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.queue.PriorityPolicy;
@@ -234,7 +233,6 @@ public final class SchedulerProperties {
             this.gate = new CachedSubmission(
                     scheduler.model,
                     new CacheAccess(cache, Runnable::run),
-                    CacheCounter.of(scheduler.model.meter()),
                     scheduler.clock,
                     (request, submitting) -> scheduler.enqueue(request));
         }

@@ -172,6 +172,6 @@ public final class SteppedScheduler {
     }
 
     public int inFlight() {
-        return model.inFlight().count();
+        return model.drain().count();
     }
 }

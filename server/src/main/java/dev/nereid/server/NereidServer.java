@@ -56,7 +56,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class NereidServer implements InferenceServer, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(NereidServer.class);
-    private static final Cancellation NO_CANCELLATION = () -> {};
 
     private enum Phase {
         RUNNING,
@@ -351,7 +350,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         } catch (RuntimeException e) {
             LOG.atWarn().addKeyValue("model", request.model()).setCause(e).log("observer failed");
         }
-        return NO_CANCELLATION;
+        return Cancellation.NONE;
     }
 
     private static String describe(ModelStatus failure) {

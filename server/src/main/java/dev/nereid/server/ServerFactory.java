@@ -63,13 +63,7 @@ final class ServerFactory {
         SupervisionOptions supervision = options.lifecycle().supervision();
         Optional<ServerCache> cache =
                 options.scheduling().cache().map(responses -> ServerCache.open(responses, build.spi()));
-        BackendRegistry backends = BackendRegistry.open(
-                options.directories().plugins(),
-                new PluginEnvironment(
-                        build.spi(),
-                        options.backendSettings(),
-                        options.directories().cacheRoot(),
-                        options.models().instances().processors()));
+        BackendRegistry backends = openBackends(build, cache);
         Health health = new Health(supervision);
         TimerThread timer = new TimerThread(System::nanoTime, health);
         Watchdog watchdog = new Watchdog(timer, System::nanoTime);
@@ -101,6 +95,26 @@ final class ServerFactory {
             if (!started) {
                 timer.close();
                 backends.close();
+                cache.ifPresent(ServerCache::close);
+            }
+        }
+    }
+
+    /** Opens the backends. Closes the cache if that fails. */
+    private BackendRegistry openBackends(BuildInfo build, Optional<ServerCache> cache) {
+        boolean opened = false;
+        try {
+            BackendRegistry backends = BackendRegistry.open(
+                    options.directories().plugins(),
+                    new PluginEnvironment(
+                            build.spi(),
+                            options.backendSettings(),
+                            options.directories().cacheRoot(),
+                            options.models().instances().processors()));
+            opened = true;
+            return backends;
+        } finally {
+            if (!opened) {
                 cache.ifPresent(ServerCache::close);
             }
         }

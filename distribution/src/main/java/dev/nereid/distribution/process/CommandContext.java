@@ -3,8 +3,7 @@ package dev.nereid.distribution.process;
 import java.util.Map;
 
 /**
- * Services of the process for a command: streams, environment, directories, log levels and shutdown. Immutable; created
- * by {@code Main}, and by tests.
+ * Services of the process for a command: streams, environment, directories, log levels and shutdown. Immutable.
  *
  * @param console the streams of results and errors
  * @param environment the environment variables; immutable

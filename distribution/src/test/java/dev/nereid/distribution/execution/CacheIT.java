@@ -20,6 +20,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -36,46 +38,60 @@ final class CacheIT {
             "--backend-directory=" + InstalledServer.CHECKOUT.resolve("examples/plugins");
 
     @TempDir
-    private Path directory;
+    private static Path directory;
+
+    /** A server with a local cache. Each test sends requests to models of its own, or to one without cache. */
+    private static InstalledServer server;
+
+    @BeforeAll
+    static void start() throws IOException {
+        String cache = "response_cache { enable: true }";
+        new Repository(directory)
+                .model("cached", Repository.identity(8, "INT32", "[2]", delay(DELAY_MILLIS) + cache))
+                .model("brief", Repository.identity(8, "INT32", "[2]", delay(PLAIN_DELAY_MILLIS) + cache))
+                .model("plain", Repository.identity(8, "INT32", "[2]", delay(PLAIN_DELAY_MILLIS)));
+        server = InstalledServer.serve(directory, "--cache-config=local,size=1048576", EXAMPLES);
+    }
+
+    @AfterAll
+    static void stop() {
+        server.close();
+    }
 
     @Test
     void respondsFromTheCacheOverEveryProtocol() throws Exception {
-        try (InstalledServer server = InstalledServer.serve(models(), "--cache-config=local,size=1048576", EXAMPLES)) {
-            grpcResponse(server, "plain", 5);
-            assertThat(millis(() -> httpResponse(server, "cached", "a", 5))).isGreaterThanOrEqualTo(DELAY_MILLIS);
+        grpcResponse(server, "plain", 5);
+        assertThat(millis(() -> httpResponse(server, "cached", "a", 5))).isGreaterThanOrEqualTo(DELAY_MILLIS);
 
-            assertThat(millis(() -> httpResponse(server, "cached", "b", 5))).isLessThan(DELAY_MILLIS);
-            assertThat(millis(() -> grpcResponse(server, "cached", 5))).isLessThan(DELAY_MILLIS);
+        assertThat(millis(() -> httpResponse(server, "cached", "b", 5))).isLessThan(DELAY_MILLIS);
+        assertThat(millis(() -> grpcResponse(server, "cached", 5))).isLessThan(DELAY_MILLIS);
 
-            String cached = "{model=\"cached\",version=\"1\"} ";
-            assertThat(server.metrics("GET", "/metrics").body())
-                    .contains(
-                            "\nnv_cache_num_hits_per_model" + cached + "2\n",
-                            "\nnv_cache_num_misses_per_model" + cached + "1\n",
-                            "\nnv_cache_hit_duration_per_model" + cached,
-                            "\nnv_cache_miss_duration_per_model" + cached,
-                            "\nnv_inference_request_success" + cached + "3\n",
-                            "\nnv_inference_count" + cached + "1\n",
-                            "\nnv_inference_exec_count" + cached + "1\n")
-                    .doesNotContain("nv_cache_num_hits_per_model{model=\"plain\"");
-        }
+        String cached = "{model=\"cached\",version=\"1\"} ";
+        assertThat(server.metrics("GET", "/metrics").body())
+                .contains(
+                        "\nnv_cache_num_hits_per_model" + cached + "2\n",
+                        "\nnv_cache_num_misses_per_model" + cached + "1\n",
+                        "\nnv_cache_hit_duration_per_model" + cached,
+                        "\nnv_cache_miss_duration_per_model" + cached,
+                        "\nnv_inference_request_success" + cached + "3\n",
+                        "\nnv_inference_count" + cached + "1\n",
+                        "\nnv_inference_exec_count" + cached + "1\n")
+                .doesNotContain("nv_cache_num_hits_per_model{model=\"plain\"");
     }
 
     @Test
     void executesOtherRequestsAndThoseToModelsWithoutResponseCache() throws Exception {
-        try (InstalledServer server = InstalledServer.serve(models(), "--response-cache-byte-size=1048576", EXAMPLES)) {
-            assertThat(millis(() -> httpResponse(server, "plain", "a", 5))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
-            assertThat(millis(() -> httpResponse(server, "plain", "b", 5))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
-            assertThat(millis(() -> httpResponse(server, "brief", "a", 5))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
-            assertThat(millis(() -> httpResponse(server, "brief", "b", 6))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
-        }
+        assertThat(millis(() -> httpResponse(server, "plain", "a", 5))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
+        assertThat(millis(() -> httpResponse(server, "plain", "b", 5))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
+        assertThat(millis(() -> httpResponse(server, "brief", "a", 5))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
+        assertThat(millis(() -> httpResponse(server, "brief", "b", 6))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
     }
 
     @Test
     void warnsOfAModelWithResponseCacheOnAServerWithoutCache() throws Exception {
-        try (InstalledServer server = InstalledServer.serve(models(), EXAMPLES)) {
-            server.interrupt();
-            InstalledServer.Result result = server.awaitEnd();
+        try (InstalledServer without = InstalledServer.serve(directory, EXAMPLES)) {
+            without.interrupt();
+            InstalledServer.Result result = without.awaitEnd();
             assertThat((result.out() + result.err()).lines())
                     .filteredOn(line -> line.contains("response_cache has no effect"))
                     .isNotEmpty()
@@ -98,11 +114,11 @@ final class CacheIT {
         try {
             awaitReady(store);
             try (InstalledServer one =
-                    InstalledServer.serve(models(), "--cache-config=redis,host=127.0.0.1", redis, EXAMPLES)) {
+                    InstalledServer.serve(directory, "--cache-config=redis,host=127.0.0.1", redis, EXAMPLES)) {
                 assertThat(millis(() -> httpResponse(one, "cached", "a", 5))).isGreaterThanOrEqualTo(DELAY_MILLIS);
             }
             try (InstalledServer other =
-                    InstalledServer.serve(models(), "--cache-config=redis,host=127.0.0.1", redis, EXAMPLES)) {
+                    InstalledServer.serve(directory, "--cache-config=redis,host=127.0.0.1", redis, EXAMPLES)) {
                 assertThat(millis(() -> httpResponse(other, "cached", "b", 5))).isLessThan(DELAY_MILLIS);
                 assertThat(millis(() -> grpcResponse(other, "cached", 5))).isLessThan(DELAY_MILLIS);
                 other.interrupt();
@@ -152,18 +168,9 @@ final class CacheIT {
     }
 
     private String start(String flag) throws IOException, InterruptedException {
-        InstalledServer.Result result = InstalledServer.run("serve", "--model-repository=" + models(), flag);
+        InstalledServer.Result result = InstalledServer.run("serve", "--model-repository=" + directory, flag);
         assertThat(result.status()).isNotZero();
         return result.err();
-    }
-
-    private Path models() {
-        String cache = "response_cache { enable: true }";
-        return new Repository(directory)
-                .model("cached", Repository.identity(8, "INT32", "[2]", delay(DELAY_MILLIS) + cache))
-                .model("brief", Repository.identity(8, "INT32", "[2]", delay(PLAIN_DELAY_MILLIS) + cache))
-                .model("plain", Repository.identity(8, "INT32", "[2]", delay(PLAIN_DELAY_MILLIS)))
-                .directory();
     }
 
     private static String delay(long millis) {

@@ -4,7 +4,8 @@ import java.util.function.LongSupplier;
 
 /**
  * Limits floods of resets or empty frames on one connection. The limit is their number in a time window. Confined to
- * the event loop of its connection.
+ * the event loop of its connection. {@link ConnectionLimits} counts with it, and closes a
+ * connection that exceeds it.
  */
 final class FloodLimit {
     /**

@@ -201,7 +201,7 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
     @Override
     public void onResponse(InferResponse response) {
         ConnectionLimits connection =
-                ConnectionLimits.isOnEventLoop() && dependencies.compression().isSlow(response, shared)
+                ConnectionLimits.isOnEventLoop() && dependencies.compression().isSlow(response)
                         ? call.getAttributes().get(ConnectionLimits.KEY)
                         : null;
         if (connection == null) {
@@ -254,7 +254,8 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
 
     private boolean send(InferResponse response) {
         byte[] array = arrays.take();
-        try (InferResponseMessage message = InferResponseMessage.of(response, shared, server.memory(), array)) {
+        try {
+            InferResponseMessage message = InferResponseMessage.of(response, shared, array);
             if (message.available() > UnsentBytes.SMALL_BYTES) {
                 sentBytes = UnsentBytes.of(message.available(), dependencies.transportMemory(), call.getAttributes());
             }

@@ -259,9 +259,7 @@ final class StreamWriter {
         return connection != null
                 && ConnectionLimits.isOnEventLoop()
                 && taken.outgoing().byteSize()
-                        > stream.dependencies()
-                                .compression()
-                                .maxOnEventLoop(taken.request().shared());
+                        > stream.dependencies().compression().maxOnEventLoop();
     }
 
     private static void close(StreamOutbox.@Nullable Entry taken) {
@@ -293,11 +291,7 @@ final class StreamWriter {
 
     private void write(StreamedRequest request, OutgoingMessage.Response outgoing) {
         try (InferResponse response = outgoing.response()) {
-            send(InferResponseMessage.streamed(
-                    response,
-                    outgoing.isFinal(),
-                    request.shared(),
-                    stream.server().memory()));
+            send(InferResponseMessage.streamed(response, outgoing.isFinal(), request.shared()));
         } catch (InferenceException error) {
             if (isStrict) {
                 fatal.compareAndSet(null, error);
@@ -308,17 +302,15 @@ final class StreamWriter {
     }
 
     private void send(InferResponseMessage message) {
-        try (message) {
-            if (!headersSent) {
-                headersSent = true;
-                context.encoding().ifPresent(call::setCompression);
-                call.sendHeaders(new Metadata());
-            }
-            sentBytes.add(message.available());
-            call.sendMessage(message);
-            if (closed) {
-                sentBytes.clear();
-            }
+        if (!headersSent) {
+            headersSent = true;
+            context.encoding().ifPresent(call::setCompression);
+            call.sendHeaders(new Metadata());
+        }
+        sentBytes.add(message.available());
+        call.sendMessage(message);
+        if (closed) {
+            sentBytes.clear();
         }
     }
 

@@ -69,9 +69,8 @@ public final class InferRequestAssembler {
         List<TensorBuffer> owned = new ArrayList<>(1);
         try {
             List<InputContent> contents = contents(message, owned);
-            List<TensorBuffer> sharedInputs = owned.isEmpty() ? List.of() : List.copyOf(owned);
             List<RequestedOutput> outputs = outputs(message.outputs(), owned);
-            SharedTensors shared = SharedTensors.of(sharedInputs, outputs, owned);
+            SharedTensors shared = SharedTensors.of(outputs, owned);
             List<InputTensor> inputs = inputs(contents, allocateInputs(message, contents, owned));
             InferRequest request = new InferRequest(
                     model,

@@ -3,8 +3,6 @@ package dev.nereid.grpc.wire;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
-import dev.nereid.api.memory.TensorBuffer;
-import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Tensor;
@@ -17,7 +15,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.ListIterator;
 import java.util.Map;
 
 /**
@@ -37,15 +34,12 @@ public final class InferResponseMessage extends InputStream implements Drainable
     private static final String FINAL = "triton_final_response";
 
     private final List<MemorySegment> parts;
-    private final List<TensorBuffer> copies;
     private int length;
     private int part;
     private long position;
-    private boolean closed;
 
-    private InferResponseMessage(List<MemorySegment> parts, List<TensorBuffer> copies, int length) {
+    private InferResponseMessage(List<MemorySegment> parts, int length) {
         this.parts = parts;
-        this.copies = copies;
         this.length = length;
     }
 
@@ -53,26 +47,19 @@ public final class InferResponseMessage extends InputStream implements Drainable
      * Writes the response to a unary call.
      *
      * @param response the response
-     * @param shared the request's tensors in shared memory: such outputs are not sent, and data in such inputs is
-     *     copied
-     * @param memory provides memory for copies of data in shared memory
+     * @param shared the request's tensors in shared memory; such outputs are not sent
      * @param array holds the message if it is small enough; not used otherwise until the message was read
-     * @throws InferenceException if the message would be longer than the protocol allows, or if there is no memory
+     * @throws InferenceException if the message would be longer than the protocol allows
      */
-    public static InferResponseMessage of(
-            InferResponse response, SharedTensors shared, TensorMemory memory, byte[] array) {
+    public static InferResponseMessage of(InferResponse response, SharedTensors shared, byte[] array) {
         WireWriter writer = new WireWriter(array);
         fields(writer, response);
         Map<String, ParameterValue> parameters = response.parameters();
         if (!parameters.isEmpty()) {
             parameters.forEach((name, value) -> parameterField(writer, name, value));
         }
-        boolean small = shared.inputs().isEmpty()
-                && shared.outputs().isEmpty()
-                && outputBytes(response.outputs()) <= SMALL_BYTES;
-        return small
-                ? small(response.outputs(), writer)
-                : ofParts(outputs(response, shared), writer, shared, memory, false);
+        boolean small = shared.outputs().isEmpty() && outputBytes(response.outputs()) <= SMALL_BYTES;
+        return small ? small(response.outputs(), writer) : ofParts(outputs(response, shared), writer, false);
     }
 
     private static long outputBytes(List<NamedTensor> outputs) {
@@ -91,7 +78,7 @@ public final class InferResponseMessage extends InputStream implements Drainable
         for (int i = 0; i < outputs.size(); i++) {
             writer.bytesField(6, outputs.get(i).tensor().data());
         }
-        return new InferResponseMessage(List.of(written(writer)), List.of(), writer.size());
+        return new InferResponseMessage(List.of(written(writer)), writer.size());
     }
 
     /**
@@ -100,8 +87,7 @@ public final class InferResponseMessage extends InputStream implements Drainable
      * @param isFinal whether it ends its request
      * @throws InferenceException as {@link #of} does
      */
-    public static InferResponseMessage streamed(
-            InferResponse response, boolean isFinal, SharedTensors shared, TensorMemory memory) {
+    public static InferResponseMessage streamed(InferResponse response, boolean isFinal, SharedTensors shared) {
         WireWriter writer = new WireWriter();
         fields(writer, response);
         response.parameters().forEach((name, value) -> {
@@ -110,7 +96,7 @@ public final class InferResponseMessage extends InputStream implements Drainable
             }
         });
         parameterField(writer, FINAL, new ParameterValue.Bool(isFinal));
-        return ofParts(outputs(response, shared), writer, shared, memory, true);
+        return ofParts(outputs(response, shared), writer, true);
     }
 
     /** Writes the response of a stream to a refused request. */
@@ -120,7 +106,7 @@ public final class InferResponseMessage extends InputStream implements Drainable
         int start = writer.begin(2);
         writer.textField(3, id);
         writer.end(start);
-        return new InferResponseMessage(List.of(written(writer)), List.of(), writer.size());
+        return new InferResponseMessage(List.of(written(writer)), writer.size());
     }
 
     /**
@@ -139,7 +125,7 @@ public final class InferResponseMessage extends InputStream implements Drainable
         writer.textField(3, names.id());
         parameterField(writer, FINAL, new ParameterValue.Bool(isFinal));
         writer.end(start);
-        return new InferResponseMessage(List.of(written(writer)), List.of(), writer.size());
+        return new InferResponseMessage(List.of(written(writer)), writer.size());
     }
 
     private static void fields(WireWriter writer, InferResponse response) {
@@ -172,8 +158,7 @@ public final class InferResponseMessage extends InputStream implements Drainable
     /** An output and its bytes in the message. */
     private record Output(NamedTensor output, MemorySegment data) {}
 
-    private static InferResponseMessage ofParts(
-            List<Output> outputs, WireWriter writer, SharedTensors shared, TensorMemory memory, boolean streamed) {
+    private static InferResponseMessage ofParts(List<Output> outputs, WireWriter writer, boolean streamed) {
         for (Output output : outputs) {
             outputField(writer, output.output());
         }
@@ -204,35 +189,7 @@ public final class InferResponseMessage extends InputStream implements Drainable
             at = ends[i];
         }
         parts.add(fields.asSlice(at));
-        List<TensorBuffer> copies = shared.inputs().isEmpty() ? List.of() : copySharedMemory(parts, shared, memory);
-        return new InferResponseMessage(parts, copies, (int) length);
-    }
-
-    /**
-     * Copies data out of shared memory, which its client may truncate. A truncation while the transport reads it would
-     * be too late for an error response.
-     */
-    private static List<TensorBuffer> copySharedMemory(
-            List<MemorySegment> parts, SharedTensors shared, TensorMemory memory) {
-        List<TensorBuffer> copies = new ArrayList<>();
-        try {
-            for (ListIterator<MemorySegment> each = parts.listIterator(); each.hasNext(); ) {
-                MemorySegment data = each.next();
-                if (data.isNative() && shared.holds(data)) {
-                    TensorBuffer copy = memory.allocate(data.byteSize());
-                    copies.add(copy);
-                    each.set(copy.segment().copyFrom(data));
-                }
-            }
-            return copies;
-        } catch (InternalError _) { // thrown by the JVM if mapped memory no longer exists
-            copies.forEach(TensorBuffer::close);
-            throw new InferenceException(
-                    ErrorCode.INTERNAL, "shared memory of an input was truncated before the response was written");
-        } catch (Throwable failure) {
-            copies.forEach(TensorBuffer::close);
-            throw failure;
-        }
+        return new InferResponseMessage(parts, (int) length);
     }
 
     private static void outputField(WireWriter writer, NamedTensor output) {
@@ -256,15 +213,6 @@ public final class InferResponseMessage extends InputStream implements Drainable
         }
         writer.end(choice);
         writer.end(entry);
-    }
-
-    /** Releases the copies. The transport closes a message after it has read it; repeated closing does nothing. */
-    @Override
-    public void close() {
-        if (!closed) {
-            closed = true;
-            copies.forEach(TensorBuffer::close);
-        }
     }
 
     @Override

@@ -46,20 +46,17 @@ public record ResponseCompressor(int level) {
     }
 
     /** Says whether a response takes too long to write on an event loop. */
-    public boolean isSlow(InferResponse response, SharedTensors shared) {
+    public boolean isSlow(InferResponse response) {
         long bytes = 0;
         for (int i = 0; i < response.outputs().size(); i++) {
             bytes += response.outputs().get(i).tensor().byteSize();
         }
-        return bytes > maxOnEventLoop(shared);
+        return bytes > maxOnEventLoop();
     }
 
     /** Returns how many bytes of outputs an event loop may write at a time. */
-    public long maxOnEventLoop(SharedTensors shared) {
-        if (isEnabled()) {
-            return MAX_COMPRESSED_BYTES;
-        }
-        return shared.inputs().isEmpty() ? EventLoopLimits.MAX_COPIED_BYTES : EventLoopLimits.MAX_PARSED_BYTES;
+    public long maxOnEventLoop() {
+        return isEnabled() ? MAX_COMPRESSED_BYTES : EventLoopLimits.MAX_COPIED_BYTES;
     }
 
     /**

@@ -27,7 +27,7 @@ final class OutgoingMessageTest {
 
         assertThat(OutgoingMessage.Response.of(response, SharedTensors.NONE).byteSize())
                 .isEqualTo(OVERHEAD + 1_020);
-        assertThat(OutgoingMessage.Response.of(response, new SharedTensors(List.of(), Set.of("A"), List.of()))
+        assertThat(OutgoingMessage.Response.of(response, new SharedTensors(Set.of("A"), List.of()))
                         .byteSize())
                 .isEqualTo(OVERHEAD + 20);
     }

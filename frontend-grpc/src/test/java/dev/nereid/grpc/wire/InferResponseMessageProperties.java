@@ -14,23 +14,16 @@ import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.testkit.FakeResponse;
-import dev.nereid.testkit.LeakCheckingMemory;
 import inference.InferParameter;
 import inference.ModelInferResponse;
 import inference.ModelStreamInferResponse;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.channels.FileChannel;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
@@ -39,12 +32,9 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Tests that the generated class reads the written responses. */
 final class InferResponseMessageProperties {
-    private final LeakCheckingMemory memory = new LeakCheckingMemory();
-
     @Provide
     Arbitrary<InferResponse> responses() {
         Arbitrary<NamedTensor> outputs = Combinators.combine(
@@ -69,13 +59,13 @@ final class InferResponseMessageProperties {
     }
 
     /** Writes a response into an array that is always too short. */
-    private InferResponseMessage message(InferResponse response, SharedTensors shared) {
-        return InferResponseMessage.of(response, shared, memory, new byte[16]);
+    private InferResponseMessage message(InferResponse response) {
+        return InferResponseMessage.of(response, SharedTensors.NONE, new byte[16]);
     }
 
     @Property(tries = 100)
     void writesWhatTheGeneratedClassReads(@ForAll("responses") InferResponse response) throws IOException {
-        InferResponseMessage message = message(response, SharedTensors.NONE);
+        InferResponseMessage message = message(response);
         int length = message.available();
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
@@ -87,13 +77,13 @@ final class InferResponseMessageProperties {
 
     @Property(tries = 50)
     void canBeReadAsAStream(@ForAll("responses") InferResponse response) throws IOException {
-        InferResponseMessage message = message(response, SharedTensors.NONE);
+        InferResponseMessage message = message(response);
         byte[] bytes = message.readAllBytes();
 
         assertThat(message.read()).isEqualTo(-1);
         assertThat(ModelInferResponse.parseFrom(bytes)).isEqualTo(generated(response));
 
-        InferResponseMessage byteByByte = message(response, SharedTensors.NONE);
+        InferResponseMessage byteByByte = message(response);
         assertThat(byteByByte.read()).isEqualTo(bytes[0] & 0xFF);
     }
 
@@ -105,7 +95,7 @@ final class InferResponseMessageProperties {
         Arrays.fill(data, (byte) size);
         Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(size), MemorySegment.ofArray(data));
         InferResponse response = FakeResponse.of(true, new NamedTensor("o", tensor));
-        InferResponseMessage message = message(response, SharedTensors.NONE);
+        InferResponseMessage message = message(response);
         int length = message.available();
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
@@ -120,7 +110,7 @@ final class InferResponseMessageProperties {
     @Property(tries = 50)
     void writesStreamedResponsesToo(@ForAll("responses") InferResponse response, @ForAll boolean isFinal)
             throws IOException {
-        InferResponseMessage message = InferResponseMessage.streamed(response, isFinal, SharedTensors.NONE, memory);
+        InferResponseMessage message = InferResponseMessage.streamed(response, isFinal, SharedTensors.NONE);
 
         assertThat(ModelStreamInferResponse.parseFrom(message.readAllBytes()))
                 .isEqualTo(ModelStreamInferResponse.newBuilder()
@@ -164,37 +154,13 @@ final class InferResponseMessageProperties {
     }
 
     @Test
-    void refusesOutputsInTruncatedSharedMemory(@TempDir Path directory) throws IOException {
-        Path file = Files.write(directory.resolve("shared"), new byte[64 * 1024]);
-        try (Arena arena = Arena.ofShared();
-                FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-            MemorySegment mapped = channel.map(FileChannel.MapMode.READ_WRITE, 0, 64 * 1024, arena);
-            SharedTensors shared = new SharedTensors(List.of(mapped), Set.of(), List.of());
-            MemorySegment data = mapped.asSlice(4096);
-            Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(data.byteSize()), data);
-            InferResponse response = FakeResponse.of(true, new NamedTensor("o", tensor));
-            try (InferResponseMessage message = message(response, shared)) {
-                assertThat(memory.bytesInUse()).isEqualTo(data.byteSize());
-                assertThat(message.available()).isGreaterThan((int) data.byteSize());
-            }
-
-            channel.truncate(0);
-
-            assertThatThrownBy(() -> message(response, shared))
-                    .isInstanceOf(InferenceException.class)
-                    .hasMessage("shared memory of an input was truncated before the response was written");
-        }
-        memory.close();
-    }
-
-    @Test
     void refusesResponsesThatAreTooLong() {
         byte[] mebibytes = new byte[16 * 1024 * 1024];
         Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(mebibytes.length), MemorySegment.ofArray(mebibytes));
         List<NamedTensor> outputs = Collections.nCopies(129, new NamedTensor("o", tensor));
         InferResponse response = FakeResponse.of("m", 1, "", outputs, Map.of(), true);
 
-        assertThatThrownBy(() -> message(response, SharedTensors.NONE))
+        assertThatThrownBy(() -> message(response))
                 .isInstanceOfSatisfying(
                         InferenceException.class,
                         error -> assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))

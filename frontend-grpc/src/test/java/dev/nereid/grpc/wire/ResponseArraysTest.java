@@ -8,7 +8,6 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.testkit.FakeResponse;
-import dev.nereid.testkit.LeakCheckingMemory;
 import inference.ModelInferResponse;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -65,8 +64,7 @@ final class ResponseArraysTest {
                 true,
                 new NamedTensor(
                         "OUTPUT0", Tensor.of(DataType.UINT8, Shape.of(data.length), MemorySegment.ofArray(data))));
-        try (LeakCheckingMemory memory = new LeakCheckingMemory();
-                InferResponseMessage message = InferResponseMessage.of(response, SharedTensors.NONE, memory, array)) {
+        try (InferResponseMessage message = InferResponseMessage.of(response, SharedTensors.NONE, array)) {
             return ModelInferResponse.parseFrom(message);
         }
     }

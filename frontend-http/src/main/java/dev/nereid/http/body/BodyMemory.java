@@ -14,6 +14,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A body begins in a small piece, which doubles when it is full, and is copied once into a buffer that grows in
  * place when enough of it has arrived to trust its declared size. A declared size alone allocates nothing.
+ *
+ * <p>The body begins behind an offset in its buffer, so that its first tensor is aligned, though it lies behind JSON of
+ * any length.
  */
 final class BodyMemory implements AutoCloseable {
     private static final long INITIAL_SIZE = 4096;
@@ -32,9 +35,12 @@ final class BodyMemory implements AutoCloseable {
     private final TensorMemory memory;
     private final long expected;
     private final long limit;
+    private final long offset;
     private @Nullable TensorBuffer buffer;
     private @Nullable GrowingBuffer growing;
+    /** The memory behind the offset. */
     private MemorySegment target = MemorySegment.NULL;
+
     private long size;
 
     /**
@@ -43,11 +49,13 @@ final class BodyMemory implements AutoCloseable {
      * @param memory the pool
      * @param expected the declared size of the body, or {@link RequestBodyHeaders#UNKNOWN}
      * @param limit the maximum size of the body
+     * @param offset the number of bytes before the body in its buffer
      */
-    BodyMemory(TensorMemory memory, long expected, long limit) {
+    BodyMemory(TensorMemory memory, long expected, long limit, long offset) {
         this.memory = memory;
-        this.expected = expected;
+        this.expected = Math.min(expected, Long.MAX_VALUE - offset); // their sum is allocated
         this.limit = limit;
+        this.offset = offset;
     }
 
     /** Adds bytes, which must be within the limit. */
@@ -104,7 +112,7 @@ final class BodyMemory implements AutoCloseable {
 
     private void grow(long needed) {
         if (growing != null) {
-            target = growing.grow(needed);
+            target = behindOffset(growing.grow(offset + needed));
         } else if (expected == RequestBodyHeaders.UNKNOWN ? needed > MAX_COPIED_BYTES : isTrusted(needed)) {
             growInPlace(needed);
         } else {
@@ -120,19 +128,20 @@ final class BodyMemory implements AutoCloseable {
         return expected > TRUSTED_BYTES && needed >= Math.min(TRUSTED_BYTES, expected / TRUSTED_DIVISOR);
     }
 
+    /** Returns the size of the next buffer, offset included. */
     private long nextSize(long needed) {
         long maxSize = expected == RequestBodyHeaders.UNKNOWN ? limit : expected;
-        long doubled = Long.highestOneBit(Math.max(needed, INITIAL_SIZE) - 1) << 1;
-        return Math.max(needed, Math.min(doubled, maxSize));
+        long doubled = Long.highestOneBit(Math.max(offset + needed, INITIAL_SIZE) - 1) << 1;
+        return offset + Math.max(needed, Math.min(doubled - offset, maxSize));
     }
 
     private void growInPlace(long needed) {
         GrowingBuffer larger = expected == RequestBodyHeaders.UNKNOWN
-                ? memory.reserve(Math.min(limit, memory.largestBuffer()))
-                : memory.reserve(Math.max(needed, expected));
+                ? memory.reserve(offset + Math.min(limit, memory.largestBuffer() - offset))
+                : memory.reserve(offset + Math.max(needed, expected));
         boolean moved = false;
         try {
-            moveTo(larger, larger.grow(needed));
+            moveTo(larger, larger.grow(offset + needed));
             growing = larger;
             moved = true;
         } finally {
@@ -142,10 +151,15 @@ final class BodyMemory implements AutoCloseable {
         }
     }
 
-    private void moveTo(TensorBuffer larger, MemorySegment segment) {
-        segment.copyFrom(target.asSlice(0, size));
+    private void moveTo(TensorBuffer next, MemorySegment segment) {
+        MemorySegment larger = behindOffset(segment);
+        larger.copyFrom(target.asSlice(0, size));
         close();
-        buffer = larger;
-        target = segment;
+        buffer = next;
+        target = larger;
+    }
+
+    private MemorySegment behindOffset(MemorySegment segment) {
+        return offset == 0 ? segment : segment.asSlice(offset);
     }
 }

@@ -41,9 +41,12 @@ public final class RequestBody implements AutoCloseable {
     public RequestBody(TensorMemory memory, RequestBodyHeaders headers, BodyLimits limits) {
         this.headers = headers;
         this.limits = limits;
-        this.memory = headers.coding() == ContentCoding.IDENTITY
-                ? new BodyMemory(memory, headers.bodyLength(), limits.maxRequestBytes())
-                : new BodyMemory(memory, RequestBodyHeaders.UNKNOWN, headers.maxInflatedBytes(limits));
+        boolean isPlain = headers.coding() == ContentCoding.IDENTITY;
+        this.memory = new BodyMemory(
+                memory,
+                isPlain ? headers.bodyLength() : RequestBodyHeaders.UNKNOWN,
+                isPlain ? limits.maxRequestBytes() : headers.maxInflatedBytes(limits),
+                headers.alignmentOffset());
     }
 
     /**

@@ -24,6 +24,9 @@ public record RequestBodyHeaders(long bodyLength, long jsonLength, ContentCoding
 
     private static final long CODING_DIVISOR = 1024;
 
+    /** The alignment of tensors in bytes, a power of two. */
+    private static final long ALIGNMENT = 64;
+
     private static final CharSequence SUPPORTED_CODINGS = HttpHeaders.createOptimized("gzip, deflate");
 
     /**
@@ -67,6 +70,11 @@ public record RequestBodyHeaders(long bodyLength, long jsonLength, ContentCoding
     public long jsonLength(long received) {
         checkJsonLength(received);
         return jsonLength == UNKNOWN ? received : jsonLength;
+    }
+
+    /** Returns the number of bytes before the body in aligned memory that align the tensor behind its JSON. */
+    long alignmentOffset() {
+        return jsonLength == UNKNOWN ? 0 : -jsonLength & (ALIGNMENT - 1);
     }
 
     /** Checks a body size against the limits. It is the size of the body, or of the part received so far. */

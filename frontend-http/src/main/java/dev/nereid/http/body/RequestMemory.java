@@ -17,7 +17,7 @@ public final class RequestMemory implements Runnable, SegmentAllocator {
     private final TensorMemory memory;
     private final SharedMemory shared;
     private final List<TensorBuffer> buffers = new ArrayList<>(2);
-    /** Memory that the client may change, or truncate, at any time. */
+    /** Those of the buffers that are leases, whose registrations end before the response is sent. */
     private List<SharedMemory.Lease> leased = List.of();
 
     public RequestMemory(TensorMemory memory, SharedMemory shared) {
@@ -57,21 +57,6 @@ public final class RequestMemory implements Runnable, SegmentAllocator {
     /** Takes ownership of a buffer. */
     public void adopt(TensorBuffer buffer) {
         buffers.add(buffer);
-    }
-
-    /** Returns whether the request uses shared memory. Not to be called after {@link #run()}. */
-    public boolean hasShared() {
-        return !leased.isEmpty();
-    }
-
-    /** Returns whether any part of the data lies in shared memory. Not to be called after {@link #run()}. */
-    public boolean isShared(MemorySegment data) {
-        for (SharedMemory.Lease lease : leased) {
-            if (lease.segment().asOverlappingSlice(data).isPresent()) {
-                return true;
-            }
-        }
-        return false;
     }
 
     /**

@@ -74,21 +74,6 @@ public final class ResponseBody implements AutoCloseable {
     }
 
     /**
-     * Adds a copy of an output that lies in shared memory. If the client has truncated the region, this copy fails with
-     * an exception; native code that reads the region would end the process.
-     */
-    public void addCopy(MemorySegment data) {
-        long step = Math.min(maxWriteBytes, 1 << 20);
-        for (long at = 0; at < data.byteSize(); at += step) {
-            int length = (int) Math.min(step, data.byteSize() - at);
-            ByteBuf copy = PooledByteBufAllocator.DEFAULT.directBuffer(length);
-            add(copy);
-            MemorySegment.ofBuffer(copy.nioBuffer(0, length)).copyFrom(data.asSlice(at, length));
-            copy.writerIndex(length);
-        }
-    }
-
-    /**
      * Sends everything as the body of a response.
      *
      * @param http the response

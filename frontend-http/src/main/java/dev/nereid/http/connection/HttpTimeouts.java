@@ -5,7 +5,8 @@ import static java.util.Objects.requireNonNull;
 import java.time.Duration;
 
 /**
- * Timeouts of HTTP connections. Immutable; zero disables a timeout.
+ * Timeouts of HTTP connections. Immutable; zero disables a timeout. {@link ConnectionDeadlines} applies them to a
+ * connection.
  *
  * @param header how long the header of a request may take from its first byte, and the first byte of the first request
  *     after the connection was accepted

@@ -34,7 +34,6 @@ import org.slf4j.LoggerFactory;
  */
 final class InferExchange {
     private static final Logger LOG = LoggerFactory.getLogger(InferExchange.class);
-    private static final Cancellation NO_CANCELLATION = () -> {};
 
     private final InferHandler handler;
     private final HttpServerRequest request;
@@ -43,7 +42,7 @@ final class InferExchange {
     private final ModelMetadata metadata;
     private final RequestBodyHeaders headers;
     private final RequestBody body;
-    private Cancellation cancellation = NO_CANCELLATION;
+    private Cancellation cancellation = Cancellation.NONE;
     /** The request's id, once it was read. */
     private String id = "";
 

@@ -35,7 +35,6 @@ final class InferResponseJson {
      *
      * @return the number of bytes of binary outputs that must follow
      * @throws dev.nereid.api.InferenceException if an output cannot be written
-     * @throws InternalError if an output lies in shared memory that was truncated
      */
     long write(InferResponse response, RequestedOutputs outputs) {
         json.raw('{');

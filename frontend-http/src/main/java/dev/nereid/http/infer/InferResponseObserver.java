@@ -33,7 +33,6 @@ final class InferResponseObserver implements ResponseObserver {
     private static final Logger LOG = LoggerFactory.getLogger(InferResponseObserver.class);
     private static final String NO_MEMORY =
             "not enough memory to write the response as JSON; request its outputs as binary data";
-    private static final String TRUNCATED = "shared memory of an input was truncated before the response was written";
 
     private final InferHandler handler;
     private final HttpServerRequest request;
@@ -200,9 +199,6 @@ final class InferResponseObserver implements ResponseObserver {
         } catch (OutOfMemoryError e) { // most likely caused by the text, though other threads allocate too
             return Optional.of(
                     new Failure(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY), ContentTypes.JSON));
-        } catch (InternalError e) { // the JVM's report of truncated mapped memory
-            LOG.atDebug().addKeyValue("model", model).setCause(e).log("shared memory not readable");
-            return Optional.of(new Failure(JsonFields.internal(TRUNCATED), ContentTypes.TEXT));
         } catch (RuntimeException | Error e) {
             LOG.atError().addKeyValue("model", model).setCause(e).log("response not written");
             return Optional.of(new Failure(JsonFields.internal("internal error"), ContentTypes.JSON));

@@ -9,7 +9,6 @@ import dev.nereid.http.body.RequestBodyHeaders;
 import dev.nereid.http.body.ResponseBody;
 import dev.nereid.http.json.JsonChunks;
 import dev.nereid.http.json.JsonWriter;
-import dev.nereid.spi.Tensor;
 import io.vertx.core.Context;
 import io.vertx.core.MultiMap;
 import io.vertx.core.buffer.Buffer;
@@ -54,7 +53,6 @@ final class InferResponseWriter {
      *
      * @throws dev.nereid.api.InferenceException if an output cannot be written; nothing was sent, and the caller still
      *     owns the response
-     * @throws InternalError if an output lies in shared memory that was truncated; likewise
      */
     void write(HttpServerResponse http, InferResponse response, ResponseFormat format) {
         boolean isPlain = format.coding() == ContentCoding.IDENTITY;
@@ -103,7 +101,7 @@ final class InferResponseWriter {
      */
     record Written(ResponseBody body, long textBytes, long binaryBytes) {}
 
-    /** Appends outputs to a text, on any thread; those in shared memory are copied. Throws as {@link #write}. */
+    /** Appends outputs to a text, on any thread. Throws as {@link #write}. */
     static Written collect(InferResponse response, ResponseFormat format, JsonChunks text, long binaryBytes) {
         ResponseBody body = collect(
                 new ResponseBody(text.take(), JsonChunks.CHUNK_SIZE), response.outputs(), binaryBytes > 0, format);
@@ -138,19 +136,13 @@ final class InferResponseWriter {
         }
     }
 
-    /** Appends the binary outputs, those in shared memory as copies. */
+    /** Appends the binary outputs. */
     private static ResponseBody collect(
             ResponseBody body, List<NamedTensor> tensors, boolean withOutputs, ResponseFormat format) {
         try {
             for (int i = 0; withOutputs && i < tensors.size(); i++) {
-                Tensor tensor = tensors.get(i).tensor();
-                if (format.outputs().format(tensors.get(i).name()) != RequestedOutputs.Format.BINARY) {
-                    continue;
-                }
-                if (format.isShared(tensor)) {
-                    body.addCopy(tensor.data());
-                } else {
-                    body.add(tensor.data());
+                if (format.outputs().format(tensors.get(i).name()) == RequestedOutputs.Format.BINARY) {
+                    body.add(tensors.get(i).tensor().data());
                 }
             }
             return body;

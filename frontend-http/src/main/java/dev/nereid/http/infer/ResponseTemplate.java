@@ -101,11 +101,7 @@ final class ResponseTemplate {
         return headers;
     }
 
-    /**
-     * Returns the body of a response, with a copy of its outputs.
-     *
-     * @throws InternalError if an output lies in shared memory that was truncated
-     */
+    /** Returns the body of a response, with a copy of its outputs. */
     Buffer body(InferResponse response) {
         byte[] body = Arrays.copyOf(text, size);
         int at = text.length;

@@ -34,7 +34,7 @@ class BodyInflaterProperties {
         byte[] coded = gzip ? gzip(data, level, flags, random) : deflate(data, level, false);
 
         try (LeakCheckingMemory memory = new LeakCheckingMemory();
-                BodyMemory body = new BodyMemory(memory, RequestBodyHeaders.UNKNOWN, MAX_BYTES)) {
+                BodyMemory body = new BodyMemory(memory, RequestBodyHeaders.UNKNOWN, MAX_BYTES, 0)) {
             inflate(coded, body, piece, maxBytes);
 
             assertThat(body.bytes().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(data);
@@ -53,7 +53,7 @@ class BodyInflaterProperties {
 
         // Growing copies the body once.
         try (LeakCheckingMemory memory = new LeakCheckingMemory(2 * limit + 1);
-                BodyMemory body = new BodyMemory(memory, RequestBodyHeaders.UNKNOWN, limit)) {
+                BodyMemory body = new BodyMemory(memory, RequestBodyHeaders.UNKNOWN, limit, 0)) {
             assertThatThrownBy(() -> inflate(coded, body, piece, MAX_BYTES)).hasMessage("too large");
         }
     }
@@ -73,7 +73,7 @@ class BodyInflaterProperties {
         byte[] cut = Arrays.copyOf(coded, 1 + random.nextInt(coded.length));
 
         try (LeakCheckingMemory memory = new LeakCheckingMemory();
-                BodyMemory body = new BodyMemory(memory, RequestBodyHeaders.UNKNOWN, MAX_BYTES)) {
+                BodyMemory body = new BodyMemory(memory, RequestBodyHeaders.UNKNOWN, MAX_BYTES, 0)) {
             inflate(cut, body, piece, MAX_BYTES);
         } catch (InferenceException e) {
             assertThat(e).hasMessageMatching("(?s)too large|Unable to decompress the request: .+");

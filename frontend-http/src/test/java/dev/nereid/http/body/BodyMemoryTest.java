@@ -22,7 +22,7 @@ class BodyMemoryTest {
 
     @Test
     void allocatesNothingForAContentLength() {
-        BodyMemory body = new BodyMemory(memory, 50_000_000, LIMIT);
+        BodyMemory body = new BodyMemory(memory, 50_000_000, LIMIT, 0);
 
         assertThat(memory.buffersInUse()).isZero();
         body.close();
@@ -39,7 +39,7 @@ class BodyMemoryTest {
         "-1, 100000, 131072",
     })
     void allocatesLittleMoreThanReceived(long declared, int arrived, long allocated) {
-        BodyMemory body = new BodyMemory(memory, declared, LIMIT);
+        BodyMemory body = new BodyMemory(memory, declared, LIMIT, 0);
         body.append(Unpooled.wrappedBuffer(new byte[arrived]), arrived);
 
         assertThat(memory.bytesInUse()).isEqualTo(allocated);
@@ -49,7 +49,7 @@ class BodyMemoryTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 1000, 65_536})
     void allocatesExactlyASmallBodyReceivedAtOnce(int size) {
-        BodyMemory body = new BodyMemory(memory, size, LIMIT);
+        BodyMemory body = new BodyMemory(memory, size, LIMIT, 0);
         body.append(Unpooled.wrappedBuffer(new byte[size]), size);
 
         assertThat(memory.bytesInUse()).isEqualTo(size);
@@ -57,15 +57,51 @@ class BodyMemoryTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"100, true", "70000, true", "600000, true", "3000000, true", "100, false", "600000, false"})
-    void keepsItsBytesWhileItGrows(int size, boolean isDeclared) {
+    @CsvSource({"1, 0", "1, 63", "1000, 60", "4096, 1", "65536, 63"})
+    void allocatesTheOffsetToo(int size, int offset) {
+        BodyMemory body = new BodyMemory(memory, size, LIMIT, offset);
+        body.append(Unpooled.wrappedBuffer(new byte[size]), size);
+
+        assertThat(memory.bytesInUse()).isEqualTo(offset + size);
+        body.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"100, 0", "100, 63", "4096, 1", "262144, 63", "300000, 63"})
+    void offersMemoryUpToItsLimitOnly(int limit, int offset) {
+        BodyMemory body = new BodyMemory(memory, RequestBodyHeaders.UNKNOWN, limit, offset);
+        while (body.writable().byteSize() > 0) {
+            body.advance((int) body.writable().byteSize());
+        }
+
+        assertThat(body.size()).isEqualTo(limit);
+        assertThat(memory.bytesInUse()).isEqualTo(offset + limit);
+        body.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "100, true, 0",
+        "70000, true, 0",
+        "600000, true, 0",
+        "3000000, true, 0",
+        "100, false, 0",
+        "600000, false, 0",
+        "100, true, 63",
+        "70000, true, 5",
+        "600000, true, 1",
+        "100, false, 7",
+        "600000, false, 33"
+    })
+    void keepsItsBytesWhileItGrows(int size, boolean isDeclared, int offset) {
         byte[] data = new byte[size];
         new Random(size).nextBytes(data);
-        BodyMemory body = new BodyMemory(memory, isDeclared ? size : RequestBodyHeaders.UNKNOWN, LIMIT);
+        BodyMemory body = new BodyMemory(memory, isDeclared ? size : RequestBodyHeaders.UNKNOWN, LIMIT, offset);
         for (int at = 0; at < size; at += 10_007) {
             byte[] chunk = Arrays.copyOfRange(data, at, Math.min(size, at + 10_007));
             body.append(Unpooled.wrappedBuffer(chunk), chunk.length);
-            assertThat(memory.bytesInUse()).isLessThanOrEqualTo(Math.max(4096, 2 * body.size()));
+            assertThat(memory.bytesInUse()).isLessThanOrEqualTo(Math.max(4096, 2 * (offset + body.size())));
+            assertThat(body.bytes().address() % 64).isEqualTo(offset);
         }
 
         assertThat(body.bytes().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(data);

@@ -12,12 +12,8 @@ import dev.nereid.testkit.FakeModel;
 import dev.nereid.testkit.FakeSharedMemory;
 import dev.nereid.testkit.ReceivedRequest;
 import java.io.IOException;
-import java.io.RandomAccessFile;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.channels.FileChannel;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -26,7 +22,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Named;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -185,49 +180,6 @@ class SharedTensorsIT {
         }
 
         assertThat(shared.events()).startsWith("leased r", "released r").containsSubsequence("released r", "response");
-    }
-
-    /** The output of an identity model is its input: memory that the client has truncated meanwhile. */
-    @ParameterizedTest
-    @CsvSource({"false, identity, 4096", "true, identity, 64", "true, identity, 1000000", "true, gzip, 1000000"})
-    void respondsThatSharedMemoryIsGone(boolean binary, String coding, int size, @TempDir Path directory)
-            throws IOException {
-        try (Arena arena = Arena.ofShared();
-                RandomAccessFile file =
-                        new RandomAccessFile(directory.resolve("shared").toFile(), "rw")) {
-            file.setLength(1 << 20);
-            MemorySegment mapped = file.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, 1 << 20, arena);
-            frontend.server.sharedMemory().register("truncate", mapped);
-            frontend.server.add(FakeModel.identity("id", DataType.UINT8, 0, -1).responding(received -> {
-                truncate(file);
-                received.respondWithInputs();
-            }));
-
-            RawHttpConnection.Response response = post(
-                    "/v2/models/id/infer",
-                    "Accept-Encoding: " + coding + "\r\n",
-                    "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[" + size + "],\"datatype\":\"UINT8\","
-                            + "\"parameters\":{\"shared_memory_region\":\"truncate\",\"shared_memory_byte_size\":"
-                            + size
-                            + "}}],\"parameters\":{\"binary_data_output\":" + binary + "}}");
-
-            assertThat(response.text())
-                    .isEqualTo("{\"error\":\"shared memory of an input was truncated before the response was"
-                            + " written\"}");
-            assertThat(response.status()).isEqualTo(500);
-            assertThat(frontend.server.sharedMemory().events())
-                    .containsSubsequence("leased truncate", "released truncate", "closed truncate");
-            assertThat(infer("", "{\"inputs\":[" + input("INPUT0", 3, 0) + "]}").status())
-                    .isEqualTo(200);
-        }
-    }
-
-    private static void truncate(RandomAccessFile file) {
-        try {
-            file.setLength(0);
-        } catch (IOException e) {
-            throw new IllegalStateException(e);
-        }
     }
 
     private static void putIntoTarget(ReceivedRequest received) {

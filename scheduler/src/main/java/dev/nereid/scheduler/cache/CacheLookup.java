@@ -61,7 +61,7 @@ final class CacheLookup implements LookupObserver {
 
     private void lookUp() {
         try {
-            CacheKey made = RequestDigest.of(request.checked());
+            CacheKey made = CacheKeyDigest.of(request.checked());
             key = made;
             gate.cache().lookup(made, this);
         } catch (RuntimeException | Error e) {
@@ -101,7 +101,7 @@ final class CacheLookup implements LookupObserver {
         long now = gate.now();
         long queueNanos = startNanos - request.enqueuedNanos();
         long requestNanos = now - request.arrivedNanos();
-        Runnable counting = () -> gate.counter().hit(queueNanos, now - startNanos, requestNanos);
+        Runnable counting = () -> gate.model().meter().hit(queueNanos, now - startNanos, requestNanos);
         List<ReferenceCountedMemory> memory = List.of(ReferenceCountedMemory.of(entry::close, null));
         return new Hit(request, outputs, memory, counting);
     }

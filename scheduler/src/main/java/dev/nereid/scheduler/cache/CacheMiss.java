@@ -92,7 +92,7 @@ record CacheMiss(CachedSubmission gate, CacheKey key, long lookupNanos) implemen
             }
             copy.close();
             if (counted) {
-                miss.gate.counter().missed(miss.lookupNanos + miss.gate.now() - startNanos);
+                miss.gate.model().meter().missed(miss.lookupNanos + miss.gate.now() - startNanos);
             }
             return true;
         }

@@ -41,21 +41,14 @@ public final class CachedSubmission {
 
     private final ModelScope model;
     private final CacheAccess access;
-    private final CacheCounter counter;
     private final LongSupplier nanoTime;
     private final MissHandler missHandler;
     private final AtomicBoolean logged = new AtomicBoolean();
     private final AtomicLong loggedNanos = new AtomicLong();
 
-    public CachedSubmission(
-            ModelScope model,
-            CacheAccess access,
-            CacheCounter counter,
-            LongSupplier nanoTime,
-            MissHandler missHandler) {
+    public CachedSubmission(ModelScope model, CacheAccess access, LongSupplier nanoTime, MissHandler missHandler) {
         this.model = model;
         this.access = access;
-        this.counter = counter;
         this.nanoTime = nanoTime;
         this.missHandler = missHandler;
     }
@@ -124,10 +117,6 @@ public final class CachedSubmission {
 
     ModelScope model() {
         return model;
-    }
-
-    CacheCounter counter() {
-        return counter;
     }
 
     MissHandler missHandler() {

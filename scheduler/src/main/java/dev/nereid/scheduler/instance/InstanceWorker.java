@@ -2,12 +2,12 @@ package dev.nereid.scheduler.instance;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.statistics.FailureReason;
-import dev.nereid.scheduler.admission.InFlightRequests;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.queue.BatchSource;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.rate.RateLimitPermits;
+import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
@@ -47,7 +47,7 @@ public final class InstanceWorker implements Runnable {
     private final InstanceHandle handle;
 
     /** The requests that use the instances. */
-    private final InFlightRequests requests = new InFlightRequests();
+    private final RequestDrain drain = new RequestDrain();
 
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean retired;
@@ -115,7 +115,7 @@ public final class InstanceWorker implements Runnable {
                 leaveQueue();
             }
         }
-        (staying ? scope.model().inFlight() : requests).awaitNone();
+        (staying ? scope.model().drain() : drain).awaitUninterruptibly();
         close();
     }
 
@@ -242,7 +242,7 @@ public final class InstanceWorker implements Runnable {
         if (lost) {
             return;
         }
-        requests.awaitNone();
+        drain.awaitUninterruptibly();
         if (closed.compareAndSet(false, true)) {
             instances.close();
         }
@@ -327,7 +327,7 @@ public final class InstanceWorker implements Runnable {
     private void work(boolean direct) {
         handle.rejectExpired();
         for (int i = 0; i < handle.taken().size(); i++) {
-            handle.taken().get(i).usedBy(requests);
+            handle.taken().get(i).usedBy(drain);
         }
         boolean clientMemory = scope.clientMemory()
                 && handle.taken().size() == 1
@@ -421,8 +421,8 @@ public final class InstanceWorker implements Runnable {
         retire();
         abandon();
         leaveQueue();
-        for (int left = requests.count(); left > 0; left--) {
-            scope.model().inFlight().leave();
+        for (int left = drain.count(); left > 0; left--) {
+            scope.model().drain().deregister();
         }
     }
 

@@ -3,10 +3,10 @@ package dev.nereid.scheduler.instance;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.scheduler.admission.InFlightRequests;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;
@@ -158,8 +158,8 @@ public final class Warmup {
     }
 
     private void execute(WarmupSample sample, Consumer<ExecutionBatch> instance) {
-        InFlightRequests inFlight = new InFlightRequests();
-        ExecutionScope uncounted = scope.with(scope.model().uncounted(inFlight));
+        RequestDrain drain = new RequestDrain();
+        ExecutionScope uncounted = scope.with(scope.model().uncounted(drain));
         Errors errors = new Errors();
         ExecutionBatch batch = batch(sample, uncounted, errors);
         if (batch == null) {
@@ -168,7 +168,7 @@ public final class Warmup {
         try {
             instance.accept(batch);
         } finally { // also after an error of the virtual machine: the batch is completed
-            inFlight.awaitNone();
+            drain.awaitUninterruptibly();
             errors.failing(sample).ifPresent(this::fail);
         }
     }

@@ -2,7 +2,6 @@ package dev.nereid.scheduler.request;
 
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.memory.TensorMemory;
-import dev.nereid.scheduler.admission.InFlightRequests;
 import dev.nereid.scheduler.admission.ModelAdmission;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.spi.ModelSettings;
@@ -16,7 +15,8 @@ import java.util.function.LongSupplier;
  * @param memory the memory for copied and gathered inputs and for outputs
  * @param nanoTime the clock
  * @param fatalErrors handles errors after which the process may not be able to serve
- * @param counters the counters of requests
+ * @param meter the statistics
+ * @param drain the requests in flight, whose end a stop awaits
  * @param admission the load of the model and its limits
  * @param detached the requests that neither wait nor run on an instance
  */
@@ -25,17 +25,10 @@ public record ModelScope(
         TensorMemory memory,
         LongSupplier nanoTime,
         FatalErrorHandler fatalErrors,
-        Counters counters,
+        ModelMeter meter,
+        RequestDrain drain,
         ModelAdmission admission,
         DetachedRequests detached) {
-    /**
-     * Holds the counters of requests.
-     *
-     * @param meter the statistics
-     * @param inFlight the number of requests in flight
-     */
-    record Counters(ModelMeter meter, InFlightRequests inFlight) {}
-
     /** Creates a scope without requests. */
     public ModelScope(
             ModelSettings settings,
@@ -44,33 +37,16 @@ public record ModelScope(
             FatalErrorHandler fatalErrors,
             ModelMeter meter,
             ModelAdmission load) {
-        this(
-                settings,
-                memory,
-                nanoTime,
-                fatalErrors,
-                new Counters(meter, new InFlightRequests()),
-                load,
-                new DetachedRequests());
-    }
-
-    /** Returns the statistics. */
-    public ModelMeter meter() {
-        return counters.meter();
-    }
-
-    /** Returns the number of requests in flight. */
-    public InFlightRequests inFlight() {
-        return counters.inFlight();
+        this(settings, memory, nanoTime, fatalErrors, meter, new RequestDrain(), load, new DetachedRequests());
     }
 
     /**
      * Returns the same scope for requests that the statistics do not count. The statistics are those of the model.
      *
-     * @param requests counts the uncounted requests in flight
+     * @param own the uncounted requests in flight
      */
-    public ModelScope uncounted(InFlightRequests requests) {
-        Counters apart = new Counters(new ModelMeter(InstantSource.system()), requests);
-        return new ModelScope(settings, memory, nanoTime, fatalErrors, apart, admission, detached);
+    public ModelScope uncounted(RequestDrain own) {
+        ModelMeter unread = new ModelMeter(InstantSource.system());
+        return new ModelScope(settings, memory, nanoTime, fatalErrors, unread, own, admission, detached);
     }
 }

@@ -13,7 +13,8 @@ import java.util.RandomAccess;
  * memory.
  *
  * <p>The tensors are in the order of the configuration, in the shapes that the backend sees, batch dimension included;
- * optional inputs that the client omitted are missing. This is the list itself, since every request has one.
+ * optional inputs that the client omitted are missing. This is the list itself, since every request has one. The class
+ * is not final for tests, in which the inputs of a request fail when they are read.
  */
 public class RequestInputs extends AbstractList<NamedTensor> implements RandomAccess {
     private final NamedTensor[] tensors;

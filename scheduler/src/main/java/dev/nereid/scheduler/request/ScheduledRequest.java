@@ -5,7 +5,6 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.statistics.FailureReason;
-import dev.nereid.scheduler.admission.InFlightRequests;
 import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
@@ -54,7 +53,7 @@ public final class ScheduledRequest implements Cancellation {
     private volatile @Nullable QueuePosition position;
 
     /** Counts the requests that use the instance; written before the backend sees the request. */
-    private @Nullable InFlightRequests instanceRequests;
+    private @Nullable RequestDrain instanceDrain;
 
     /** The request's bytes in the load; below 0 if it is not counted as load. Set before the request is queued. */
     private long loadBytes = -1;
@@ -78,7 +77,7 @@ public final class ScheduledRequest implements Cancellation {
         this.checked = checked;
         this.delivery = new ResponseDelivery(this, observer, order);
         this.enqueuedNanos = enqueuedNanos;
-        model.inFlight().enter();
+        model.drain().register();
     }
 
     public ModelScope model() {
@@ -120,9 +119,9 @@ public final class ScheduledRequest implements Cancellation {
     }
 
     /** Counts the request as using an instance; called before the backend sees the request. */
-    public void usedBy(InFlightRequests requests) {
-        requests.enter();
-        instanceRequests = requests;
+    public void usedBy(RequestDrain instance) {
+        instance.register();
+        instanceDrain = instance;
     }
 
     /**
@@ -329,13 +328,13 @@ public final class ScheduledRequest implements Cancellation {
         if (detached) {
             model.detached().remove(this);
         }
-        if (instanceRequests != null) {
-            instanceRequests.leave();
+        if (instanceDrain != null) {
+            instanceDrain.deregister();
         }
         if (loadBytes >= 0) {
             model.admission().leave(loadBytes);
         }
-        model.inFlight().leave();
+        model.drain().deregister();
     }
 
     /** Completes the request with an error of the backend. */

@@ -51,7 +51,6 @@ final class CachedOrderTest {
     private final CachedSubmission gate = new CachedSubmission(
             scheduler.model,
             new CacheAccess(cache, Runnable::run),
-            CacheCounter.of(scheduler.model.meter()),
             scheduler.clock,
             (request, submitting) ->
                     assertThat(scheduler.queue.offer(request, false)).isEqualTo(OfferResult.Outcome.ACCEPTED));

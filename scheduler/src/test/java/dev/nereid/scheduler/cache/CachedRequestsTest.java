@@ -9,6 +9,8 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.api.statistics.InferenceTimings;
+import dev.nereid.api.statistics.Timing;
 import dev.nereid.scheduler.FakeCache;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.RecordingObserver;
@@ -56,7 +58,6 @@ final class CachedRequestsTest {
 
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
     private final FakeCache cache = new FakeCache();
-    private final Counts counts = new Counts();
     private final Queue<Runnable> background = new ArrayDeque<>();
     private final List<RecordingObserver> observers = new ArrayList<>();
     private final List<Boolean> submitting = new ArrayList<>();
@@ -67,7 +68,7 @@ final class CachedRequestsTest {
     private final SteppedScheduler scheduler =
             new SteppedScheduler(settings, new BatchPlanner(64, List.of(), 0), memory, instance);
     private final CachedSubmission gate = new CachedSubmission(
-            scheduler.model, new CacheAccess(cache, background::add), counts, scheduler.clock, this::enqueue);
+            scheduler.model, new CacheAccess(cache, background::add), scheduler.clock, this::enqueue);
 
     @AfterEach
     void everythingWasGivenBack() {
@@ -122,7 +123,7 @@ final class CachedRequestsTest {
         scheduler.drain();
 
         assertThat(second.floats("OUT")).containsExactly(1);
-        assertThat(counts.all).containsExactly("missed 0");
+        assertCounted(new Timing(1, 0), Timing.NONE);
     }
 
     @Test
@@ -156,7 +157,7 @@ final class CachedRequestsTest {
         assertThat(observer.floats("OUT")).containsExactly(0);
         assertThat(cache.lookups).isEmpty();
         assertThat(cache.entries).isEmpty();
-        assertThat(counts.all).isEmpty();
+        assertCounted(Timing.NONE, Timing.NONE);
     }
 
     @Test
@@ -200,13 +201,17 @@ final class CachedRequestsTest {
         cache.respondOnly();
         scheduler.drain();
         scheduler.clock.advanceNanos(3);
-        assertThat(counts.all).isEmpty();
+        assertCounted(Timing.NONE, Timing.NONE);
         cache.inserts.values().iterator().next().stored();
+        assertCounted(new Timing(1, 8), Timing.NONE);
+        InferenceTimings missed = timings();
         submit(request(1).of(1));
         scheduler.clock.advanceNanos(2);
         cache.respondOnly();
 
-        assertThat(counts.all).containsExactly("missed 8", "hit 0 2 2");
+        assertCounted(new Timing(1, 8), new Timing(1, 2));
+        assertThat(timings().queue()).isEqualTo(new Timing(2, missed.queue().nanos()));
+        assertThat(timings().success()).isEqualTo(new Timing(2, missed.success().nanos() + 2));
     }
 
     @Test
@@ -214,14 +219,14 @@ final class CachedRequestsTest {
         cache.refuses = true;
         submit(request(1).of(1));
         scheduler.drain();
-        assertThat(counts.all).containsExactly("missed 0");
+        assertCounted(new Timing(1, 0), Timing.NONE);
         cache.refuses = false;
 
         submit(request(2).of(1));
         submit(request(2).of(1));
         scheduler.drain();
 
-        assertThat(counts.all).containsExactly("missed 0", "missed 0");
+        assertCounted(new Timing(2, 0), Timing.NONE);
     }
 
     @Test
@@ -237,7 +242,7 @@ final class CachedRequestsTest {
         scheduler.drain();
 
         assertThat(second.floats("OUT")).containsExactly(1);
-        assertThat(counts.all).isEmpty();
+        assertCounted(Timing.NONE, Timing.NONE);
     }
 
     @Test
@@ -293,7 +298,7 @@ final class CachedRequestsTest {
 
         assertThat(second.floats("OUT")).containsExactly(1);
         assertThat(instance.batches()).hasSize(2);
-        assertThat(counts.all).containsExactly("missed 0");
+        assertCounted(new Timing(1, 0), Timing.NONE);
     }
 
     @Test
@@ -368,7 +373,7 @@ final class CachedRequestsTest {
         cache.respondOnly();
 
         hit.assertError(ErrorCode.CANCELLED, "request was cancelled");
-        assertThat(counts.all).containsExactly("missed 0");
+        assertCounted(new Timing(1, 0), Timing.NONE);
     }
 
     @Test
@@ -479,6 +484,15 @@ final class CachedRequestsTest {
         return request;
     }
 
+    private void assertCounted(Timing misses, Timing hits) {
+        assertThat(timings().cacheMiss()).as("misses").isEqualTo(misses);
+        assertThat(timings().cacheHit()).as("hits").isEqualTo(hits);
+    }
+
+    private InferenceTimings timings() {
+        return scheduler.model.meter().read().inferences();
+    }
+
     private void enqueue(ScheduledRequest request, boolean duringSubmission) {
         submitting.add(duringSubmission);
         if (broken && !brokenAfterwards) {
@@ -489,21 +503,6 @@ final class CachedRequestsTest {
         }
         if (broken) {
             throw new IllegalStateException("no place");
-        }
-    }
-
-    /** Records the counted events as text. */
-    private static final class Counts implements CacheCounter {
-        private final List<String> all = new ArrayList<>();
-
-        @Override
-        public void hit(long queueNanos, long lookupNanos, long requestNanos) {
-            all.add("hit " + queueNanos + " " + lookupNanos + " " + requestNanos);
-        }
-
-        @Override
-        public void missed(long lookupAndInsertNanos) {
-            all.add("missed " + lookupAndInsertNanos);
         }
     }
 

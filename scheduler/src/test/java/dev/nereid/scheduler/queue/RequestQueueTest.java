@@ -59,7 +59,7 @@ final class RequestQueueTest {
         queue.stop();
         waiters.forEach(Waiter::join);
         assertThat(queue.waiting()).isZero();
-        assertThat(scope.inFlight().count()).isZero();
+        assertThat(scope.drain().count()).isZero();
         memory.close();
     }
 
@@ -140,13 +140,18 @@ final class RequestQueueTest {
     }
 
     private void offer(String id, long enqueuedNanos) {
+        offer(id, 1, enqueuedNanos);
+    }
+
+    private ScheduledRequest offer(String id, int items, long enqueuedNanos) {
         CheckedRequest checked = Requests.to(model, memory)
                 .id(id)
-                .floats("IN", Shape.of(1, 2), 0)
-                .of(1);
+                .floats("IN", Shape.of(items, 2), 0)
+                .of(items);
         ScheduledRequest request = new ScheduledRequest(
                 scope, null, checked.arrivedAt(enqueuedNanos), new RecordingObserver(), enqueuedNanos);
         assertThat(queue.offer(request, false)).isEqualTo(OfferResult.Outcome.ACCEPTED);
+        return request;
     }
 
     /** Completes the requests of a handle. */
@@ -364,6 +369,21 @@ final class RequestQueueTest {
 
         assertThat(leader.batch()).containsExactly("a", "b", "c");
         assertThat(leader.looks).as("woken for what is full, and not before").hasValue(3);
+    }
+
+    @Test
+    void wakesTheLeaderIfACancellationLeavesAPreferredSize() {
+        queue(new BatchPlanner(8, List.of(3, 8), HOUR));
+        Waiter leader = idle();
+        offer("a");
+        leader.await(Thread.State.TIMED_WAITING);
+        ScheduledRequest cancelled = offer("cancelled", 4, System.nanoTime());
+        offer("b", 2, System.nanoTime());
+        assertThat(leader.looks).as("neither size is preferred").hasValue(2);
+
+        cancelled.cancel();
+
+        assertThat(leader.batch()).containsExactly("a", "b");
     }
 
     @Test

@@ -189,6 +189,21 @@ final class ClientMemoryTest {
     }
 
     @Test
+    void failsARequestWhoseOutputLiesInMemoryThatIsGone() throws IOException {
+        MemorySegment in = map("in");
+        SteppedScheduler scheduler = scheduler(true, batch -> {
+            InferenceRequest request = batch.requests().getFirst();
+            request.response().put("OUT", request.input("IN").orElseThrow());
+            cutUnchecked("in");
+        });
+
+        submit(scheduler, in, null);
+        scheduler.drain();
+
+        observers.getFirst().assertError(ErrorCode.INVALID_ARGUMENT, GONE);
+    }
+
+    @Test
     void copiesReadableMemoryAndFailsOtherwise() throws IOException {
         MemorySegment there = map("there");
         MemorySegment gone = map("gone");

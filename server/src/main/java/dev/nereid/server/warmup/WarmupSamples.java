@@ -33,7 +33,7 @@ import java.util.random.RandomGenerator;
 
 /**
  * Warm-up samples of a model, with input content that all instances share. Owns that memory: to be closed when every
- * instance is warm. Confined to the thread that loads.
+ * instance is warm. Confined to the thread that loads. {@link dev.nereid.scheduler.instance.Warmup} executes them.
  */
 public final class WarmupSamples implements AutoCloseable {
     /** More executions than this make nothing warmer, and the load would not end. */

@@ -18,7 +18,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Computes the cache key of a request. Confined to the computation of one key.
+ * Computes the {@link CacheKey} under which the response to a request is cached. Confined to the computation of one key.
  *
  * <p>The key covers everything on which a response may depend: model and version, inputs with their types, shapes and
  * bytes in the order of their names, requested outputs, priority, and parameters in the order of their names. It does
@@ -28,14 +28,14 @@ import java.util.TreeMap;
  * <p>SHA-256, truncated to 128 bits: with a non-cryptographic hash, a client could create two requests of one key and
  * so choose the responses of others.
  */
-public final class RequestDigest {
+public final class CacheKeyDigest {
     /** The number of bytes of a tensor in one update of the digest. */
     private static final long CHUNK = 1L << 20;
 
     private final MessageDigest digest;
     private final ByteBuffer number = ByteBuffer.allocate(Long.BYTES);
 
-    private RequestDigest() {
+    private CacheKeyDigest() {
         try {
             digest = MessageDigest.getInstance("SHA-256");
         } catch (NoSuchAlgorithmException e) {
@@ -50,7 +50,7 @@ public final class RequestDigest {
      * @return the key
      */
     public static CacheKey of(CheckedRequest request) {
-        RequestDigest digest = new RequestDigest();
+        CacheKeyDigest digest = new CacheKeyDigest();
         digest.add(request);
         return digest.key();
     }

@@ -1,4 +1,4 @@
-package dev.nereid.scheduler.admission;
+package dev.nereid.scheduler.request;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -6,7 +6,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Counts the requests of a model in flight, and awaits their end. Safe for use by any thread.
+ * Counts requests in flight, of a model or instance, and awaits their end. Safe for use by any thread.
  *
  * <p>The count is an atomic number, since it changes twice with every request; only a waiting thread, and requests that
  * end during a wait, take the lock. No wake-up is lost: the waiting thread sets {@code awaited} before it reads the
@@ -14,7 +14,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * Requests that arrive after the stop of the model are counted for a moment; that is harmless, for they complete
  * without an instance.
  */
-public final class InFlightRequests {
+public final class RequestDrain {
     private final AtomicInteger count = new AtomicInteger();
     private final ReentrantLock lock = new ReentrantLock();
 
@@ -24,12 +24,12 @@ public final class InFlightRequests {
     private volatile boolean awaited;
 
     /** Counts an arriving request. */
-    public void enter() {
+    public void register() {
         count.incrementAndGet();
     }
 
     /** Counts a request that ends. It is completed, its responses are closed, its memory is released. */
-    public void leave() {
+    public void deregister() {
         if (count.decrementAndGet() == 0 && awaited) {
             lock.lock();
             try {
@@ -45,8 +45,8 @@ public final class InFlightRequests {
         return count.get();
     }
 
-    /** Waits uninterruptibly until no request is in flight. */
-    public void awaitNone() {
+    /** Waits until no request is in flight. */
+    public void awaitUninterruptibly() {
         awaited = true;
         lock.lock();
         try {

@@ -32,10 +32,10 @@ import net.jqwik.api.Provide;
 import org.junit.jupiter.api.Test;
 
 /** Requests of one key are equal. Names and contents are drawn from few, so that parts often look alike. */
-final class RequestDigestProperties {
+final class CacheKeyDigestProperties {
     @Property(tries = 2000)
     void onlyEqualRequestsHaveEqualKeys(@ForAll("requests") Request one, @ForAll("requests") Request other) {
-        assertThat(RequestDigest.of(one.request("1")).equals(RequestDigest.of(other.request("2"))))
+        assertThat(CacheKeyDigest.of(one.request("1")).equals(CacheKeyDigest.of(other.request("2"))))
                 .isEqualTo(one.equals(other));
     }
 
@@ -50,7 +50,7 @@ final class RequestDigestProperties {
                 inputs,
                 new RequestOptions(request.priority, 17, OptionalLong.of(random.nextLong()), Optional.empty()));
 
-        assertThat(RequestDigest.of(shuffled)).isEqualTo(RequestDigest.of(request.request("")));
+        assertThat(CacheKeyDigest.of(shuffled)).isEqualTo(CacheKeyDigest.of(request.request("")));
     }
 
     /** Instances of a server, and servers of one Redis, must agree on keys: change this only with the layout. */
@@ -64,7 +64,7 @@ final class RequestDigestProperties {
                 2,
                 Map.of("p", new ParameterValue.Int(5)));
 
-        assertThat(RequestDigest.of(request.request("")).text()).isEqualTo("7d14e0187eca18aec541015f3ad98e07");
+        assertThat(CacheKeyDigest.of(request.request("")).text()).isEqualTo("7d14e0187eca18aec541015f3ad98e07");
     }
 
     /** Longer than what the digest is shown at a time. */
@@ -72,10 +72,10 @@ final class RequestDigestProperties {
     void readsLargeInputsToTheEnd() {
         MemorySegment data = Arena.ofAuto().allocate((1 << 20) + 3);
         CheckedRequest request = of(data);
-        String before = RequestDigest.of(request).text();
+        String before = CacheKeyDigest.of(request).text();
         data.set(ValueLayout.JAVA_BYTE, data.byteSize() - 1, (byte) 1);
 
-        assertThat(RequestDigest.of(request).text()).isNotEqualTo(before);
+        assertThat(CacheKeyDigest.of(request).text()).isNotEqualTo(before);
     }
 
     private static CheckedRequest of(MemorySegment data) {
