@@ -77,7 +77,7 @@ final class SenderReadinessProperties {
                 thread.join();
             }
             long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-            while (model.inFlight().count() > 0) {
+            while (model.drain().count() > 0) {
                 assertThat(end - System.nanoTime()).as("released").isPositive();
                 Thread.onSpinWait();
             }

@@ -89,7 +89,7 @@ final class SenderReadinessTest {
         runTasks();
         observers.forEach(RecordingObserver::close);
 
-        assertThat(model.inFlight().count()).isZero();
+        assertThat(model.drain().count()).isZero();
         assertThat(memory.buffersInUse()).isZero();
         memory.close();
     }
@@ -215,7 +215,7 @@ final class SenderReadinessTest {
 
         runTasks();
         assertThat(ran).containsExactly("cancelled true");
-        assertThat(model.inFlight().count()).isZero();
+        assertThat(model.drain().count()).isZero();
     }
 
     /** The instance and the plugin must not be closed before. */
@@ -224,21 +224,21 @@ final class SenderReadinessTest {
         ResponseStream stream = open();
         flow.close();
         stream.onReady(() -> ran.add("replaced"));
-        stream.onReady(() -> ran.add("in flight " + model.inFlight().count()));
+        stream.onReady(() -> ran.add("in flight " + model.drain().count()));
 
         stream.complete();
 
-        assertThat(model.inFlight().count()).isOne();
+        assertThat(model.drain().count()).isOne();
         runTasks();
         assertThat(ran).containsExactly("in flight 1");
-        assertThat(model.inFlight().count()).isZero();
+        assertThat(model.drain().count()).isZero();
     }
 
     @Test
     void runsAnActionOfARequestThatIsGone() {
         ResponseStream stream = open();
         stream.complete();
-        assertThat(model.inFlight().count()).isZero();
+        assertThat(model.drain().count()).isZero();
 
         stream.onReady(() -> ran.add("late"));
 
