@@ -43,14 +43,14 @@ final class ReadyAction {
         /** Adds a reference to the request; returns {@code false} if none was left. */
         boolean tryRetain();
 
-        /** Releases a reference to the sender. */
+        /** Releases a reference to the request. */
         void release();
 
         /** Logs an unexpected failure. */
         void log(String event, Throwable cause);
     }
 
-    /** A registered action; {@code retains} says whether it holds a reference to the sender. */
+    /** A registered action; {@code retains} says whether it holds a reference to the request. */
     private record Registration(Runnable action, boolean retains) {}
 
     private final Sender sender;
