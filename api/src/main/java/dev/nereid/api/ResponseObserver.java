@@ -5,10 +5,10 @@ package dev.nereid.api;
  *
  * <p>Called on the thread that completes a response, one call at a time, never under a lock of the server. Methods
  * return quickly and never block: the thread is that of a model's instance, which all its clients share, or an event
- * loop. Longer work goes to another thread, and an observer that cannot keep up with a decoupled model cancels the
- * request. Exactly one call is terminal: {@link #onResponse} with {@link InferResponse#isFinal()}, {@link
+ * loop. Longer work goes to another thread, and an observer that cannot keep up with a decoupled model closes its
+ * {@link #flow}, and cancels the request if the model goes on nevertheless. Exactly one call is terminal: {@link #onResponse} with {@link InferResponse#isFinal()}, {@link
  * #onCompleted}, {@link #onError}, or {@link #onRefused}; none follows it. Exceptions of an observer are logged and
- * otherwise ignored.
+ * otherwise ignored. Observers that wrap another one extend {@link ForwardingObserver}.
  */
 public interface ResponseObserver {
     /**
@@ -20,8 +20,7 @@ public interface ResponseObserver {
 
     /**
      * Receives a failed response of a decoupled model. The request continues, and other responses may follow. Never
-     * called for other models. Does nothing by default: an observer that wraps another one has to forward it, or it
-     * never reaches the client.
+     * called for other models. Does nothing by default.
      *
      * @param error the error of this response
      */
@@ -68,5 +67,15 @@ public interface ResponseObserver {
      */
     default RequestProtocol protocol() {
         return RequestProtocol.EMBEDDED;
+    }
+
+    /**
+     * Returns the flow of responses, by which a decoupled model pauses for a client that reads slowly. Called on any
+     * thread. The server alone registers actions with the flow of an observer that it was given.
+     *
+     * @return the flow, always the same; always open by default
+     */
+    default ResponseFlow flow() {
+        return ResponseFlow.OPEN;
     }
 }

@@ -179,6 +179,7 @@ public final class FakeRequest implements InferenceRequest {
      */
     public void cancel() {
         completion.cancel();
+        sender.ifPresent(FakeSender::runActions);
     }
 
     /**

@@ -12,10 +12,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A {@link ResponseSender} that records the responses of a backend. Guarded by its own lock; {@link #close}
  * releases the memory of all responses.
+ *
+ * <p>It is ready until the test says otherwise. An action of {@link #onReady} runs on the thread that makes the sender
+ * ready, outside of the lock and never inside another action of the sender: one that sends and registers itself again
+ * runs in a loop.
  */
 public final class FakeSender implements ResponseSender, AutoCloseable {
     private final LeakCheckingMemory memory;
@@ -35,6 +40,16 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
 
     @GuardedBy("lock")
     private Optional<BackendException> failure = Optional.empty();
+
+    @GuardedBy("lock")
+    private boolean ready = true;
+
+    @GuardedBy("lock")
+    private @Nullable Runnable action;
+
+    /** Whether a thread runs actions. */
+    @GuardedBy("lock")
+    private boolean acting;
 
     /**
      * Creates a sender.
@@ -101,6 +116,36 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
         }
     }
 
+    /**
+     * Sets whether the client reads its responses.
+     *
+     * @param now whether it does from now on; if so, the action of the backend runs on this thread
+     */
+    public void setReady(boolean now) {
+        lock.lock();
+        try {
+            ready = now;
+        } finally {
+            lock.unlock();
+        }
+        runActions();
+    }
+
+    /**
+     * Says whether an action of the backend waits until the sender is ready.
+     *
+     * @return whether one was registered and has not run
+     */
+    public boolean isAwaited() {
+        lock.lock();
+        try {
+            return action != null;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Cancels the request. The caller runs the actions afterwards. */
     void cancel() {
         lock.lock();
         try {
@@ -108,6 +153,74 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
         } finally {
             lock.unlock();
         }
+    }
+
+    /** Runs the action while there is one and the sender is ready, unless a thread does so already. */
+    void runActions() {
+        for (Runnable next = nextAction(false); next != null; next = nextAction(true)) {
+            boolean done = false;
+            try {
+                next.run();
+                done = true;
+            } finally {
+                if (!done) {
+                    stopActing();
+                }
+            }
+        }
+    }
+
+    private @Nullable Runnable nextAction(boolean continued) {
+        lock.lock();
+        try {
+            if (acting && !continued) {
+                return null;
+            }
+            Runnable next = isReadyNow() ? action : null;
+            if (next != null) {
+                action = null;
+            }
+            acting = next != null;
+            return next;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void stopActing() {
+        lock.lock();
+        try {
+            acting = false;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @GuardedBy("lock")
+    private boolean isReadyNow() {
+        return ready || ended || cancelled;
+    }
+
+    @Override
+    public boolean isReady() {
+        lock.lock();
+        try {
+            return isReadyNow();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void onReady(Runnable given) {
+        requireNonNull(given, "action");
+        lock.lock();
+        try {
+            action = given;
+        } finally {
+            lock.unlock();
+        }
+        runActions();
     }
 
     @Override
@@ -154,6 +267,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
         } finally {
             lock.unlock();
         }
+        runActions();
     }
 
     @Override
@@ -164,6 +278,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
         } finally {
             lock.unlock();
         }
+        runActions();
     }
 
     @Override
@@ -178,6 +293,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
         } finally {
             lock.unlock();
         }
+        runActions();
     }
 
     @Override

@@ -5,6 +5,7 @@ import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -158,6 +159,15 @@ public final class ReceivedRequest implements Cancellation {
      */
     public int openResponses() {
         return Math.max(0, references.get() - (completed.get() ? 0 : 1));
+    }
+
+    /**
+     * Returns the flow of responses.
+     *
+     * @return the flow of the front end
+     */
+    public ResponseFlow flow() {
+        return observer.flow();
     }
 
     /**

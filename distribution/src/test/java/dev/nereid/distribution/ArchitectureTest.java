@@ -20,6 +20,8 @@ import com.tngtech.archunit.lang.ArchCondition;
 import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.lang.ConditionEvents;
 import com.tngtech.archunit.lang.SimpleConditionEvent;
+import dev.nereid.api.ForwardingObserver;
+import dev.nereid.api.ResponseObserver;
 import dev.nereid.distribution.testing.TestPaths;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -233,6 +235,16 @@ class ArchitectureTest {
                         .dependOnClassesThat()
                         .belongToAnyOf(ServiceLoader.class)
                         .because("no object of a plugin enters but through the boundary"),
+                classes()
+                        .that()
+                        .implement(ResponseObserver.class)
+                        .and(describe(
+                                "have an observer",
+                                type -> type.getFields().stream()
+                                        .anyMatch(field -> field.getRawType().isAssignableTo(ResponseObserver.class))))
+                        .should()
+                        .beAssignableTo(ForwardingObserver.class)
+                        .because("an observer that wraps another one forwards all of it, its flow too"),
                 slices().matching("dev.nereid.(*)..").should().beFreeOfCycles(),
                 SpiRules.stablePartsUseNoIncubatingTypes(),
                 LayerRules.frontendGrpc(),

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Tensor;
@@ -23,6 +24,7 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
     private final List<String> violations = new CopyOnWriteArrayList<>();
     private final AtomicBoolean inside = new AtomicBoolean();
     private final CountDownLatch ended = new CountDownLatch(1);
+    private final ResponseFlow flow;
     private boolean isLong;
 
     /** Declares that this observer works long on a response. */
@@ -34,6 +36,19 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
     @Override
     public boolean isLong() {
         return isLong;
+    }
+
+    public RecordingObserver() {
+        this(ResponseFlow.OPEN);
+    }
+
+    public RecordingObserver(ResponseFlow flow) {
+        this.flow = flow;
+    }
+
+    @Override
+    public ResponseFlow flow() {
+        return flow;
     }
 
     @Override

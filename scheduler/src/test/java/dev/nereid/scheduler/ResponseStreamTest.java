@@ -57,7 +57,8 @@ final class ResponseStreamTest {
 
     private ResponseStream open() {
         assertThat(request.begin()).isTrue();
-        ResponseStream opened = new ResponseStream(ExecutionScope.of(model, false), request, null);
+        ResponseStream opened =
+                new ResponseStream(ExecutionScope.of(model, false, Thread::startVirtualThread), request, null);
         request.delivery().open(opened);
         request.release();
         return opened;

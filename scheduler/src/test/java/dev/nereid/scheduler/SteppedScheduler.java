@@ -96,7 +96,7 @@ public final class SteppedScheduler {
             RateProfile rate,
             FakeInstance... instances) {
         model = Scopes.of(settings, memory, clock);
-        scope = ExecutionScope.of(model, traits.clientMemory());
+        scope = ExecutionScope.of(model, traits.clientMemory(), traits.actions());
         executions = new DirectExecutionPolicy(settings, traits);
         order = policy.preserveOrdering() ? new ResponseOrder() : null;
         StrategyBatcher batcher = strategy == null ? null : new StrategyBatcher(model, strategy, planner);

@@ -280,6 +280,40 @@ final class TestPlugins {
             }
             """;
 
+    private static final String ACTING = """
+            package acting;
+
+            import dev.nereid.spi.*;
+
+            public final class Acting implements BackendProvider {
+                public String name() { return "acting"; }
+
+                public Backend create(BackendContext context) {
+                    return model -> place -> batch -> {
+                        for (InferenceRequest request : batch.requests()) {
+                            ResponseSender sender = request.sender();
+                            sender.onReady(() -> act(sender));
+                        }
+                    };
+                }
+
+                private static void act(ResponseSender sender) {
+                    Thread thread = Thread.currentThread();
+                    InferenceResponse response = sender.newResponse();
+                    response.parameter("thread", new ParameterValue.Text(thread.getName()));
+                    response.parameter("virtual", new ParameterValue.Bool(thread.isVirtual()));
+                    response.parameter("loader", new ParameterValue.Bool(
+                            thread.getContextClassLoader() == Acting.class.getClassLoader()));
+                    try {
+                        response.allocate("OUT", DataType.INT32, Shape.of(1));
+                        sender.complete(response);
+                    } catch (BackendException e) {
+                        sender.fail(e);
+                    }
+                }
+            }
+            """;
+
     private static final String LIBRARY = """
             package small;
 
@@ -312,6 +346,16 @@ final class TestPlugins {
         PluginJar.of("package " + plugin + ";" + block)
                 .provider(plugin + "." + className)
                 .write(plugins.resolve(plugin + ".jar"));
+    }
+
+    /** The backend for slow clients that the documentation shows. */
+    static void documentedSender(Path plugins) throws IOException {
+        documented(plugins, "Numbers", "numbers");
+    }
+
+    /** A backend whose action reports its thread, its class loader and its sender by a response. */
+    static void acting(Path plugins) {
+        PluginJar.of(ACTING).provider("acting.Acting").write(plugins.resolve("acting.jar"));
     }
 
     static void ragged(Path plugins) {

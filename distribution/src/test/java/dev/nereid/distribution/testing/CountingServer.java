@@ -3,6 +3,7 @@ package dev.nereid.distribution.testing;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.Cancellation;
+import dev.nereid.api.ForwardingObserver;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
@@ -15,6 +16,7 @@ import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.api.memory.TensorMemory;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.UnaryOperator;
 
 /**
  * Counts the completions and memory releases of requests. It stands between the front ends and a server; every request
@@ -22,13 +24,20 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 public final class CountingServer implements InferenceServer {
     private final InferenceServer server;
+    private final UnaryOperator<ResponseObserver> wrapping;
     private final AtomicLong requests = new AtomicLong();
     private final AtomicLong completed = new AtomicLong();
     private final AtomicLong released = new AtomicLong();
     private final AtomicLong surplus = new AtomicLong();
 
     public CountingServer(InferenceServer server) {
+        this(server, observer -> observer);
+    }
+
+    /** Counts, and lets a test wrap the observers of the front ends. */
+    public CountingServer(InferenceServer server, UnaryOperator<ResponseObserver> wrapping) {
         this.server = server;
+        this.wrapping = wrapping;
     }
 
     /** Waits until every request has completed and released its memory; fails if one did so twice. */
@@ -54,7 +63,7 @@ public final class CountingServer implements InferenceServer {
                     call.release().run();
                     release.happened();
                 });
-        return server.infer(counted, new CountingObserver(observer));
+        return server.infer(counted, new CountingObserver(wrapping.apply(observer)));
     }
 
     @Override
@@ -116,37 +125,37 @@ public final class CountingServer implements InferenceServer {
     }
 
     /** Counts how a call ends. */
-    private final class CountingObserver implements ResponseObserver {
-        private final ResponseObserver observer;
+    private final class CountingObserver extends ForwardingObserver {
         private final Once end = new Once(completed);
 
         CountingObserver(ResponseObserver observer) {
-            this.observer = observer;
+            super(observer);
         }
 
         @Override
         public void onResponse(InferResponse response) {
             boolean isLast = response.isFinal(); // the observer may close it
-            observer.onResponse(response);
+            super.onResponse(response);
             if (isLast) {
                 end.happened();
             }
         }
 
         @Override
-        public void onFailedResponse(InferenceException error) {
-            observer.onFailedResponse(error);
-        }
-
-        @Override
         public void onCompleted() {
-            observer.onCompleted();
+            super.onCompleted();
             end.happened();
         }
 
         @Override
         public void onError(InferenceException error) {
-            observer.onError(error);
+            super.onError(error);
+            end.happened();
+        }
+
+        @Override
+        public void onRefused(InferenceException error) {
+            super.onRefused(error);
             end.happened();
         }
     }

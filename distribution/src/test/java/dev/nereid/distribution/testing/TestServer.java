@@ -70,6 +70,14 @@ public final class TestServer implements AutoCloseable {
         return server;
     }
 
+    public int httpPort() {
+        return http.port();
+    }
+
+    public int grpcPort() {
+        return grpc.port();
+    }
+
     /** Connects over HTTP. */
     public HttpConnection http() throws IOException {
         return HttpConnection.to(http.port());

@@ -42,6 +42,16 @@ final class StreamOutbox {
         OVERFLOW
     }
 
+    /** How far the messages of a request are written. */
+    enum Progress {
+        /** Messages wait. */
+        WAITING,
+        /** No message waits, and others may follow. */
+        IDLE,
+        /** No message is accepted any more. */
+        ENDED
+    }
+
     /** The waiting responses of one request. Guarded by the lock of its outbox. */
     static final class Lane {
         private final StreamedRequest request;
@@ -163,6 +173,19 @@ final class StreamOutbox {
             waiting++;
             waitingBytes += outgoing.byteSize();
             return OfferResult.ACCEPTED;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Says how far the messages of a request are written. */
+    Progress progress(Lane lane) {
+        lock.lock();
+        try {
+            if (closed || lane.ended) {
+                return Progress.ENDED;
+            }
+            return lane.waiting.isEmpty() ? Progress.IDLE : Progress.WAITING;
         } finally {
             lock.unlock();
         }

@@ -13,6 +13,8 @@ import dev.nereid.spi.ErrorCode;
 import io.grpc.Metadata;
 import io.grpc.ServerCall;
 import java.util.Optional;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -29,8 +31,8 @@ import org.slf4j.LoggerFactory;
  * threads may never cease. The call ends once, by the writing thread, unless the client has cancelled it: then nothing
  * is written, waiting responses are closed, and requests are cancelled.
  *
- * <p>No thread waits for the client. If models are too far ahead of it, the call ends and waiting responses are
- * dropped.
+ * <p>No thread waits for the client. The flows of requests tell models whether it reads; if they are too far ahead of it
+ * all the same, the call ends and waiting responses are dropped.
  */
 final class StreamWriter {
     private static final Logger LOG = LoggerFactory.getLogger(StreamWriter.class);
@@ -48,6 +50,9 @@ final class StreamWriter {
 
     /** Drain requests since the last one was served; 0 while no thread writes. */
     private final AtomicInteger drains = new AtomicInteger();
+
+    /** The flows that wait for the transport alone, each once. */
+    private final Queue<StreamFlow> paused = new ConcurrentLinkedQueue<>();
 
     private final AtomicReference<@Nullable InferenceException> fatal = new AtomicReference<>();
     private volatile boolean closed;
@@ -128,6 +133,22 @@ final class StreamWriter {
         return result == StreamOutbox.OfferResult.ACCEPTED;
     }
 
+    /** Returns whether the transport accepts messages. */
+    boolean isReady() {
+        return call.isReady();
+    }
+
+    /** Says how far the messages of a request are written. */
+    StreamOutbox.Progress progress(StreamOutbox.Lane lane) {
+        return outbox.progress(lane);
+    }
+
+    /** Resumes a flow when the transport accepts messages. */
+    void resumeLater(StreamFlow flow) {
+        paused.add(flow);
+        drain();
+    }
+
     private InferenceException tooSlow() {
         return new InferenceException(
                 ErrorCode.UNAVAILABLE,
@@ -192,6 +213,7 @@ final class StreamWriter {
         }
         if (before != null) {
             write(before);
+            before.request().checkFlow();
             return true;
         }
         if (fatal.get() == null && call.isReady()) {
@@ -202,9 +224,11 @@ final class StreamWriter {
                     postponed = next.get();
                 } else {
                     write(next.get());
+                    next.get().request().checkFlow();
                 }
                 return true;
             }
+            resumePaused();
         }
         InferenceException error = fatal.get();
         if (error != null) {
@@ -216,6 +240,15 @@ final class StreamWriter {
             call.request(1);
         }
         return false;
+    }
+
+    /** Resumes flows while the transport accepts messages. A flow that cannot go on yet is added again. */
+    private void resumePaused() {
+        StreamFlow flow = paused.poll();
+        while (flow != null) {
+            flow.resume();
+            flow = call.isReady() ? paused.poll() : null;
+        }
     }
 
     /**
@@ -313,6 +346,9 @@ final class StreamWriter {
                 response.response().close();
             }
         }
-        remains.requests().forEach(StreamedRequest::cancel);
+        for (StreamedRequest request : remains.requests()) {
+            request.cancel();
+            request.checkFlow();
+        }
     }
 }

@@ -5,6 +5,7 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.RequestProtocol;
+import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.grpc.wire.AssembledRequest;
 import dev.nereid.grpc.wire.RequestFailures;
@@ -28,6 +29,7 @@ final class StreamedRequest implements ResponseObserver {
 
     // Written before the request is submitted.
     private StreamOutbox.@Nullable Lane lane;
+    private @Nullable StreamFlow flow;
     private boolean emptyFinalResponse;
 
     private volatile @Nullable Cancellation cancellation;
@@ -51,6 +53,15 @@ final class StreamedRequest implements ResponseObserver {
     /** Sets the lane of the request. Called once, before any other method. */
     void assignLane(StreamOutbox.Lane assigned) {
         lane = assigned;
+        flow = isDecoupled ? new StreamFlow(writer, assigned) : null;
+    }
+
+    /** Lets the model continue if it waits for its flow and that is open. */
+    void checkFlow() {
+        StreamFlow waiting = flow;
+        if (waiting != null) {
+            waiting.check();
+        }
     }
 
     /** Submits the request to the server, which owns its memory from now on. */
@@ -112,6 +123,12 @@ final class StreamedRequest implements ResponseObserver {
     @Override
     public RequestProtocol protocol() {
         return RequestProtocol.GRPC;
+    }
+
+    @Override
+    public ResponseFlow flow() {
+        StreamFlow own = flow;
+        return own == null ? ResponseFlow.OPEN : own;
     }
 
     @Override

@@ -6,7 +6,9 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.RequestProtocol;
+import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.frontend.FlowSignal;
 import dev.nereid.http.body.ContentTypes;
 import dev.nereid.http.body.EventLoopExecutor;
 import dev.nereid.http.body.HttpErrors;
@@ -37,6 +39,9 @@ import org.slf4j.LoggerFactory;
  */
 final class GenerateStreamExchange implements ResponseObserver {
     private static final Logger LOG = LoggerFactory.getLogger(GenerateStreamExchange.class);
+    /** The number of unsent bytes from which the flow is closed. */
+    private static final long OPEN_BYTES = 256 << 10;
+
     /** The maximum number of bytes that wait for a client. A single response may be larger. */
     private static final long MAX_UNSENT_BYTES = 16 << 20;
 
@@ -59,6 +64,9 @@ final class GenerateStreamExchange implements ResponseObserver {
     private final JsonMemoryLimiter jsonMemory;
     private final long maxInlineBytes;
     private final AtomicLong unsent = new AtomicLong();
+    /** Checked when the transport has sent bytes, and when responses are dropped from then on. */
+    private final FlowSignal flow = new FlowSignal(this::isOpen);
+
     private final QueuedBytes queued;
     /** The bytes of short events that wait. */
     private long waiting;
@@ -114,6 +122,7 @@ final class GenerateStreamExchange implements ResponseObserver {
             return;
         }
         if (!tasks.add(() -> send(response, cost))) {
+            drop(); // the event loop has stopped
             response.close();
         }
     }
@@ -148,7 +157,7 @@ final class GenerateStreamExchange implements ResponseObserver {
         if (before == 0 || before + cost <= MAX_UNSENT_BYTES) {
             return true;
         }
-        cancelled = true;
+        drop();
         loop.execute(this::abortConnection);
         return false;
     }
@@ -268,6 +277,7 @@ final class GenerateStreamExchange implements ResponseObserver {
             queued.add(-cost);
             unsent.addAndGet(-cost);
             release.run();
+            flow.check();
         });
     }
 
@@ -313,8 +323,18 @@ final class GenerateStreamExchange implements ResponseObserver {
     }
 
     private void cancel() {
-        cancelled = true;
+        drop();
         cancellation.cancel();
+    }
+
+    /** Drops further responses. The flow is open from now on. */
+    private void drop() {
+        cancelled = true;
+        flow.check();
+    }
+
+    private boolean isOpen() {
+        return cancelled || unsent.get() < OPEN_BYTES;
     }
 
     private void abortConnection() {
@@ -329,6 +349,11 @@ final class GenerateStreamExchange implements ResponseObserver {
     @Override
     public RequestProtocol protocol() {
         return RequestProtocol.HTTP;
+    }
+
+    @Override
+    public ResponseFlow flow() {
+        return flow;
     }
 
     private InferenceException failed(InferenceException error) {

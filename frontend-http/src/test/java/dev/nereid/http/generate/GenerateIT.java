@@ -4,6 +4,7 @@ import static dev.nereid.http.RawHttpConnection.bytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.ResponseFlow;
 import dev.nereid.http.RawHttpConnection;
 import dev.nereid.http.RunningFrontend;
 import dev.nereid.spi.DataType;
@@ -22,7 +23,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -36,6 +39,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 class GenerateIT {
     private static final String GENERATE = "/v2/models/later/generate";
     private static final String STREAM = "/v2/models/later/generate_stream";
+    /** After so long, a connection takes nothing more without a client that reads. */
+    private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(300);
+
     private static final String NOT_ONE = "{\"error\":\"generate expects model to produce exactly 1 response, use"
             + " generate stream for model that generates various number of responses\"}";
 
@@ -473,6 +479,99 @@ class GenerateIT {
             assertThat(received.awaitCancel(Duration.ofSeconds(20))).isTrue();
             assertThat(connection.readToTheEnd()).isLessThan(32L << 20);
         }
+    }
+
+    /** The client does not read, and the model pauses. */
+    @Test
+    void pausesAModelUntilItsClientReads() throws Exception {
+        try (RawHttpConnection connection = frontend.connect()) {
+            connection.post(STREAM, "", bytes("{\"INPUT0\":5}"));
+            ReceivedRequest received = take();
+            Semaphore open = new Semaphore(0);
+            long sent = sendWhileOpen(received);
+            received.flow().whenOpen(open::release);
+            assertThat(received.flow().isOpen()).isFalse();
+            assertThat(open.availablePermits()).isZero();
+
+            assertThat(connection.receiveHeader().status()).isEqualTo(200);
+            for (long i = 0; i < sent; i++) {
+                assertThat(connection.receiveChunk()).contains("\"OUT\"");
+            }
+
+            assertThat(open.tryAcquire(20, TimeUnit.SECONDS)).isTrue();
+            assertThat(received.flow().isOpen()).isTrue();
+            received.end();
+            assertThat(connection.receiveChunk()).isEmpty();
+        }
+    }
+
+    @Test
+    void resumesAModelWhoseClientIsGone() throws Exception {
+        RawHttpConnection connection = frontend.connect();
+        connection.post(STREAM, "", bytes("{\"INPUT0\":5}"));
+        ReceivedRequest received = take();
+        sendWhileOpen(received);
+        Semaphore open = new Semaphore(0);
+        received.flow().whenOpen(open::release);
+
+        connection.close();
+
+        assertThat(open.tryAcquire(20, TimeUnit.SECONDS)).isTrue();
+        assertThat(received.flow().isOpen()).isTrue();
+        assertThat(received.awaitCancel(Duration.ofSeconds(20))).isTrue();
+        received.flow().whenOpen(open::release);
+        assertThat(open.availablePermits()).isOne();
+    }
+
+    @Test
+    void resumesAModelThatWentOnUntilItsConnectionIsClosed() throws Exception {
+        try (RawHttpConnection connection = frontend.connect()) {
+            connection.post(STREAM, "", bytes("{\"INPUT0\":5}"));
+            ReceivedRequest received = take();
+            sendWhileOpen(received);
+            Semaphore open = new Semaphore(0);
+            received.flow().whenOpen(open::release);
+
+            while (!received.flow().isOpen()) {
+                received.respond(List.of(numbers()), Map.of(), false);
+            }
+
+            assertThat(open.tryAcquire(20, TimeUnit.SECONDS)).isTrue();
+            assertThat(received.awaitCancel(Duration.ofSeconds(20))).isTrue();
+        }
+    }
+
+    @Test
+    void neverPausesAModelForOneResponse() throws Exception {
+        try (RawHttpConnection connection = frontend.connect()) {
+            connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
+            ReceivedRequest received = take();
+
+            assertThat(received.flow()).isSameAs(ResponseFlow.OPEN);
+            received.end();
+            assertThat(connection.receive().status()).isEqualTo(200);
+        }
+    }
+
+    /** Sends responses until the client is slow. Its connection takes some of them without reading. */
+    private static long sendWhileOpen(ReceivedRequest received) {
+        long sent = 0;
+        long quietSince = System.nanoTime();
+        while (System.nanoTime() - quietSince < QUIET_NANOS) {
+            if (received.flow().isOpen()) {
+                received.respond(List.of(numbers()), Map.of(), false);
+                sent++;
+                quietSince = System.nanoTime();
+            } else {
+                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1));
+            }
+        }
+        return sent;
+    }
+
+    private static NamedTensor numbers() {
+        MemorySegment data = MemorySegment.ofArray(new byte[4 << 10]);
+        return new NamedTensor("OUT", Tensor.of(DataType.INT8, Shape.of(data.byteSize()), data, MemoryPlace.HOST));
     }
 
     private ReceivedRequest take() throws InterruptedException {

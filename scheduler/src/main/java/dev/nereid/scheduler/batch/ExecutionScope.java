@@ -12,6 +12,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.Executor;
 
 /**
  * Holds the data that all executions of one model version share. Immutable except for its counters.
@@ -22,6 +23,7 @@ import java.util.Set;
  * @param inputs the names of all inputs, in the order of the configuration, followed by the derived ones
  * @param outputs all outputs by name, in the order of the configuration
  * @param outputTracker tracks the outputs of the backend
+ * @param actions runs actions of the backend that are no executions
  */
 public record ExecutionScope(
         ModelScope model,
@@ -29,14 +31,17 @@ public record ExecutionScope(
         DerivedInputs derived,
         Set<String> inputs,
         Map<String, OutputSpec> outputs,
-        OutputTracker outputTracker) {
+        OutputTracker outputTracker,
+        Executor actions) {
 
     /**
      * Creates the scope of a model without executions.
      *
      * @param clientMemory whether the backend works in memory of clients
+     * @param actions runs actions of the backend that are no executions, such as those of
+     *     {@link dev.nereid.spi.ResponseSender#onReady}; never on the calling thread
      */
-    public static ExecutionScope of(ModelScope model, boolean clientMemory) {
+    public static ExecutionScope of(ModelScope model, boolean clientMemory, Executor actions) {
         ModelSettings settings = model.settings();
         Set<String> inputs = new LinkedHashSet<>();
         for (TensorSpec input : settings.inputs()) {
@@ -58,7 +63,8 @@ public record ExecutionScope(
                 derived,
                 Collections.unmodifiableSet(inputs),
                 Collections.unmodifiableMap(outputs),
-                new OutputTracker(settings, outputs.values()));
+                new OutputTracker(settings, outputs.values()),
+                actions);
     }
 
     private static Map<String, String> sources(ModelSettings settings) {
@@ -73,7 +79,7 @@ public record ExecutionScope(
 
     /** Returns the same scope with another scope of requests. */
     public ExecutionScope with(ModelScope changed) {
-        return new ExecutionScope(changed, clientMemory, derived, inputs, outputs, outputTracker);
+        return new ExecutionScope(changed, clientMemory, derived, inputs, outputs, outputTracker, actions);
     }
 
     /**

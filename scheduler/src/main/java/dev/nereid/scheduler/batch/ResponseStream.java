@@ -3,6 +3,7 @@ package dev.nereid.scheduler.batch;
 import static java.util.Objects.requireNonNull;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.request.ResponseChannel;
 import dev.nereid.scheduler.request.ResponseEvent;
@@ -27,6 +28,10 @@ import org.jspecify.annotations.Nullable;
  * no other thread delivers becomes the sender, and delivers until none is left; the others only add. The request
  * decides which terminal response counts; nothing is delivered after it, and nothing is sent once the request is
  * cancelled.
+ *
+ * <p>The stream is ready while no response waits for the thread that delivers and the client reads. Responses that wait
+ * for those of other requests, in a model that preserves order, do not count: those others may wait for the backend.
+ * Once the request is cancelled or completed, or the sender is ended, it is always ready.
  *
  * <p>The stream holds a reference to the request until it is ended, even if the request completes meanwhile. The last
  * reference is released after the delivery of the last response.
@@ -67,6 +72,9 @@ public final class ResponseStream implements ResponseChannel {
     /** When the last failed response was added, or the stream was created. */
     @GuardedBy("lock")
     private long lastNanos;
+
+    /** The action of the backend for the time when the stream is ready; {@code null} until the first one. */
+    private volatile @Nullable ReadyAction readyAction;
 
     /** Creates a stream, which holds a reference to the request until it is ended. */
     public ResponseStream(ExecutionScope scope, ScheduledRequest request, @Nullable GatheredInputs gathered) {
@@ -134,6 +142,7 @@ public final class ResponseStream implements ResponseChannel {
         } catch (BackendException e) {
             request.fail(e);
         } finally {
+            checkReadiness();
             request.release();
         }
     }
@@ -153,6 +162,7 @@ public final class ResponseStream implements ResponseChannel {
             try {
                 request.complete(last);
             } finally {
+                checkReadiness();
                 request.release();
             }
         }
@@ -161,6 +171,60 @@ public final class ResponseStream implements ResponseChannel {
     @Override
     public boolean isCancelled() {
         return request.isCancelled();
+    }
+
+    @Override
+    public boolean isReady() {
+        return dropsResponses()
+                || isEnded()
+                || (!isDelivering() && request.delivery().flow().isOpen());
+    }
+
+    /** Returns whether responses wait for the thread that delivers. */
+    private boolean isDelivering() {
+        lock.lock();
+        try {
+            return !events.isEmpty();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void onReady(Runnable action) {
+        requireNonNull(action, "action");
+        readyAction().set(action);
+    }
+
+    private ReadyAction readyAction() {
+        ReadyAction existing = readyAction;
+        if (existing != null) {
+            return existing;
+        }
+        lock.lock();
+        try {
+            ReadyAction current = readyAction;
+            if (current == null) {
+                current = new ReadyAction(new ReadySender(), scope.actions());
+                readyAction = current;
+            }
+            return current;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Has the action of the backend run if the stream is ready; called after changes that may have made it so. */
+    private void checkReadiness() {
+        ReadyAction existing = readyAction;
+        if (existing != null) {
+            existing.check();
+        }
+    }
+
+    @Override
+    public void onCancelled() {
+        checkReadiness();
     }
 
     @Override
@@ -194,6 +258,7 @@ public final class ResponseStream implements ResponseChannel {
     @Override
     public void sendTerminal(ResponseEvent last) {
         add(last, true);
+        checkReadiness();
     }
 
     private ResponseBuilder own(InferenceResponse response) {
@@ -280,6 +345,7 @@ public final class ResponseStream implements ResponseChannel {
         request.retain();
         for (ResponseEvent next = next(); next != null; next = next()) {
             request.delivery().send(next);
+            checkReadiness();
         }
         request.release();
     }
@@ -292,6 +358,39 @@ public final class ResponseStream implements ResponseChannel {
             return next;
         } finally {
             lock.unlock();
+        }
+    }
+
+    /** This stream, as the action of the backend sees it. */
+    private final class ReadySender implements ReadyAction.Sender {
+        @Override
+        public boolean isReady() {
+            return ResponseStream.this.isReady();
+        }
+
+        @Override
+        public boolean isDelivering() {
+            return ResponseStream.this.isDelivering();
+        }
+
+        @Override
+        public ResponseFlow flow() {
+            return request.delivery().flow();
+        }
+
+        @Override
+        public boolean tryRetain() {
+            return request.tryRetain();
+        }
+
+        @Override
+        public void release() {
+            request.release();
+        }
+
+        @Override
+        public void log(String event, Throwable cause) {
+            request.log(event, cause);
         }
     }
 }

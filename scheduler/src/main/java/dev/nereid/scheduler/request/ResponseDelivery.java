@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.request;
 
+import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
 import org.jspecify.annotations.Nullable;
 
@@ -60,6 +61,19 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     @Nullable
     public ResponseChannel channel() {
         return channel;
+    }
+
+    /** Returns the flow of the client. */
+    public ResponseFlow flow() {
+        return observer.flow();
+    }
+
+    /** Tells the channel of a decoupled model that the request is cancelled; called after that was recorded. */
+    void onCancelled() {
+        ResponseChannel opened = channel;
+        if (opened != null) {
+            opened.onCancelled();
+        }
     }
 
     /** Sends all responses through a channel from now on. */

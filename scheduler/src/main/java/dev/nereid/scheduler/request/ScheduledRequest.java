@@ -251,6 +251,7 @@ public final class ScheduledRequest implements Cancellation {
         cancellation.request();
         if (!reject(SchedulerErrors.cancelled(), FailureReason.CANCELED)) {
             cancellation.notifyBackend(latch);
+            delivery.onCancelled();
         }
     }
 
@@ -300,6 +301,15 @@ public final class ScheduledRequest implements Cancellation {
     /** Adds a reference to the inputs; the caller holds one. */
     public void retain() {
         latch.retain();
+    }
+
+    /**
+     * Adds a reference to the inputs; called by any thread.
+     *
+     * @return {@code false} if the inputs are freed
+     */
+    public boolean tryRetain() {
+        return latch.tryRetain();
     }
 
     /** Releases a reference to the inputs; the last release frees them. */

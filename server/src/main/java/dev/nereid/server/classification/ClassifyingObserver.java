@@ -1,6 +1,7 @@
 package dev.nereid.server.classification;
 
 import dev.nereid.api.Cancellation;
+import dev.nereid.api.ForwardingObserver;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.RequestedOutput;
@@ -16,13 +17,12 @@ import java.util.concurrent.atomic.AtomicReference;
  * <p>If classes cannot be computed, the request ends with an error; a request to a decoupled model is cancelled, and
  * its further responses are closed.
  */
-public final class ClassifyingObserver implements ResponseObserver {
+public final class ClassifyingObserver extends ForwardingObserver {
     private static final Cancellation PENDING = () -> {};
     private static final Cancellation CANCEL_REQUESTED = () -> {};
 
     private final Classifier classifier;
     private final List<RequestedOutput> requested;
-    private final ResponseObserver observer;
     private final AtomicReference<Cancellation> cancellation = new AtomicReference<>(PENDING);
     private boolean failed;
 
@@ -34,9 +34,9 @@ public final class ClassifyingObserver implements ResponseObserver {
      * @param observer notified of the outcome
      */
     public ClassifyingObserver(Classifier classifier, List<RequestedOutput> requested, ResponseObserver observer) {
+        super(observer);
         this.classifier = classifier;
         this.requested = requested;
-        this.observer = observer;
     }
 
     /**
@@ -68,33 +68,28 @@ public final class ClassifyingObserver implements ResponseObserver {
             fail(response, new InferenceException(ErrorCode.INTERNAL, "classification failed: " + e));
             return;
         }
-        observer.onResponse(classified);
+        super.onResponse(classified);
     }
 
     @Override
     public void onFailedResponse(InferenceException error) {
         if (!failed) {
-            observer.onFailedResponse(error);
+            super.onFailedResponse(error);
         }
     }
 
     @Override
     public void onCompleted() {
         if (!failed) {
-            observer.onCompleted();
+            super.onCompleted();
         }
     }
 
     @Override
     public void onError(InferenceException error) {
         if (!failed) {
-            observer.onError(error);
+            super.onError(error);
         }
-    }
-
-    @Override
-    public void onRefused(InferenceException error) {
-        observer.onRefused(error);
     }
 
     @Override
@@ -109,6 +104,6 @@ public final class ClassifyingObserver implements ResponseObserver {
         if (!last) {
             cancellation.getAndSet(CANCEL_REQUESTED).cancel();
         }
-        observer.onError(error);
+        super.onError(error);
     }
 }

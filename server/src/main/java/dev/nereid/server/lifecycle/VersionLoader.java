@@ -175,13 +175,14 @@ final class VersionLoader {
                 new PluginLogger(config.getBackend(), config.getName()));
     }
 
-    private static ExecutionTraits traitsOf(ModelConfig config, BackendTraits traits, Model model) {
+    private ExecutionTraits traitsOf(ModelConfig config, BackendTraits traits, Model model) {
         BackendTraits.Execution execution = model.execution().orElse(traits.execution());
         return new ExecutionTraits(
-                config.getBackend(),
-                traits.clientMemory(),
-                execution == BackendTraits.Execution.SHORT,
-                execution == BackendTraits.Execution.DEVICE_BLOCKING);
+                        config.getBackend(),
+                        traits.clientMemory(),
+                        execution == BackendTraits.Execution.SHORT,
+                        execution == BackendTraits.Execution.DEVICE_BLOCKING)
+                .withActions(backends.actions(config.getBackend()));
     }
 
     /** Components of a version without its instances. */

@@ -8,6 +8,8 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -25,6 +27,12 @@ public final class BackendRegistry implements AutoCloseable {
     private final Map<String, String> nameOfPlatform = new LinkedHashMap<>();
     private final List<BackendStatus> broken = new ArrayList<>();
     private final AtomicBoolean closed = new AtomicBoolean();
+
+    /** Virtual threads: an action of one plugin that blocks nevertheless delays no other. */
+    private final ThreadFactory actionThreads = Thread.ofVirtual()
+            .name("action/", 0)
+            .inheritInheritableThreadLocals(false)
+            .factory();
 
     private BackendRegistry() {}
 
@@ -61,6 +69,22 @@ public final class BackendRegistry implements AutoCloseable {
                             + "', try specifying runtime on the model configuration." + brokenPlugin(name));
         }
         return slot.backend();
+    }
+
+    /**
+     * Returns the executor of a backend's actions that are no executions, such as those of
+     * {@link dev.nereid.spi.ResponseSender#onReady}. Each runs on a thread of its own, with the context class loader of
+     * the plugin.
+     *
+     * @param name the name of a backend that exists
+     * @return the executor
+     */
+    public Executor actions(String name) {
+        BackendSlot slot = byName.get(name);
+        if (slot == null) {
+            throw new IllegalArgumentException("backend: '" + name + "' (expected: one of " + byName.keySet() + ")");
+        }
+        return slot.executor(action -> actionThreads.newThread(action).start());
     }
 
     /**

@@ -6,6 +6,7 @@ import dev.nereid.spi.ErrorCode;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -31,6 +32,11 @@ final class BackendSlot {
         CompletableFuture<Backend> own = new CompletableFuture<>();
         CompletableFuture<Backend> other = current.compareAndExchange(null, own);
         return other == null ? create(own) : await(other);
+    }
+
+    /** Returns an executor whose tasks run with the context class loader of the plugin. */
+    Executor executor(Executor threads) {
+        return entry.executor(threads);
     }
 
     BackendStatus status() {

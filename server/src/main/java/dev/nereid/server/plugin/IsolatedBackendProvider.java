@@ -6,6 +6,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.Executor;
 import java.util.regex.Pattern;
 
 /** A backend provider of a plugin, with its name and platforms read once. Immutable. */
@@ -54,6 +55,11 @@ final class IsolatedBackendProvider implements BackendProvider {
         } catch (BackendException e) {
             return Optional.of(String.valueOf(e.getMessage()));
         }
+    }
+
+    /** Returns an executor whose tasks run with the context class loader of the plugin. */
+    Executor executor(Executor threads) {
+        return boundary.executor(threads);
     }
 
     @Override

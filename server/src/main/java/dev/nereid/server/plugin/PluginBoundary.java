@@ -2,6 +2,7 @@ package dev.nereid.server.plugin;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -82,6 +83,22 @@ final class PluginBoundary {
         } finally {
             exit(before);
         }
+    }
+
+    /**
+     * Returns an executor whose tasks run with the plugin's context class loader. They handle what the plugin throws.
+     *
+     * @param threads runs the tasks
+     */
+    Executor executor(Executor threads) {
+        return task -> threads.execute(() -> {
+            ClassLoader before = enter();
+            try {
+                task.run();
+            } finally {
+                exit(before);
+            }
+        });
     }
 
     /** Closes something of the plugin; failures are logged, since no caller handles them. */

@@ -72,6 +72,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.Executor;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -139,6 +140,9 @@ final class PluginBoundaryCompletenessTest {
             "InferenceRequest#onCancel",
             "ResponseSender#onReady",
             "SequenceState#put");
+
+    /** Methods with an action that an executor of the boundary runs. */
+    private static final Set<String> CALLBACKS_OF_THE_EXECUTOR = Set.of("ResponseSender#onReady");
 
     private final ClassLoader before = Thread.currentThread().getContextClassLoader();
     private final ClassLoader loader = new URLClassLoader("plugin", new URL[0], null);
@@ -241,9 +245,23 @@ final class PluginBoundaryCompletenessTest {
                 .collect(toSet());
 
         assertThat(callbacks)
-                .containsExactlyInAnyOrderElementsOf(Stream.of(CALLBACKS_WRAPPED, CALLBACKS_LEFT_ALONE)
-                        .flatMap(Set::stream)
-                        .toList());
+                .containsExactlyInAnyOrderElementsOf(
+                        Stream.of(CALLBACKS_WRAPPED, CALLBACKS_LEFT_ALONE, CALLBACKS_OF_THE_EXECUTOR)
+                                .flatMap(Set::stream)
+                                .toList());
+    }
+
+    @Test
+    void theExecutorSetsThePluginsLoaderAndRestoresIt() {
+        Executor executor = boundary.executor(Runnable::run);
+
+        executor.execute(this::checkLoader);
+        assertThat(Thread.currentThread().getContextClassLoader()).isSameAs(before);
+
+        Throwable _ = catchThrowable(() -> executor.execute(() -> {
+            throw new IllegalStateException("a bug");
+        }));
+        assertThat(Thread.currentThread().getContextClassLoader()).isSameAs(before);
     }
 
     @Test

@@ -16,9 +16,12 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * Sends the responses to one request, one for each element of its input. Owned by one thread at a time, that of the
  * next step.
  *
- * <p>Between two steps {@code waiting} is set, and the thread that clears it takes the next step: the timer, or the
- * thread that cancels the request, so that a cancelled request ends at once. Only a step ends the sender, so that
- * inputs are available while a step reads them.
+ * <p>Between two steps {@code waiting} is set, and the thread that clears it takes the next step: the timer, the thread
+ * that finds the client ready for more, or the thread that cancels the request, so that a cancelled request ends at
+ * once. Only a step ends the sender, so that inputs are available while a step reads them.
+ *
+ * <p>A client that reads slowly gets its responses later than their times, and loses none: a response waits for the
+ * sender to be ready.
  */
 final class Repetition {
     static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -57,6 +60,15 @@ final class Repetition {
         }
     }
 
+    /** Takes the next step when the client is ready for it. */
+    private void resumeWhenReady() {
+        if (sender.isReady()) {
+            resume();
+        } else {
+            sender.onReady(this::resume);
+        }
+    }
+
     /** Takes a step. Any failure ends the request, since no other code would. */
     private void advance(boolean timeIsOver) {
         try {
@@ -84,7 +96,7 @@ final class Repetition {
         }
         long delayMillis = Integer.toUnsignedLong(delay.data().getAtIndex(INT, next));
         waiting.set(true);
-        timer.run(this::resume, delayMillis);
+        timer.run(this::resumeWhenReady, delayMillis);
         if (sender.isCancelled()) {
             resume(); // cancelled before the wait began: no other thread resumes before the time is over
         }

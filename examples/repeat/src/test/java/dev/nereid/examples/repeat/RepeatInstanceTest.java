@@ -99,6 +99,39 @@ final class RepeatInstanceTest {
     }
 
     @Test
+    void waitsForAClientThatReadsSlowly() {
+        execute(request(new int[] {5, 6}, new int[] {10, 20}, 0));
+        sender.setReady(false);
+        timer.fire();
+        assertThat(sender.responses()).isEmpty();
+        assertThat(timer.isEmpty()).isTrue();
+
+        sender.setReady(true);
+        timer.fire();
+
+        assertThat(sender.responses())
+                .extracting(response -> number(response, "OUT"))
+                .containsExactly(5, 6);
+        assertThat(sender.hasEnded()).isTrue();
+        assertThat(sender.isAwaited()).isFalse();
+    }
+
+    @Test
+    void endsAsSoonAsASlowClientIsGone() {
+        FakeRequest request = request(new int[] {5, 6}, new int[] {10, 20}, 0);
+        execute(request);
+        sender.setReady(false);
+        timer.fire();
+
+        request.cancel();
+
+        assertThat(sender.hasEnded()).isTrue();
+        assertThat(sender.responses()).isEmpty();
+        assertThat(sender.isAwaited()).isFalse();
+        assertThat(timer.isEmpty()).isTrue();
+    }
+
+    @Test
     void waitsBeforeTheExecutionReturns() {
         execute(request(new int[0], new int[0], 50));
 

@@ -1,0 +1,147 @@
+package dev.nereid.scheduler.batch;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.ResponseFlow;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs the action that a backend registers for the time when its sender is ready. Lock-free; safe for use by any
+ * thread.
+ *
+ * <p>The action is foreign code. It runs in a task of an executor: never on the thread that opens the flow, delivers,
+ * cancels or ends, and never inside the registration. There is one task at a time, which also runs the actions that are
+ * registered meanwhile, one after another, as long as the sender is ready.
+ *
+ * <p>No wake-up is lost: a registration writes the action and then reads the state of the sender; a thread that may
+ * have made the sender ready calls {@link #check} after that, which reads the action. At least one sees the other. Checks
+ * are counted, and the first thread repeats its check until no other thread wanted one, so a check never nests in
+ * another. Only a check registers with the flow of the client, which keeps one action.
+ *
+ * <p>An action holds a reference to its request until it has run or was replaced. So neither the instance nor the
+ * plugin is closed before, although the sender may be ended.
+ */
+final class ReadyAction {
+    /** The maximum number of actions in one task; the next ones run in a task behind those of other senders. */
+    private static final int MAX_ACTIONS_PER_TASK = 64;
+
+    /** A sender and its request, as far as the action depends on them. Safe for use by any thread. */
+    interface Sender {
+        /** Returns whether the action has to run. */
+        boolean isReady();
+
+        /** Returns whether responses wait for the thread that delivers. It checks again when none is left. */
+        boolean isDelivering();
+
+        /** Returns the flow of the client. */
+        ResponseFlow flow();
+
+        /** Adds a reference to the request; returns {@code false} if none was left. */
+        boolean tryRetain();
+
+        /** Releases a reference to the request. */
+        void release();
+
+        /** Logs an unexpected failure. */
+        void log(String event, Throwable cause);
+    }
+
+    /** A registered action; {@code retains} says whether it holds a reference to the request. */
+    private record Registration(Runnable action, boolean retains) {}
+
+    private final Sender sender;
+    private final Executor executor;
+    private final AtomicReference<@Nullable Registration> registered = new AtomicReference<>();
+
+    /** Checks since the last one began; 0 while no thread checks. */
+    private final AtomicInteger checks = new AtomicInteger();
+
+    /** Whether a task is submitted or runs. */
+    private final AtomicBoolean started = new AtomicBoolean();
+
+    ReadyAction(Sender sender, Executor executor) {
+        this.sender = sender;
+        this.executor = executor;
+    }
+
+    /** Registers an action, in place of one that has not run. */
+    void set(Runnable action) {
+        Registration next = new Registration(requireNonNull(action, "action"), sender.tryRetain());
+        release(registered.getAndSet(next));
+        check();
+    }
+
+    /** Has the action run if there is one and the sender is ready. Called after each change of the sender's state. */
+    void check() {
+        if (registered.get() == null || checks.getAndIncrement() != 0) {
+            return;
+        }
+        int seen;
+        do {
+            seen = checks.get();
+            try {
+                checkOnce();
+            } catch (Throwable e) { // such as no memory for a thread: a later check tries again
+                sender.log("action of backend not started", e);
+            }
+        } while (checks.addAndGet(-seen) != 0);
+    }
+
+    private void checkOnce() {
+        if (registered.get() == null) {
+            return;
+        }
+        if (sender.isReady()) {
+            start();
+        } else if (!sender.isDelivering()) {
+            sender.flow().whenOpen(this::check);
+        }
+    }
+
+    private void start() {
+        if (!started.compareAndSet(false, true)) {
+            return; // the task checks again at its end
+        }
+        boolean submitted = false;
+        try {
+            executor.execute(this::runAll);
+            submitted = true;
+        } finally {
+            if (!submitted) {
+                started.set(false);
+            }
+        }
+    }
+
+    private void runAll() {
+        for (int i = 0; i < MAX_ACTIONS_PER_TASK && sender.isReady(); i++) {
+            Registration next = registered.getAndSet(null);
+            if (next == null) {
+                break;
+            }
+            run(next);
+        }
+        started.set(false);
+        check();
+    }
+
+    private void run(Registration next) {
+        try {
+            next.action.run();
+        } catch (Throwable e) {
+            sender.log("action of backend failed", e);
+        } finally {
+            release(next);
+        }
+    }
+
+    private void release(@Nullable Registration done) {
+        if (done != null && done.retains) {
+            sender.release();
+        }
+    }
+}
