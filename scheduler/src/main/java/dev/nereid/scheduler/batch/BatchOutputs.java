@@ -115,7 +115,8 @@ final class BatchOutputs {
     }
 
     private static Tensor slice(Tensor whole, Shape shape, long start, long end) {
-        return Tensor.of(whole.type(), shape, whole.data().asSlice(start, end - start), whole.place());
+        Tensor part = Tensor.of(whole.type(), shape, whole.data().asSlice(start, end - start), whole.place());
+        return whole.fence().map(part::withFence).orElse(part);
     }
 
     /** Returns the offset of the part of each request, in bytes. */

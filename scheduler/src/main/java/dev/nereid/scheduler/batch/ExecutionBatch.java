@@ -180,7 +180,7 @@ public final class ExecutionBatch implements Batch {
             scatterToSingle(output, tensor, release);
             return;
         }
-        ReferenceCountedMemory memory = ReferenceCountedMemory.of(release, gathered.retain(tensor));
+        ReferenceCountedMemory memory = ReferenceCountedMemory.of(release, gathered.retain(tensor, null));
         OutputSpec spec;
         try {
             spec = check(outputs, output, tensor.type(), tensor.shape());
@@ -205,7 +205,7 @@ public final class ExecutionBatch implements Batch {
 
     /** Returns a tensor in another shape. */
     private static Tensor in(Shape requested, Shape current, Tensor tensor) {
-        return requested.equals(current) ? tensor : Tensor.of(tensor.type(), requested, tensor.data(), tensor.place());
+        return requested.equals(current) ? tensor : tensor.withShape(requested);
     }
 
     /** Returns the shape of an output of the batch for its only request. */
@@ -359,14 +359,14 @@ public final class ExecutionBatch implements Batch {
             firstItem += scheduled.get(i).checked().batchSize();
         }
         scope.model().meter().record(tally);
+        if (gathered != null) {
+            gathered.release();
+        }
         for (ExecutedRequest request : executed) {
             request.finish();
         }
         if (outputs != null) {
             outputs.release();
-        }
-        if (gathered != null) {
-            gathered.release();
         }
     }
 

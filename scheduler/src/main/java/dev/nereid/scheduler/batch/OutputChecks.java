@@ -117,7 +117,7 @@ final class OutputChecks {
         }
         Shape shape = clientShape(model, output, tensor.shape());
         try {
-            return Tensor.of(tensor.type(), shape, tensor.data(), tensor.place());
+            return tensor.withShape(shape);
         } catch (IllegalArgumentException | ArithmeticException e) {
             throw error(model, output, "shape " + tensor.shape() + " (expected: as many elements as in " + shape + ")");
         }

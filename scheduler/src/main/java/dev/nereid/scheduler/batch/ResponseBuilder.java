@@ -98,8 +98,7 @@ final class ResponseBuilder implements InferenceResponse {
 
     @Override
     public void put(String output, Tensor tensor, Runnable release) throws BackendException {
-        ReferenceCountedMemory memory =
-                ReferenceCountedMemory.of(release, gathered == null ? null : gathered.retain(tensor));
+        ReferenceCountedMemory memory = ReferenceCountedMemory.of(release, retainInputs(tensor));
         OutputSpec spec;
         try {
             spec = check(output, tensor.type(), tensor.shape());
@@ -109,6 +108,15 @@ final class ResponseBuilder implements InferenceResponse {
             throw e;
         }
         add(spec, tensor, memory);
+    }
+
+    /** Keeps the inputs that an output lies in; returns what the output has to release of those. */
+    private @Nullable ReferenceCountedMemory retainInputs(Tensor output) {
+        if (gathered != null) {
+            return gathered.retain(output, request);
+        }
+        request.keepInputsFor(output);
+        return null;
     }
 
     @Override

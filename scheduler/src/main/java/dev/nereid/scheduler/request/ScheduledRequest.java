@@ -27,7 +27,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Memory.</b> References keep the inputs alive: one of the queue or execution, one of each response, and one of
  * the stream of a decoupled model. The last release frees the inputs and ends the count of the request as in flight.
- * Outputs may therefore lie in inputs, and while no request is in flight no thread reads memory of the model.
+ * Outputs may therefore lie in inputs, and while no request is in flight no thread reads memory of the model. The end of
+ * an execution frees the inputs earlier, if no output lies in them ({@link #freeInputs}).
  */
 public final class ScheduledRequest implements Cancellation {
     private final ModelScope model;
@@ -61,6 +62,12 @@ public final class ScheduledRequest implements Cancellation {
 
     /** The inputs as the backend sees them, if they differ from the request's. Set before the backend sees them. */
     private @Nullable CopiedInputs copied;
+
+    /** Whether an output lies in the inputs. Written during the execution, before its end. */
+    private boolean inputsKept;
+
+    /** Whether the inputs were freed before the last release. Written by the holder of a reference. */
+    private boolean inputsFreed;
 
     /**
      * Counts the request as in flight, and takes ownership of its memory. The caller offers it to the queue.
@@ -298,16 +305,48 @@ public final class ScheduledRequest implements Cancellation {
         return cancellation.onCancel(action, latch);
     }
 
-    /** Adds a reference to the inputs; the caller holds one. */
+    /** Adds a reference to the request and its inputs; the caller holds one. */
     public void retain() {
         latch.retain();
     }
 
-    /** Releases a reference to the inputs; the last release frees them. */
-    public void release() {
-        if (!latch.release()) {
-            return;
+    /** Adds a reference, unless none is left; called by any thread. Returns whether it did. */
+    boolean tryRetain() {
+        return latch.tryRetain();
+    }
+
+    /** Keeps the inputs until the last release, since an output lies in them. Called during the execution. */
+    public void keepInputs() {
+        inputsKept = true;
+    }
+
+    /**
+     * Keeps the inputs until the last release if an output lies in them. Called during the execution.
+     *
+     * @return whether it does
+     */
+    public boolean keepInputsFor(Tensor output) {
+        boolean inside = MemoryRanges.overlap(inputs(), output);
+        if (inside) {
+            keepInputs();
         }
+        return inside;
+    }
+
+    /**
+     * Frees the inputs before the last release, so that an open response does not hold them. Called once, by the
+     * execution that completed the request with a response, after the delivery and before its own release. Has no
+     * effect if an output lies in the inputs, if a cancel action may still read them, or if the request uses memory of
+     * the client, whose registrations last as long as the request.
+     */
+    public void freeInputs() {
+        if (!inputsKept && latch.isShared() && !usesClientMemory() && cancellation.areActionsDone()) {
+            inputsFreed = true;
+            freeInputMemory();
+        }
+    }
+
+    private void freeInputMemory() {
         try {
             if (copied != null) {
                 copied.close();
@@ -315,6 +354,16 @@ public final class ScheduledRequest implements Cancellation {
             checked.releaseInputs();
         } catch (Throwable e) {
             log("release of inputs failed", e);
+        }
+    }
+
+    /** Releases a reference; the last release frees the inputs, unless they are freed. */
+    public void release() {
+        if (!latch.release()) {
+            return;
+        }
+        if (!inputsFreed) {
+            freeInputMemory();
         }
         if (detached) {
             model.detached().remove(this);
