@@ -98,7 +98,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 environment.supervision().fatalErrors(),
                 new ModelMeter(environment.clocks().wallClock()),
                 new ModelAdmission(environment.admission(), plan.limits()));
-        this.scope = ExecutionScope.of(model, plan.backend().clientMemory());
+        this.scope = ExecutionScope.of(model, plan.backend().accepted());
         this.executions = new DirectExecutionPolicy(settings, plan.backend());
         this.rateLimiter = environment.rateLimiter();
         this.nanoTime = environment.clocks().nanoTime();

@@ -93,8 +93,11 @@ final class RequestSubmitter {
             return request;
         }
         request.admitted(bytes);
-        // Outputs may have to be classified, memory of a client copied, and large outputs cleared.
-        if (checked.outputs().isClassified() || request.usesClientMemory() || outputTracker.isLarge(bytes)) {
+        // Outputs may have to be classified, memory of a client or device copied, and large outputs cleared.
+        if (checked.outputs().isClassified()
+                || request.usesClientMemory()
+                || !checked.inputs().areOnHost()
+                || outputTracker.isLarge(bytes)) {
             request.requireInstanceThread();
         }
         try {

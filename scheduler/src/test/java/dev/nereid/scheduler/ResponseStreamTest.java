@@ -8,6 +8,7 @@ import dev.nereid.api.statistics.ResponseStatistics;
 import dev.nereid.api.statistics.Timing;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.ResponseStream;
+import dev.nereid.scheduler.request.AcceptedMemory;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.BackendException;
@@ -57,7 +58,7 @@ final class ResponseStreamTest {
 
     private ResponseStream open() {
         assertThat(request.begin()).isTrue();
-        ResponseStream opened = new ResponseStream(ExecutionScope.of(model, false), request, null);
+        ResponseStream opened = new ResponseStream(ExecutionScope.of(model, AcceptedMemory.HOST), request, null);
         request.delivery().open(opened);
         request.release();
         return opened;

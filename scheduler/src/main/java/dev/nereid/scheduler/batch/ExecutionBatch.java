@@ -13,6 +13,7 @@ import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.util.Collections;
@@ -71,7 +72,9 @@ public final class ExecutionBatch implements Batch {
         this.executed = new ExecutedRequest[begun.size()];
         if (executed.length == 1) {
             scheduled = List.of(first);
-            gathered = scope.derived().isEmpty() ? null : new GatheredInputs(scope, scheduled);
+            boolean inPlace =
+                    scope.derived().isEmpty() && first.checked().inputs().areOnHost();
+            gathered = inPlace ? null : new GatheredInputs(scope, scheduled);
             outputs = null;
             size = first.checked().batchSize();
             executed[0] = new ExecutedRequest(scope, first, gathered, null);
@@ -157,6 +160,23 @@ public final class ExecutionBatch implements Batch {
     }
 
     @Override
+    public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+        if (place.isHost()) {
+            return allocate(output, type, shape);
+        }
+        checkOpen();
+        if (outputs == null) {
+            Shape part = shapeOfSingle(output, shape);
+            return in(shape, part, executed[0].builder().allocate(output, type, part, place));
+        }
+        OutputSpec spec = check(outputs, output, type, shape);
+        TensorBuffer buffer = OutputChecks.allocate(scope.model(), spec, type, shape, place);
+        Tensor tensor = Tensor.of(type, shape, buffer.segment(), place);
+        outputs.add(spec, tensor, ReferenceCountedMemory.of(buffer));
+        return tensor;
+    }
+
+    @Override
     public Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
         checkOpen();
         if (outputs == null) {
@@ -184,7 +204,7 @@ public final class ExecutionBatch implements Batch {
         OutputSpec spec;
         try {
             spec = check(outputs, output, tensor.type(), tensor.shape());
-            OutputChecks.checkMemory(scope.model(), spec, tensor.data());
+            OutputChecks.checkMemory(scope.model(), spec, tensor);
         } catch (BackendException | RuntimeException e) {
             memory.release();
             throw e;

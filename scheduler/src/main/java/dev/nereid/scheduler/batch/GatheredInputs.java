@@ -1,11 +1,15 @@
 package dev.nereid.scheduler.batch;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.scheduler.request.DeviceCopies;
 import dev.nereid.scheduler.request.MemoryRanges;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.ErrorCode;
@@ -71,7 +75,8 @@ final class GatheredInputs {
                 return derive(input, derived);
             }
             if (requests.size() == 1) {
-                return single(scope.model(), requests.getFirst(), input);
+                Tensor own = single(scope.model(), requests.getFirst(), input);
+                return own.place().isHost() ? own : copied(input, own.shape(), List.of(own));
             }
             List<Tensor> parts = parts(input);
             return is(scope.model(), input, TensorSpec.Trait.SHAPE_TENSOR)
@@ -96,9 +101,12 @@ final class GatheredInputs {
         return spec.isPresent() && spec.get().is(trait);
     }
 
-    /** Returns an input of the first request, which stays in place. */
+    /** Returns an input of the first request, which stays in place if it lies on the host. */
     @GuardedBy("lock")
-    private Tensor first(String input, Tensor tensor) {
+    private Tensor first(String input, Tensor tensor) throws BackendException {
+        if (!tensor.place().isHost()) {
+            return copied(input, tensor.shape(), List.of(tensor));
+        }
         ScheduledRequest owner = requests.getFirst();
         gathered.add(new Gathered(input, tensor, retained(owner), owner));
         return tensor;
@@ -208,29 +216,54 @@ final class GatheredInputs {
         Tensor first = parts.getFirst();
         boolean ragged = is(scope.model(), input, TensorSpec.Trait.RAGGED);
         long length = 0;
-        long byteSize = 0;
         for (Tensor part : parts) {
             checkJoins(input, first, part, ragged);
             Shape shape = part.shape();
             length = Math.addExact(length, ragged ? shape.elementCount() : shape.dim(0));
+        }
+        return copied(input, ragged ? Shape.of(length) : first.shape().withFirst(length), parts);
+    }
+
+    /** Copies an input to memory of the host, one part after the other. */
+    @GuardedBy("lock")
+    private Tensor copied(String input, Shape shape, List<Tensor> parts) throws BackendException {
+        long byteSize = 0;
+        for (Tensor part : parts) {
             byteSize = Math.addExact(byteSize, part.byteSize());
         }
         TensorBuffer buffer = OutputChecks.allocate(scope.model(), byteSize);
-        long at = 0;
-        for (Tensor part : parts) {
-            MemorySegment.copy(part.data(), 0, buffer.segment(), at, part.byteSize());
-            at += part.byteSize();
+        try {
+            long at = 0;
+            for (Tensor part : parts) {
+                copy(input, part, buffer.segment(), at);
+                at += part.byteSize();
+            }
+        } catch (BackendException | RuntimeException | Error e) {
+            buffer.close();
+            throw e;
         }
-        Shape shape = ragged ? Shape.of(length) : first.shape().withFirst(length);
-        Tensor joined = Tensor.of(first.type(), shape, buffer.segment());
-        gathered.add(new Gathered(input, joined, ReferenceCountedMemory.of(buffer), null));
-        return joined;
+        Tensor copied = Tensor.of(parts.getFirst().type(), shape, buffer.segment());
+        gathered.add(new Gathered(input, copied, ReferenceCountedMemory.of(buffer), null));
+        return copied;
+    }
+
+    private void copy(String input, Tensor part, MemorySegment to, long at) throws BackendException {
+        if (part.place().isHost()) {
+            MemorySegment.copy(part.data(), 0, to, at, part.byteSize());
+            return;
+        }
+        Optional<DeviceMemory> device = scope.model().memory().device(part.place());
+        if (device.isEmpty()) {
+            throw error(input, ErrorCode.UNSUPPORTED, "lies in " + part.place() + " (expected: ordinary memory)");
+        }
+        try {
+            DeviceCopies.toHost(part, device.get(), to.asSlice(at, part.byteSize()));
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        }
     }
 
     private void checkJoins(String input, Tensor first, Tensor other, boolean ragged) throws BackendException {
-        if (!other.place().isHost()) {
-            throw error(input, ErrorCode.UNSUPPORTED, "lies in " + other.place() + " (expected: ordinary memory)");
-        }
         Shape shape = other.shape();
         boolean joins = ragged
                 || (shape.rank() > 0 && shape.withFirst(0).equals(first.shape().withFirst(0)));

@@ -2,15 +2,19 @@ package dev.nereid.scheduler.instance;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.scheduler.request.AcceptedMemory;
+import dev.nereid.spi.MemoryPlace;
+import java.util.Set;
+
 /**
  * Properties of the executions of one model, declared by its backend. Immutable.
  *
  * @param backend the backend's name
- * @param clientMemory whether the backend works in memory of clients, which may go away at any time
+ * @param accepted the memory in which the backend works
  * @param shortExecutions whether executions take microseconds and never block, so that direct execution is possible
  * @param blocksDevice whether executions block their GPU, so that all instances on it share one thread
  */
-public record ExecutionTraits(String backend, boolean clientMemory, boolean shortExecutions, boolean blocksDevice) {
+public record ExecutionTraits(String backend, AcceptedMemory accepted, boolean shortExecutions, boolean blocksDevice) {
     /** The traits of a backend that declares none. */
     public static final ExecutionTraits DEFAULT = new ExecutionTraits("", false, false);
 
@@ -22,11 +26,23 @@ public record ExecutionTraits(String backend, boolean clientMemory, boolean shor
      * @param shortExecutions whether executions take microseconds and never block
      */
     public ExecutionTraits(String backend, boolean clientMemory, boolean shortExecutions) {
-        this(backend, clientMemory, shortExecutions, false);
+        this(backend, new AcceptedMemory(clientMemory, AcceptedMemory.HOST.places()), shortExecutions, false);
     }
 
     /** Checks the components. */
     public ExecutionTraits {
         requireNonNull(backend, "backend");
+        requireNonNull(accepted, "accepted");
+    }
+
+    /**
+     * Returns the same traits for a backend that accepts inputs in other places.
+     *
+     * @param kinds the kinds of memory in which inputs may lie
+     * @return the changed traits
+     */
+    public ExecutionTraits withPlaces(Set<MemoryPlace.Kind> kinds) {
+        return new ExecutionTraits(
+                backend, new AcceptedMemory(accepted.ofClients(), kinds), shortExecutions, blocksDevice);
     }
 }

@@ -61,7 +61,7 @@ public final class ScheduledRequest implements Cancellation {
     private long loadBytes = -1;
 
     /** The inputs as the backend sees them, if they differ from the request's. Set before the backend sees them. */
-    private @Nullable CopiedInputs copied;
+    private InputStaging.@Nullable Staged staged;
 
     /** Whether an output lies in the inputs. Written during the execution, before its end. */
     private boolean inputsKept;
@@ -108,7 +108,7 @@ public final class ScheduledRequest implements Cancellation {
 
     /** Returns the inputs as the backend sees them. */
     public List<NamedTensor> inputs() {
-        return copied == null ? checked.inputs() : copied.inputs();
+        return staged == null ? checked.inputs() : staged.inputs();
     }
 
     /**
@@ -155,16 +155,17 @@ public final class ScheduledRequest implements Cancellation {
     }
 
     /**
-     * Copies the inputs that lie in memory of the client. Called after {@link #begin} and before the backend.
+     * Moves the inputs to memory that the instance accepts, once. Called after {@link #begin} and before the backend.
      *
+     * @param inPlace whether the execution works in memory of the client
      * @return whether the request can be executed; otherwise it is completed and released
      */
-    public boolean copyClientMemory() {
-        if (!checked.inputs().useClientMemory()) {
+    public boolean stageInputs(InputStaging staging, boolean inPlace) {
+        if (staged != null || !InputStaging.isNeeded(checked.inputs(), inPlace)) {
             return true;
         }
         try {
-            copied = new CopiedInputs(checked.inputs(), model.memory());
+            staged = staging.stage(checked.inputs(), inPlace);
             return true;
         } catch (InferenceException e) {
             complete(new ResponseEvent.Failure(e, FailureReason.OTHER));
@@ -336,24 +337,35 @@ public final class ScheduledRequest implements Cancellation {
     /**
      * Frees the inputs before the last release, so that an open response does not hold them. Called once, by the
      * execution that completed the request with a response, after the delivery and before its own release. Has no
-     * effect if an output lies in the inputs, if a cancel action may still read them, or if the request uses memory of
-     * the client, whose registrations last as long as the request.
+     * effect if an output lies in the inputs, or if a cancel action may still read them. If the request uses memory of
+     * the client, whose registrations last as long as the request, only copies are freed.
      */
     public void freeInputs() {
-        if (!inputsKept && latch.isShared() && !usesClientMemory() && cancellation.areActionsDone()) {
+        if (inputsKept || !latch.isShared() || !cancellation.areActionsDone()) {
+            return;
+        }
+        if (usesClientMemory()) {
+            freeStaged();
+        } else {
             inputsFreed = true;
             freeInputMemory();
         }
     }
 
     private void freeInputMemory() {
+        freeStaged();
         try {
-            if (copied != null) {
-                copied.close();
-            }
             checked.releaseInputs();
         } catch (Throwable e) {
             log("release of inputs failed", e);
+        }
+    }
+
+    private void freeStaged() {
+        InputStaging.Staged copies = staged;
+        if (copies != null) {
+            staged = null;
+            copies.close();
         }
     }
 

@@ -10,6 +10,7 @@ import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.request.AcceptedMemory;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.ConfigCompletion;
@@ -179,7 +180,7 @@ final class VersionLoader {
         BackendTraits.Execution execution = model.execution().orElse(traits.execution());
         return new ExecutionTraits(
                 config.getBackend(),
-                traits.clientMemory(),
+                new AcceptedMemory(traits.clientMemory(), traits.places()),
                 execution == BackendTraits.Execution.SHORT,
                 execution == BackendTraits.Execution.DEVICE_BLOCKING);
     }
