@@ -57,7 +57,17 @@ public interface InferResponse extends AutoCloseable {
      */
     boolean isFinal();
 
-    /** Releases the memory of the outputs. May be called on any thread; later calls do nothing. */
+    /**
+     * Leases one output, which outlives the response then: its close releases the other outputs. The response is open.
+     *
+     * @param output the index of the output in {@link #outputs}
+     * @return the lease, owned by the caller
+     * @throws IndexOutOfBoundsException if there is no such output
+     * @throws IllegalStateException if the response is closed
+     */
+    TensorLease lease(int output);
+
+    /** Releases the memory of the outputs that are not leased. May be called on any thread; later calls do nothing. */
     @Override
     void close();
 }

@@ -53,8 +53,12 @@ public final class InputTensor {
      * @param name the name of the input
      * @param tensor its content, with batch dimension if the model batches
      * @return the input
+     * @throws IllegalArgumentException if a device has not computed the tensor yet
      */
     public static InputTensor of(String name, Tensor tensor) {
+        if (tensor.fence().isPresent()) {
+            throw new IllegalArgumentException("tensor: " + tensor + " with a fence (expected: without)");
+        }
         return new InputTensor(name, tensor.type().name(), tensor.shape().toArray(), tensor.data(), tensor.place());
     }
 

@@ -11,10 +11,10 @@ import java.util.Optional;
  * @param name the name of the output; not necessarily one that the model knows
  * @param classes if greater than 0, the output is replaced by its largest elements, this number of each item: byte
  *     strings {@code value:index} or {@code value:index:label}
- * @param target memory of the caller to which the output is written, from its start; stays valid until the request's
- *     {@code release} is run. The output of the response then lies in it
+ * @param target memory of the caller to which the output is written; stays valid until the request's {@code release} is
+ *     run. The output of the response then lies in it
  */
-public record RequestedOutput(String name, long classes, Optional<MemorySegment> target) {
+public record RequestedOutput(String name, long classes, Optional<OutputTarget> target) {
     /** Checks the components. */
     public RequestedOutput {
         requireNonNull(name, "name");
@@ -46,13 +46,24 @@ public record RequestedOutput(String name, long classes, Optional<MemorySegment>
     }
 
     /**
-     * Requests an output in memory of the caller.
+     * Requests an output in memory of the caller on the host.
      *
      * @param name the name of the output
      * @param target the memory to write it to
      * @return the output
      */
     public static RequestedOutput into(String name, MemorySegment target) {
+        return into(name, OutputTarget.host(target));
+    }
+
+    /**
+     * Requests an output in memory of the caller.
+     *
+     * @param name the name of the output
+     * @param target the memory to write it to
+     * @return the output
+     */
+    public static RequestedOutput into(String name, OutputTarget target) {
         return new RequestedOutput(name, 0, Optional.of(target));
     }
 }

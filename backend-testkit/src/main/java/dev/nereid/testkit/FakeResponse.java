@@ -2,7 +2,9 @@ package dev.nereid.testkit;
 
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.TensorLease;
 import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Tensor;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -82,8 +84,25 @@ public record FakeResponse(
         return closes.tryAcquire(times, timeout.toNanos(), TimeUnit.NANOSECONDS);
     }
 
+    /** {@inheritDoc} Its close does nothing, since the memory is that of the test. */
+    @Override
+    public TensorLease lease(int output) {
+        if (timesClosed() > 0) {
+            throw new IllegalStateException("response: closed (expected: leased before its close)");
+        }
+        return new Lease(outputs.get(output).tensor());
+    }
+
     @Override
     public void close() {
         closes.release();
+    }
+
+    /** A lease of memory of the test. */
+    private record Lease(Tensor tensor) implements TensorLease {
+        @Override
+        public void close() {
+            // the test frees its memory
+        }
     }
 }

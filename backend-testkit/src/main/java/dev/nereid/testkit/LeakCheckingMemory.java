@@ -1,11 +1,16 @@
 package dev.nereid.testkit;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -31,6 +36,7 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
     private static final byte GARBAGE = (byte) 0xA5;
 
     private final long capacity;
+    private final Map<MemoryPlace, FakeDeviceMemory> devices = new HashMap<>();
     private final AtomicLong bytesInUse = new AtomicLong();
     private final AtomicLong maxBytesRequested = new AtomicLong();
     private final Set<CheckedBuffer> open = ConcurrentHashMap.newKeySet();
@@ -48,6 +54,23 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
      */
     public LeakCheckingMemory(long capacity) {
         this.capacity = capacity;
+    }
+
+    /**
+     * Creates unlimited memory beside that of devices, which is checked with it.
+     *
+     * @param memory the memory of the devices
+     */
+    public LeakCheckingMemory(FakeDeviceMemory... memory) {
+        this(Long.MAX_VALUE);
+        for (FakeDeviceMemory device : memory) {
+            devices.put(device.place(), device);
+        }
+    }
+
+    @Override
+    public Optional<DeviceMemory> device(MemoryPlace place) {
+        return Optional.ofNullable(devices.get(place));
     }
 
     @Override
@@ -110,6 +133,7 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
      */
     @Override
     public void close() {
+        devices.values().forEach(FakeDeviceMemory::close);
         if (open.isEmpty() && closedTwice.isEmpty()) {
             return;
         }

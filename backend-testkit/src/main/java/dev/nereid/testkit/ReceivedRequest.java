@@ -7,6 +7,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.TensorLease;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
@@ -31,8 +32,8 @@ public final class ReceivedRequest implements Cancellation {
     private final AtomicBoolean completed = new AtomicBoolean();
     private final CountDownLatch cancelled = new CountDownLatch(1);
     /**
-     * The number of references. There is one for the request until it is complete, and one for each response until it
-     * is closed.
+     * The number of references. There is one for the request until it is complete, and one for each response and lease
+     * until it is closed.
      */
     private final AtomicInteger references = new AtomicInteger(1);
 
@@ -153,9 +154,9 @@ public final class ReceivedRequest implements Cancellation {
     }
 
     /**
-     * Returns the number of responses that the front end holds.
+     * Returns the number of responses and leases of outputs that the front end holds.
      *
-     * @return the responses that were sent and not closed
+     * @return the responses that were sent and not closed, and the leases that were not closed
      */
     public int openResponses() {
         return Math.max(0, references.get() - (completed.get() ? 0 : 1));
@@ -233,6 +234,26 @@ public final class ReceivedRequest implements Cancellation {
             return owner.request.id();
         }
 
+        @Override
+        public TensorLease lease(int output) {
+            Tensor leased = outputs.get(output).tensor();
+            if (closed.get()) {
+                throw new IllegalStateException("response: closed (expected: leased before its close)");
+            }
+            owner.references.incrementAndGet();
+            return new Lease(owner, leased, new AtomicBoolean());
+        }
+
+        @Override
+        public void close() {
+            if (closed.compareAndSet(false, true)) {
+                owner.release();
+            }
+        }
+    }
+
+    /** A lease of an output, which holds a reference to the request. Safe for use by any thread. */
+    private record Lease(ReceivedRequest owner, Tensor tensor, AtomicBoolean closed) implements TensorLease {
         @Override
         public void close() {
             if (closed.compareAndSet(false, true)) {

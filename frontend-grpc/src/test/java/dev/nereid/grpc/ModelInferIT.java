@@ -414,7 +414,8 @@ final class ModelInferIT {
     void leavesOutputsInSharedMemory() {
         frontend.server.sharedMemory().register("r", "/key", 0, 64);
         frontend.server.add(FakeModel.identity("fp32", DataType.FP32, 64, -1).responding(call -> {
-            MemorySegment target = call.request().outputs().getFirst().target().orElseThrow();
+            MemorySegment target =
+                    call.request().outputs().getFirst().target().orElseThrow().memory();
             target.copyFrom(call.request().inputs().getFirst().data());
             call.respond(
                     List.of(new NamedTensor("OUTPUT0", Tensor.of(DataType.FP32, Shape.of(1, 4), target))),

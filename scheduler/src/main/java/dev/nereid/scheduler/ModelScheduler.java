@@ -99,7 +99,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 new ModelMeter(environment.clocks().wallClock()),
                 new ModelAdmission(environment.admission(), plan.limits()));
         this.scope = ExecutionScope.of(
-                model, plan.backend().clientMemory(), plan.backend().actions());
+                model, plan.backend().accepted(), plan.backend().actions());
         this.executions = new DirectExecutionPolicy(settings, plan.backend());
         this.rateLimiter = environment.rateLimiter();
         this.nanoTime = environment.clocks().nanoTime();

@@ -92,8 +92,11 @@ final class RequestSubmitter implements Continuations.Target {
             return request;
         }
         request.admitted(bytes);
-        // Memory of a client may have to be copied, and large outputs cleared.
-        if (observer.isLong() || request.usesClientMemory() || outputTracker.isLarge(bytes)) {
+        // Memory of a client or device may have to be copied, and large outputs cleared.
+        if (observer.isLong()
+                || request.usesClientMemory()
+                || !checked.inputs().areOnHost()
+                || outputTracker.isLarge(bytes)) {
             request.requireInstanceThread();
         }
         try {

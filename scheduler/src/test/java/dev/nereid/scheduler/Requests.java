@@ -1,6 +1,7 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.OutputTarget;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.memory.TensorBuffer;
@@ -63,6 +64,12 @@ public final class Requests {
     /** Requests an output in memory of the client. */
     public Requests into(String output, MemorySegment memory) {
         requested.add(RequestedOutput.into(output, memory));
+        return this;
+    }
+
+    /** Requests an output in memory of the client, anywhere. */
+    public Requests into(String output, OutputTarget target) {
+        requested.add(RequestedOutput.into(output, target));
         return this;
     }
 

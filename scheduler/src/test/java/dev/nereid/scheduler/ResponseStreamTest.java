@@ -8,6 +8,7 @@ import dev.nereid.api.statistics.ResponseStatistics;
 import dev.nereid.api.statistics.Timing;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.ResponseStream;
+import dev.nereid.scheduler.request.AcceptedMemory;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.BackendException;
@@ -57,8 +58,8 @@ final class ResponseStreamTest {
 
     private ResponseStream open() {
         assertThat(request.begin()).isTrue();
-        ResponseStream opened =
-                new ResponseStream(ExecutionScope.of(model, false, Thread::startVirtualThread), request, null);
+        ResponseStream opened = new ResponseStream(
+                ExecutionScope.of(model, AcceptedMemory.HOST, Thread::startVirtualThread), request, null);
         request.delivery().open(opened);
         request.release();
         return opened;

@@ -96,7 +96,7 @@ public final class SteppedScheduler {
             RateProfile rate,
             FakeInstance... instances) {
         model = Scopes.of(settings, memory, clock);
-        scope = ExecutionScope.of(model, traits.clientMemory(), traits.actions());
+        scope = ExecutionScope.of(model, traits.accepted(), traits.actions());
         executions = new DirectExecutionPolicy(settings, traits);
         order = policy.preserveOrdering() ? new ResponseOrder() : null;
         StrategyBatcher batcher = strategy == null ? null : new StrategyBatcher(model, strategy, planner);
@@ -110,6 +110,14 @@ public final class SteppedScheduler {
     /** Creates a slot for an instance that runs anywhere. */
     public static InstanceSlot slot(String name, FakeInstance instance, RateProfile rate) {
         return new InstanceSlot(name, Device.CPU, instance, rate, ThreadPlacement.ANYWHERE);
+    }
+
+    /** Adds a worker for an instance on a device. */
+    public void add(Device device, FakeInstance instance) {
+        add(
+                ExecutionLimiter.OFF,
+                List.of(new InstanceSlot(
+                        "i" + workers.size(), device, instance, RateProfile.NONE, ThreadPlacement.ANYWHERE)));
     }
 
     /** Adds a worker for some instances that share a thread. */

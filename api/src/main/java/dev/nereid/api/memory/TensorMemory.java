@@ -1,6 +1,9 @@
 package dev.nereid.api.memory;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import java.util.Optional;
 
 /**
  * A pool of memory outside the heap for the content of tensors. Safe for use by any thread.
@@ -27,6 +30,34 @@ public interface TensorMemory {
         TensorBuffer buffer = allocate(byteSize);
         buffer.segment().fill((byte) 0);
         return buffer;
+    }
+
+    /**
+     * Allocates a buffer in one place. Memory of the host is that of {@link #allocate(long)}.
+     *
+     * @param byteSize the size needed, 0 or more
+     * @param place where the buffer lies
+     * @return a buffer as of {@link #allocate(long)} or {@link DeviceMemory#allocate}
+     * @throws InferenceException as they do, and with {@link ErrorCode#UNSUPPORTED} if there is no memory in that place
+     */
+    default TensorBuffer allocate(long byteSize, MemoryPlace place) {
+        if (place.isHost()) {
+            return allocate(byteSize);
+        }
+        return device(place)
+                .orElseThrow(() -> new InferenceException(
+                        ErrorCode.UNSUPPORTED, "no memory in " + place + " (expected: memory of the host)"))
+                .allocate(byteSize);
+    }
+
+    /**
+     * Returns the memory of a place that Java code cannot access.
+     *
+     * @param place the place
+     * @return its memory; empty for places of the host, and for those of which there is none
+     */
+    default Optional<DeviceMemory> device(MemoryPlace place) {
+        return Optional.empty();
     }
 
     /**

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.TensorLease;
 import dev.nereid.http.json.JsonChunks;
 import dev.nereid.http.json.JsonMemoryLimiter;
 import dev.nereid.spi.ErrorCode;
@@ -145,6 +146,11 @@ final class GenerateWriteTaskTest {
         }
 
         @Override
+        public TensorLease lease(int output) {
+            return response.lease(output);
+        }
+
+        @Override
         public void close() {
             response.close();
         }
@@ -182,6 +188,11 @@ final class GenerateWriteTaskTest {
         @Override
         public boolean isFinal() {
             return true;
+        }
+
+        @Override
+        public TensorLease lease(int output) {
+            throw new IndexOutOfBoundsException(output);
         }
 
         @Override

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
+import dev.nereid.api.OutputTarget;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.http.body.RequestMemory;
 import dev.nereid.spi.ErrorCode;
@@ -376,7 +377,7 @@ class InferRequestReaderTest {
         assertThat(outputs.format("A")).isEqualTo(RequestedOutputs.Format.BINARY);
         assertThat(outputs.format("B")).isEqualTo(RequestedOutputs.Format.SHARED);
         assertThat(outputs.requested().get(1).target())
-                .contains(server.sharedMemory().memory("r").asSlice(4, 8));
+                .contains(OutputTarget.host(server.sharedMemory().memory("r").asSlice(4, 8)));
         assertThat(server.sharedMemory().leases()).isEqualTo(1);
     }
 

@@ -184,7 +184,8 @@ class SharedTensorsIT {
 
     private static void putIntoTarget(ReceivedRequest received) {
         var input = received.input(0, "OUTPUT0");
-        MemorySegment target = received.request().outputs().getFirst().target().orElseThrow();
+        MemorySegment target =
+                received.request().outputs().getFirst().target().orElseThrow().memory();
         target.asSlice(0, input.tensor().byteSize()).copyFrom(input.tensor().data());
         received.respondWithInputs();
     }

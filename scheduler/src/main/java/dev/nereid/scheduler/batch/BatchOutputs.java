@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.batch;
 
+import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.scheduler.request.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
@@ -78,11 +79,22 @@ final class BatchOutputs {
         ScheduledRequest request = requests.get(index);
         for (Whole whole : outputs) {
             if (request.checked().requestsOutput(whole.output().tensor().name())) {
+                if (!whole.tensor().place().isHost()) {
+                    moveToHost(whole);
+                }
                 Tensor part = part(whole, index, firstItem);
                 whole.memory().retain();
                 response.putPart(whole.output(), part, whole.memory());
             }
         }
+    }
+
+    /** Moves an output out of memory of a device, once for all requests. */
+    private void moveToHost(Whole whole) throws BackendException {
+        Tensor moved = whole.tensor();
+        TensorBuffer copy =
+                OutputChecks.copyToHost(scope.model(), whole.output().tensor().name(), moved);
+        whole.moved(Tensor.of(moved.type(), moved.shape(), copy.segment()), ReferenceCountedMemory.of(copy));
     }
 
     /** Releases the references of the batch. */
@@ -115,7 +127,8 @@ final class BatchOutputs {
     }
 
     private static Tensor slice(Tensor whole, Shape shape, long start, long end) {
-        return Tensor.of(whole.type(), shape, whole.data().asSlice(start, end - start), whole.place());
+        Tensor part = Tensor.of(whole.type(), shape, whole.data().asSlice(start, end - start), whole.place());
+        return whole.fence().map(part::withFence).orElse(part);
     }
 
     /** Returns the offset of the part of each request, in bytes. */
@@ -160,8 +173,8 @@ final class BatchOutputs {
     /** An output of the whole batch and its memory. */
     private static final class Whole {
         private final OutputSpec output;
-        private final Tensor tensor;
-        private final ReferenceCountedMemory memory;
+        private Tensor tensor;
+        private ReferenceCountedMemory memory;
 
         /**
          * The offsets of items or parts. They are computed for the first part, since only then the content is complete.
@@ -172,6 +185,13 @@ final class BatchOutputs {
             this.output = output;
             this.tensor = tensor;
             this.memory = memory;
+        }
+
+        /** Replaces tensor and memory; releases the reference to the memory so far. */
+        void moved(Tensor changed, ReferenceCountedMemory owner) {
+            memory.release();
+            tensor = changed;
+            memory = owner;
         }
 
         OutputSpec output() {

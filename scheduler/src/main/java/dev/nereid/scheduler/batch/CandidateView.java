@@ -2,9 +2,11 @@ package dev.nereid.scheduler.batch;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.Quoted;
+import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ClientMemory;
+import dev.nereid.scheduler.request.DeviceCopies;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.NamedTensors;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -21,7 +23,8 @@ import java.util.OptionalLong;
 /**
  * Shows a waiting request to the batching strategy. Confined to the thread that forms the batch.
  *
- * <p>Inputs in memory of the client are copied, since the client may remove that memory.
+ * <p>Inputs in memory of the client are copied, since the client may remove that memory, and so are inputs on a device,
+ * since the strategy could not read them.
  */
 final class CandidateView implements RequestView {
     private final ModelScope model;
@@ -65,19 +68,30 @@ final class CandidateView implements RequestView {
     }
 
     private Tensor readable(String name, Tensor tensor) {
-        if (!ClientMemory.isClientMemory(tensor.data())) {
+        boolean host = tensor.place().isHost();
+        if (host && !ClientMemory.isClientMemory(tensor.data())) {
             return tensor;
         }
         Tensor earlier = NamedTensors.find(copiedInputs, name);
         if (earlier != null) {
             return earlier;
         }
-        TensorBuffer copy = model.memory().allocate(tensor.byteSize());
+        TensorBuffer copy = host ? model.memory().allocate(tensor.byteSize()) : onHost(name, tensor);
         copies.add(copy);
-        ClientMemory.copy(tensor.data(), copy.segment());
+        if (host) {
+            ClientMemory.copy(tensor.data(), copy.segment());
+        }
         Tensor copied = Tensor.of(tensor.type(), tensor.shape(), copy.segment());
         copiedInputs.add(new NamedTensor(name, copied));
         return copied;
+    }
+
+    private TensorBuffer onHost(String name, Tensor tensor) {
+        DeviceMemory device = model.memory()
+                .device(tensor.place())
+                .orElseThrow(() -> new IllegalStateException(
+                        "input '" + name + "': lies in " + tensor.place() + " (expected: memory of the host)"));
+        return DeviceCopies.toHost(tensor, device, model.memory());
     }
 
     @Override

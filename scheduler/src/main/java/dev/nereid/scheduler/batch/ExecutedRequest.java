@@ -3,6 +3,7 @@ package dev.nereid.scheduler.batch;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.FinishedResponse;
 import dev.nereid.scheduler.request.NamedTensors;
 import dev.nereid.scheduler.request.ResponseChannel;
 import dev.nereid.scheduler.request.ResponseDelivery;
@@ -220,6 +221,9 @@ final class ExecutedRequest implements InferenceRequest {
             finished = true;
             if (builder != null) {
                 builder.discard();
+            }
+            if (settled instanceof FinishedResponse) {
+                request.freeInputs();
             }
             request.release();
         }

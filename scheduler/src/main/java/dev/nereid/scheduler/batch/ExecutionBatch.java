@@ -14,6 +14,7 @@ import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.util.Collections;
@@ -72,7 +73,9 @@ public final class ExecutionBatch implements Batch {
         this.executed = new ExecutedRequest[begun.size()];
         if (executed.length == 1) {
             scheduled = List.of(first);
-            gathered = scope.derived().isEmpty() ? null : new GatheredInputs(scope, scheduled);
+            boolean inPlace =
+                    scope.derived().isEmpty() && first.checked().inputs().areOnHost();
+            gathered = inPlace ? null : new GatheredInputs(scope, scheduled);
             outputs = null;
             size = first.checked().batchSize();
             executed[0] = new ExecutedRequest(scope, first, gathered, null);
@@ -158,6 +161,23 @@ public final class ExecutionBatch implements Batch {
     }
 
     @Override
+    public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+        if (place.isHost()) {
+            return allocate(output, type, shape);
+        }
+        checkOpen();
+        if (outputs == null) {
+            Shape part = shapeOfSingle(output, shape);
+            return in(shape, part, executed[0].builder().allocate(output, type, part, place));
+        }
+        OutputSpec spec = check(outputs, output, type, shape);
+        TensorBuffer buffer = OutputChecks.allocate(scope.model(), spec, type, shape, place);
+        Tensor tensor = Tensor.of(type, shape, buffer.segment(), place);
+        outputs.add(spec, tensor, ReferenceCountedMemory.of(buffer));
+        return tensor;
+    }
+
+    @Override
     public Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
         checkOpen();
         if (outputs == null) {
@@ -181,11 +201,11 @@ public final class ExecutionBatch implements Batch {
             scatterToSingle(output, tensor, release);
             return;
         }
-        ReferenceCountedMemory memory = ReferenceCountedMemory.of(release, gathered.retain(tensor));
+        ReferenceCountedMemory memory = ReferenceCountedMemory.of(release, gathered.retain(tensor, null));
         OutputSpec spec;
         try {
             spec = check(outputs, output, tensor.type(), tensor.shape());
-            OutputChecks.checkMemory(scope.model(), spec, tensor.data());
+            OutputChecks.checkMemory(scope.model(), spec, tensor);
         } catch (BackendException | RuntimeException e) {
             memory.release();
             throw e;
@@ -206,7 +226,7 @@ public final class ExecutionBatch implements Batch {
 
     /** Returns a tensor in another shape. */
     private static Tensor in(Shape requested, Shape current, Tensor tensor) {
-        return requested.equals(current) ? tensor : Tensor.of(tensor.type(), requested, tensor.data(), tensor.place());
+        return requested.equals(current) ? tensor : tensor.withShape(requested);
     }
 
     /** Returns the shape of an output of the batch for its only request. */
@@ -360,6 +380,9 @@ public final class ExecutionBatch implements Batch {
             firstItem += scheduled.get(i).checked().batchSize();
         }
         scope.model().meter().record(tally);
+        if (gathered != null) {
+            gathered.release();
+        }
         Continuations scope = Continuations.current();
         scope.open(); // requests that follow from this batch are queued together
         try {
@@ -371,9 +394,6 @@ public final class ExecutionBatch implements Batch {
         }
         if (outputs != null) {
             outputs.release();
-        }
-        if (gathered != null) {
-            gathered.release();
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.batch;
 
+import dev.nereid.scheduler.request.AcceptedMemory;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
@@ -18,7 +19,7 @@ import java.util.concurrent.Executor;
  * Holds the data that all executions of one model version share. Immutable except for its counters.
  *
  * @param model the scope of its requests
- * @param clientMemory whether the backend works in memory of clients
+ * @param accepted the memory in which the backend works
  * @param derived the derived inputs
  * @param inputs the names of all inputs, in the order of the configuration, followed by the derived ones
  * @param outputs all outputs by name, in the order of the configuration
@@ -27,7 +28,7 @@ import java.util.concurrent.Executor;
  */
 public record ExecutionScope(
         ModelScope model,
-        boolean clientMemory,
+        AcceptedMemory accepted,
         DerivedInputs derived,
         Set<String> inputs,
         Map<String, OutputSpec> outputs,
@@ -37,11 +38,11 @@ public record ExecutionScope(
     /**
      * Creates the scope of a model without executions.
      *
-     * @param clientMemory whether the backend works in memory of clients
+     * @param accepted the memory in which the backend works
      * @param actions runs actions of the backend that are no executions, such as those of
      *     {@link dev.nereid.spi.ResponseSender#onReady}; never on the calling thread
      */
-    public static ExecutionScope of(ModelScope model, boolean clientMemory, Executor actions) {
+    public static ExecutionScope of(ModelScope model, AcceptedMemory accepted, Executor actions) {
         ModelSettings settings = model.settings();
         Set<String> inputs = new LinkedHashSet<>();
         for (TensorSpec input : settings.inputs()) {
@@ -59,7 +60,7 @@ public record ExecutionScope(
         }
         return new ExecutionScope(
                 model,
-                clientMemory,
+                accepted,
                 derived,
                 Collections.unmodifiableSet(inputs),
                 Collections.unmodifiableMap(outputs),
@@ -79,7 +80,12 @@ public record ExecutionScope(
 
     /** Returns the same scope with another scope of requests. */
     public ExecutionScope with(ModelScope changed) {
-        return new ExecutionScope(changed, clientMemory, derived, inputs, outputs, outputTracker, actions);
+        return new ExecutionScope(changed, accepted, derived, inputs, outputs, outputTracker, actions);
+    }
+
+    /** Returns whether the backend works in memory of clients. */
+    public boolean clientMemory() {
+        return accepted.ofClients();
     }
 
     /**

@@ -1,10 +1,15 @@
 package dev.nereid.scheduler.batch;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.scheduler.request.DeviceCopies;
+import dev.nereid.scheduler.request.MemoryRanges;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.ErrorCode;
@@ -23,11 +28,19 @@ import org.jspecify.annotations.Nullable;
  * gathered memory.
  *
  * <p>The batch holds a reference to the memory until its execution is finished; an output that lies in it holds
- * another.
+ * another. So does an output that lies in the inputs of another request of the batch: it keeps that request.
  */
 final class GatheredInputs {
-    /** A gathered or derived input and its memory. */
-    private record Gathered(String name, Tensor tensor, ReferenceCountedMemory memory) {}
+    /**
+     * A gathered or derived input and its memory.
+     *
+     * @param owner the request whose input it is; {@code null} for a copy
+     */
+    private record Gathered(
+            String name,
+            Tensor tensor,
+            ReferenceCountedMemory memory,
+            @Nullable ScheduledRequest owner) {}
 
     private final ExecutionScope scope;
     private final List<ScheduledRequest> requests;
@@ -35,6 +48,10 @@ final class GatheredInputs {
 
     @GuardedBy("lock")
     private final List<Gathered> gathered = new ArrayList<>(2);
+
+    /** Whether the batch released its references. Its requests may be gone then. */
+    @GuardedBy("lock")
+    private boolean released;
 
     GatheredInputs(ExecutionScope scope, List<ScheduledRequest> requests) {
         this.scope = scope;
@@ -58,13 +75,13 @@ final class GatheredInputs {
                 return derive(input, derived);
             }
             if (requests.size() == 1) {
-                return single(scope.model(), requests.getFirst(), input);
+                Tensor own = single(scope.model(), requests.getFirst(), input);
+                return own.place().isHost() ? own : copied(input, own.shape(), List.of(own));
             }
             List<Tensor> parts = parts(input);
-            if (is(scope.model(), input, TensorSpec.Trait.SHAPE_TENSOR)) {
-                return parts.getFirst(); // equal in all requests of a batch
-            }
-            return join(input, parts);
+            return is(scope.model(), input, TensorSpec.Trait.SHAPE_TENSOR)
+                    ? first(input, parts.getFirst()) // equal in all requests of a batch
+                    : join(input, parts);
         } finally {
             lock.unlock();
         }
@@ -76,8 +93,7 @@ final class GatheredInputs {
         if (!is(model, input, TensorSpec.Trait.RAGGED)) {
             return tensor;
         }
-        Shape flat = Shape.of(tensor.shape().elementCount());
-        return Tensor.of(tensor.type(), flat, tensor.data(), tensor.place());
+        return tensor.withShape(Shape.of(tensor.shape().elementCount()));
     }
 
     private static boolean is(ModelScope model, String input, TensorSpec.Trait trait) {
@@ -85,35 +101,74 @@ final class GatheredInputs {
         return spec.isPresent() && spec.get().is(trait);
     }
 
-    /** Retains the gathered memory that a tensor lies in; {@code null} if it lies elsewhere. */
+    /** Returns an input of the first request, which stays in place if it lies on the host. */
+    @GuardedBy("lock")
+    private Tensor first(String input, Tensor tensor) throws BackendException {
+        if (!tensor.place().isHost()) {
+            return copied(input, tensor.shape(), List.of(tensor));
+        }
+        ScheduledRequest owner = requests.getFirst();
+        gathered.add(new Gathered(input, tensor, retained(owner), owner));
+        return tensor;
+    }
+
+    private static ReferenceCountedMemory retained(ScheduledRequest owner) {
+        owner.retain();
+        return ReferenceCountedMemory.of(owner::release, null);
+    }
+
+    /**
+     * Retains the gathered memory, or the request of the batch, that an output lies in. Its inputs are kept then.
+     *
+     * @param own the request of the output, whose response retains it anyway; {@code null} for all of the batch
+     * @return what was retained; {@code null} if the output lies elsewhere
+     */
     @Nullable
-    ReferenceCountedMemory retain(Tensor tensor) {
+    ReferenceCountedMemory retain(Tensor output, @Nullable ScheduledRequest own) {
+        if (own != null && own.keepInputsFor(output)) {
+            return null;
+        }
         lock.lock();
         try {
             for (Gathered candidate : gathered) {
-                MemorySegment memory = candidate.tensor().data();
-                if (memory.asOverlappingSlice(tensor.data()).isPresent()) {
+                if (MemoryRanges.overlap(candidate.tensor(), output)) {
+                    if (candidate.owner() != null) {
+                        candidate.owner().keepInputs();
+                    }
                     candidate.memory().retain();
                     return candidate.memory();
                 }
             }
-            return null;
+            return released ? null : retainOwner(output);
         } finally {
             lock.unlock();
         }
     }
 
-    /** Releases the references of the batch. */
+    private @Nullable ReferenceCountedMemory retainOwner(Tensor output) {
+        for (int i = 0; i < requests.size(); i++) {
+            if (requests.get(i).keepInputsFor(output)) {
+                return retained(requests.get(i));
+            }
+        }
+        return null;
+    }
+
+    /**
+     * Releases the references of the batch. Called before those to its requests are released: from now on their inputs
+     * are not kept any more.
+     */
     void release() {
-        List<Gathered> released;
+        List<Gathered> all;
         lock.lock();
         try {
-            released = List.copyOf(gathered);
+            released = true;
+            all = List.copyOf(gathered);
             gathered.clear();
         } finally {
             lock.unlock();
         }
-        released.forEach(input -> input.memory().release());
+        all.forEach(input -> input.memory().release());
     }
 
     private List<Tensor> parts(String input) throws BackendException {
@@ -143,11 +198,11 @@ final class GatheredInputs {
                 memory.release();
                 throw e;
             }
-            gathered.add(new Gathered(input, tensor, memory));
+            gathered.add(new Gathered(input, tensor, memory, null));
             for (String name : derived.names()) {
                 if (!name.equals(input)) {
                     memory.retain();
-                    gathered.add(new Gathered(name, tensor, memory));
+                    gathered.add(new Gathered(name, tensor, memory, null));
                 }
             }
             return tensor;
@@ -161,29 +216,54 @@ final class GatheredInputs {
         Tensor first = parts.getFirst();
         boolean ragged = is(scope.model(), input, TensorSpec.Trait.RAGGED);
         long length = 0;
-        long byteSize = 0;
         for (Tensor part : parts) {
             checkJoins(input, first, part, ragged);
             Shape shape = part.shape();
             length = Math.addExact(length, ragged ? shape.elementCount() : shape.dim(0));
+        }
+        return copied(input, ragged ? Shape.of(length) : first.shape().withFirst(length), parts);
+    }
+
+    /** Copies an input to memory of the host, one part after the other. */
+    @GuardedBy("lock")
+    private Tensor copied(String input, Shape shape, List<Tensor> parts) throws BackendException {
+        long byteSize = 0;
+        for (Tensor part : parts) {
             byteSize = Math.addExact(byteSize, part.byteSize());
         }
         TensorBuffer buffer = OutputChecks.allocate(scope.model(), byteSize);
-        long at = 0;
-        for (Tensor part : parts) {
-            MemorySegment.copy(part.data(), 0, buffer.segment(), at, part.byteSize());
-            at += part.byteSize();
+        try {
+            long at = 0;
+            for (Tensor part : parts) {
+                copy(input, part, buffer.segment(), at);
+                at += part.byteSize();
+            }
+        } catch (BackendException | RuntimeException | Error e) {
+            buffer.close();
+            throw e;
         }
-        Shape shape = ragged ? Shape.of(length) : first.shape().withFirst(length);
-        Tensor joined = Tensor.of(first.type(), shape, buffer.segment());
-        gathered.add(new Gathered(input, joined, ReferenceCountedMemory.of(buffer)));
-        return joined;
+        Tensor copied = Tensor.of(parts.getFirst().type(), shape, buffer.segment());
+        gathered.add(new Gathered(input, copied, ReferenceCountedMemory.of(buffer), null));
+        return copied;
+    }
+
+    private void copy(String input, Tensor part, MemorySegment to, long at) throws BackendException {
+        if (part.place().isHost()) {
+            MemorySegment.copy(part.data(), 0, to, at, part.byteSize());
+            return;
+        }
+        Optional<DeviceMemory> device = scope.model().memory().device(part.place());
+        if (device.isEmpty()) {
+            throw error(input, ErrorCode.UNSUPPORTED, "lies in " + part.place() + " (expected: ordinary memory)");
+        }
+        try {
+            DeviceCopies.toHost(part, device.get(), to.asSlice(at, part.byteSize()));
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        }
     }
 
     private void checkJoins(String input, Tensor first, Tensor other, boolean ragged) throws BackendException {
-        if (!other.place().isHost()) {
-            throw error(input, ErrorCode.UNSUPPORTED, "lies in " + other.place() + " (expected: ordinary memory)");
-        }
         Shape shape = other.shape();
         boolean joins = ragged
                 || (shape.rank() > 0 && shape.withFirst(0).equals(first.shape().withFirst(0)));

@@ -2,14 +2,19 @@ package dev.nereid.scheduler.batch;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
+import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.scheduler.request.DeviceCopies;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
+import java.util.Optional;
 
 /** Checks outputs of backends, and allocates memory for them. */
 final class OutputChecks {
@@ -35,8 +40,18 @@ final class OutputChecks {
         }
     }
 
-    /** Throws unless every thread may read an output. */
-    static void checkMemory(ModelScope model, OutputSpec output, MemorySegment data) throws BackendException {
+    /** Throws unless every thread may read an output, or the server can move it to the host. */
+    static void checkMemory(ModelScope model, OutputSpec output, Tensor tensor) throws BackendException {
+        MemorySegment data = tensor.data();
+        MemoryPlace place = tensor.place();
+        if (!place.isHost()) {
+            if (tensor.type() == DataType.BYTES) {
+                throw error(model, output, "byte strings in " + place + " (expected: memory of the host)");
+            }
+            if (model.memory().device(place).isEmpty()) {
+                throw error(model, output, "lies in " + place + " (expected: memory of the host)");
+            }
+        }
         if (!data.isNative() || !data.isAccessibleBy(OTHER_THREAD)) {
             throw error(
                     model,
@@ -50,6 +65,43 @@ final class OutputChecks {
     static TensorBuffer allocate(ModelScope model, OutputSpec output, DataType type, Shape shape)
             throws BackendException {
         return allocateZeroed(model, byteSize(model, output, type, shape));
+    }
+
+    /** Allocates zeroed memory for an output of fixed-size elements in memory of a device. */
+    static TensorBuffer allocate(ModelScope model, OutputSpec output, DataType type, Shape shape, MemoryPlace place)
+            throws BackendException {
+        long byteSize = byteSize(model, output, type, shape);
+        try {
+            return device(model, output.tensor().name(), place).allocate(byteSize);
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        }
+    }
+
+    /**
+     * Returns the memory of the place of an output.
+     *
+     * @throws BackendException {@link ErrorCode#UNSUPPORTED} if the server has no memory there
+     */
+    static DeviceMemory device(ModelScope model, String output, MemoryPlace place) throws BackendException {
+        Optional<DeviceMemory> device = model.memory().device(place);
+        if (device.isEmpty()) {
+            throw new BackendException(
+                    ErrorCode.UNSUPPORTED,
+                    "output '" + output + "' of model '" + model.settings().name() + "': no memory in " + place
+                            + " (expected: memory of the host)");
+        }
+        return device.get();
+    }
+
+    /** Copies an output in memory of a device to the host. Failures are thrown to the backend. */
+    static TensorBuffer copyToHost(ModelScope model, String output, Tensor tensor) throws BackendException {
+        DeviceMemory device = device(model, output, tensor.place());
+        try {
+            return DeviceCopies.toHost(tensor, device, model.memory());
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        }
     }
 
     /** Returns the size of an output of fixed-size elements. */
@@ -117,7 +169,7 @@ final class OutputChecks {
         }
         Shape shape = clientShape(model, output, tensor.shape());
         try {
-            return Tensor.of(tensor.type(), shape, tensor.data(), tensor.place());
+            return tensor.withShape(shape);
         } catch (IllegalArgumentException | ArithmeticException e) {
             throw error(model, output, "shape " + tensor.shape() + " (expected: as many elements as in " + shape + ")");
         }

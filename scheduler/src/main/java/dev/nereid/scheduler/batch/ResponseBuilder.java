@@ -1,11 +1,11 @@
 package dev.nereid.scheduler.batch;
 
 import dev.nereid.api.InferResponse;
-import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.OutputTarget;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.memory.TensorBuffer;
-import dev.nereid.scheduler.request.ClientMemory;
+import dev.nereid.scheduler.batch.OutputPlacement.Output;
 import dev.nereid.scheduler.request.FinishedResponse;
 import dev.nereid.scheduler.request.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -13,6 +13,7 @@ import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.InferenceResponse;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -33,9 +34,6 @@ import org.jspecify.annotations.Nullable;
 final class ResponseBuilder implements InferenceResponse {
     /** The alignment that the SPI guarantees for output memory, in bytes. */
     private static final long ALIGNMENT = 64;
-
-    /** An output in its shape for the client, and its memory. */
-    private record Output(NamedTensor tensor, ReferenceCountedMemory memory) {}
 
     private final ScheduledRequest request;
     private final ExecutionScope scope;
@@ -67,12 +65,10 @@ final class ResponseBuilder implements InferenceResponse {
     @Override
     public Tensor allocate(String output, DataType type, Shape shape) throws BackendException {
         OutputSpec spec = check(output, type, shape);
-        MemorySegment target = target(output, OutputChecks.byteSize(scope.model(), spec, type, shape));
+        long byteSize = OutputChecks.byteSize(scope.model(), spec, type, shape);
+        MemorySegment target = target(output, byteSize, MemoryPlace.HOST);
         if (target != null) {
-            return add(
-                    spec,
-                    Tensor.of(type, shape, target),
-                    ReferenceCountedMemory.of(ResponseBuilder::releaseNothing, null));
+            return add(spec, Tensor.of(type, shape, target), OutputPlacement.clientMemory());
         }
         TensorBuffer buffer = OutputChecks.allocate(scope.model(), spec, type, shape);
         scope.outputTracker()
@@ -81,15 +77,28 @@ final class ResponseBuilder implements InferenceResponse {
     }
 
     @Override
+    public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+        if (place.isHost()) {
+            return allocate(output, type, shape);
+        }
+        OutputSpec spec = check(output, type, shape);
+        long byteSize = OutputChecks.byteSize(scope.model(), spec, type, shape);
+        MemorySegment target = target(output, byteSize, place);
+        if (target != null) {
+            return add(spec, Tensor.of(type, shape, target, place), OutputPlacement.clientMemory());
+        }
+        TensorBuffer buffer = OutputChecks.allocate(scope.model(), spec, type, shape, place);
+        scope.outputTracker().recordAllocation(request.checked(), byteSize);
+        return add(spec, Tensor.of(type, shape, buffer.segment(), place), ReferenceCountedMemory.of(buffer));
+    }
+
+    @Override
     public Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
         OutputSpec spec = check(output, DataType.BYTES, shape);
         OutputChecks.checkBytes(scope.model(), spec, shape, byteSize);
-        MemorySegment target = target(output, byteSize);
+        MemorySegment target = target(output, byteSize, MemoryPlace.HOST);
         if (target != null) {
-            return add(
-                    spec,
-                    Tensor.of(DataType.BYTES, shape, target),
-                    ReferenceCountedMemory.of(ResponseBuilder::releaseNothing, null));
+            return add(spec, Tensor.of(DataType.BYTES, shape, target), OutputPlacement.clientMemory());
         }
         TensorBuffer buffer = OutputChecks.allocateBytes(scope.model(), spec, shape, byteSize);
         scope.outputTracker().recordAllocation(request.checked(), byteSize);
@@ -98,17 +107,25 @@ final class ResponseBuilder implements InferenceResponse {
 
     @Override
     public void put(String output, Tensor tensor, Runnable release) throws BackendException {
-        ReferenceCountedMemory memory =
-                ReferenceCountedMemory.of(release, gathered == null ? null : gathered.retain(tensor));
+        ReferenceCountedMemory memory = ReferenceCountedMemory.of(release, retainInputs(tensor));
         OutputSpec spec;
         try {
             spec = check(output, tensor.type(), tensor.shape());
-            OutputChecks.checkMemory(scope.model(), spec, tensor.data());
+            OutputChecks.checkMemory(scope.model(), spec, tensor);
         } catch (BackendException | RuntimeException e) {
             memory.release();
             throw e;
         }
         add(spec, tensor, memory);
+    }
+
+    /** Keeps the inputs that an output lies in; returns what the output has to release of those. */
+    private @Nullable ReferenceCountedMemory retainInputs(Tensor output) {
+        if (gathered != null) {
+            return gathered.retain(output, request);
+        }
+        request.keepInputsFor(output);
+        return null;
     }
 
     @Override
@@ -180,17 +197,17 @@ final class ResponseBuilder implements InferenceResponse {
         trackOutputs();
         for (int i = 0; i < outputs.length; i++) {
             Output output = outputs[i];
-            if (output != null
-                    && request.checked().requestsOutput(output.tensor().name())) {
-                outputs[i] = placed(output);
+            if (output != null && request.checked().requestsOutput(output.name())) {
+                outputs[i] = null; // taken over
+                outputs[i] = OutputPlacement.place(
+                        scope.model(), output, request.checked().target(output.name()));
             }
         }
         List<NamedTensor> tensors = new ArrayList<>(outputs.length);
         List<ReferenceCountedMemory> memory = new ArrayList<>(outputs.length);
         for (int i = 0; i < outputs.length; i++) {
             Output output = outputs[i];
-            if (output != null
-                    && request.checked().requestsOutput(output.tensor().name())) {
+            if (output != null && request.checked().requestsOutput(output.name())) {
                 tensors.add(output.tensor());
                 memory.add(output.memory());
                 outputs[i] = null;
@@ -210,7 +227,7 @@ final class ResponseBuilder implements InferenceResponse {
             if (output == null) {
                 scope.outputTracker().logMissing(i, request.checked());
             } else {
-                scope.outputTracker().checkShape(i, output.tensor().tensor().shape());
+                scope.outputTracker().checkShape(i, output.content().shape());
             }
         }
     }
@@ -218,61 +235,19 @@ final class ResponseBuilder implements InferenceResponse {
     /**
      * Returns the client memory to which the backend may write an output directly. It is {@code null} if there is none.
      */
-    private @Nullable MemorySegment target(String output, long byteSize) throws BackendException {
-        MemorySegment target = request.checked().target(output);
+    private @Nullable MemorySegment target(String output, long byteSize, MemoryPlace place) throws BackendException {
+        OutputTarget target = request.checked().target(output);
         if (target == null) {
             return null;
         }
-        OutputChecks.checkTarget(output, target, byteSize);
-        boolean fits = scope.clientMemory() && target.address() % ALIGNMENT == 0;
-        return fits ? target.asSlice(0, byteSize) : null;
+        MemorySegment memory = target.memory();
+        OutputChecks.checkTarget(output, memory, byteSize);
+        boolean fits = (place.isHost()
+                        ? target.place().isHost() && scope.clientMemory()
+                        : target.place().equals(place))
+                && memory.address() % ALIGNMENT == 0;
+        return fits ? memory.asSlice(0, byteSize) : null;
     }
-
-    /**
-     * Moves an output to its target. It is moved to the client memory passed for it, and out of any other client
-     * memory, which only the backend may read.
-     */
-    private Output placed(Output output) throws BackendException {
-        String name = output.tensor().name();
-        Tensor tensor = output.tensor().tensor();
-        MemorySegment target = request.checked().target(name);
-        if (target == null && !ClientMemory.isClientMemory(tensor.data())) {
-            return output;
-        }
-        if (!tensor.place().isHost()) {
-            throw SchedulerErrors.output(
-                    scope.model().settings(), name, "lies in " + tensor.place() + " (expected: memory of the host)");
-        }
-        Output placed;
-        if (target == null) {
-            TensorBuffer copy = OutputChecks.allocate(scope.model(), tensor.byteSize());
-            placed = in(output, copy.segment(), ReferenceCountedMemory.of(copy));
-        } else {
-            OutputChecks.checkTarget(name, target, tensor.byteSize());
-            MemorySegment part = target.asSlice(0, tensor.byteSize());
-            placed = in(output, part, ReferenceCountedMemory.of(ResponseBuilder::releaseNothing, null));
-        }
-        MemorySegment destination = placed.tensor().tensor().data();
-        try {
-            if (destination.address() != tensor.data().address()) {
-                ClientMemory.copy(tensor.data(), destination);
-            }
-        } catch (InferenceException e) {
-            placed.memory().release();
-            throw SchedulerErrors.of(e);
-        }
-        output.memory().release();
-        return placed;
-    }
-
-    private static Output in(Output output, MemorySegment data, ReferenceCountedMemory memory) {
-        Tensor tensor = output.tensor().tensor();
-        return new Output(
-                new NamedTensor(output.tensor().name(), Tensor.of(tensor.type(), tensor.shape(), data)), memory);
-    }
-
-    /** Memory of the client is not freed. */
-    private static void releaseNothing() {}
 
     private Tensor add(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) throws BackendException {
         try {

@@ -87,6 +87,11 @@ public final class DeviceInstances {
         return instances.size() == 1 ? first.name() : first.device().toString();
     }
 
+    /** Returns the device of the instances. */
+    Device device() {
+        return instances.getFirst().device();
+    }
+
     boolean has(ModelInstance instance) {
         return instances.stream().anyMatch(candidate -> candidate.is(instance));
     }

@@ -8,6 +8,7 @@ import dev.nereid.scheduler.queue.BatchSource;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.rate.RateLimitPermits;
 import dev.nereid.scheduler.request.Continuations;
+import dev.nereid.scheduler.request.InputStaging;
 import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -46,6 +47,7 @@ public final class InstanceWorker implements Runnable {
     private final BatchSource source;
     private final DirectExecutionPolicy executions;
     private final BatchRunner runner;
+    private final InputStaging staging;
     private final boolean limited;
     private final RateLimitPermitAcquirer permitAcquirer;
 
@@ -96,6 +98,7 @@ public final class InstanceWorker implements Runnable {
         this.source = source;
         this.executions = executions;
         this.runner = new BatchRunner(scope.model(), executions);
+        this.staging = new InputStaging(scope.model(), scope.accepted(), instances.device());
         this.limited = instances.permits().areLimited();
         this.permitAcquirer = new RateLimitPermitAcquirer(instances, source);
         this.freeWithoutWork = () -> !limited && !source.hasWork();
@@ -355,11 +358,8 @@ public final class InstanceWorker implements Runnable {
         boolean clientMemory = scope.clientMemory()
                 && handle.taken().size() == 1
                 && handle.taken().getFirst().usesClientMemory();
-        if (!clientMemory) {
-            // Also for a backend that declares client memory: the fault of one client must not fail the others of a
-            // batch.
-            copyClientMemory();
-        }
+        // Also for a backend that declares client memory: the fault of one client must not fail the others of a batch.
+        stageInputs(clientMemory);
         if (!handle.taken().isEmpty()) {
             ExecutionBatch batch = new ExecutionBatch(scope, handle.taken());
             handle.taken().clear();
@@ -386,10 +386,10 @@ public final class InstanceWorker implements Runnable {
         }
     }
 
-    /** Copies inputs out of client memory; removes requests that completed because that memory is gone. */
-    private void copyClientMemory() {
+    /** Moves inputs to memory that the instances accept; removes requests that completed because that failed. */
+    private void stageInputs(boolean inPlace) {
         for (int i = handle.taken().size() - 1; i >= 0; i--) {
-            if (!handle.taken().get(i).copyClientMemory()) {
+            if (!handle.taken().get(i).stageInputs(staging, inPlace)) {
                 handle.taken().remove(i);
             }
         }

@@ -98,6 +98,16 @@ final class CancelActions {
         }
     }
 
+    /** Returns whether no action runs or will run: the request is completed, and all that began have ended. */
+    boolean areDone() {
+        lock.lock();
+        try {
+            return completed && runners == 0;
+        } finally {
+            lock.unlock();
+        }
+    }
+
     private void runAll() {
         Runnable deferred = null;
         for (Hook hook = next(); hook != null; hook = next()) {

@@ -91,6 +91,12 @@ final class CancellationState {
         return actions;
     }
 
+    /** Returns whether no cancel action runs or will run. Called after the delivery of the completion. */
+    boolean areActionsDone() {
+        CancelActions current = actions;
+        return current == null || current.areDone();
+    }
+
     private CancelActions actions() {
         CancelActions current = actions;
         if (current != null) {

@@ -2,9 +2,9 @@ package dev.nereid.scheduler.request;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.OutputTarget;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.spi.ParameterValue;
-import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -78,7 +78,7 @@ public record CheckedRequest(
 
     /** Returns the client memory for an output; {@code null} if the client passed none. */
     @Nullable
-    public MemorySegment target(String output) {
+    public OutputTarget target(String output) {
         return outputs.target(output);
     }
 

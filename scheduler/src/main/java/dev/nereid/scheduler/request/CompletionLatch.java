@@ -95,6 +95,11 @@ final class CompletionLatch {
         return count > 0;
     }
 
+    /** Returns whether there is another reference than that of the caller. */
+    boolean isShared() {
+        return references > 1;
+    }
+
     /**
      * Releases a reference.
      *

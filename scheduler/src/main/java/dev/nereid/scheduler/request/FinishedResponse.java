@@ -3,11 +3,14 @@ package dev.nereid.scheduler.request;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.TensorLease;
 import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Tensor;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * A complete response, which holds the memory of its outputs and inputs until closed. Immutable except for its close;
@@ -30,10 +33,13 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
     private final Map<String, ParameterValue> parameters;
     private final boolean last;
 
-    @SuppressWarnings("UnusedVariable") // by CLOSED
     private volatile boolean closed;
 
-    /** Retains the request, and takes over a reference to each piece of memory. */
+    /**
+     * Retains the request, and takes over a reference to each piece of memory.
+     *
+     * @param memory the memory of each output, or one piece for all
+     */
     public FinishedResponse(
             ScheduledRequest request,
             List<NamedTensor> outputs,
@@ -76,6 +82,44 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
     @Override
     public boolean isFinal() {
         return last;
+    }
+
+    @Override
+    public TensorLease lease(int output) {
+        NamedTensor leased = outputs.get(output);
+        ReferenceCountedMemory held = memory.get(memory.size() == 1 ? 0 : output);
+        if (closed || !request.tryRetain()) {
+            throw closedError();
+        }
+        if (!held.tryRetain()) {
+            request.release();
+            throw closedError();
+        }
+        return new OutputLease(request, leased.tensor(), held, new AtomicBoolean());
+    }
+
+    /**
+     * Holds references to the memory of one output and to its request.
+     *
+     * @param request the request
+     * @param tensor the output
+     * @param memory its memory
+     * @param closed whether the lease is closed
+     */
+    private record OutputLease(
+            ScheduledRequest request, Tensor tensor, ReferenceCountedMemory memory, AtomicBoolean closed)
+            implements TensorLease {
+        @Override
+        public void close() {
+            if (closed.compareAndSet(false, true)) {
+                memory.release();
+                request.release();
+            }
+        }
+    }
+
+    private static IllegalStateException closedError() {
+        return new IllegalStateException("response: closed (expected: leased before its close)");
     }
 
     @Override

@@ -45,6 +45,19 @@ public final class ReferenceCountedMemory {
         references.incrementAndGet();
     }
 
+    /**
+     * Adds a reference; called by any thread.
+     *
+     * @return {@code false} if none was left
+     */
+    public boolean tryRetain() {
+        int count = references.get();
+        while (count > 0 && !references.compareAndSet(count, count + 1)) {
+            count = references.get();
+        }
+        return count > 0;
+    }
+
     /** Releases a reference; the last release frees the memory. Errors of that are logged. */
     public void release() {
         if (references.decrementAndGet() > 0) {

@@ -2,8 +2,8 @@ package dev.nereid.scheduler.request;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.OutputTarget;
 import dev.nereid.api.RequestedOutput;
-import java.lang.foreign.MemorySegment;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -52,9 +52,9 @@ public record RequestOutputs(
         return new RequestOutputs(names, requested, targets, classes);
     }
 
-    /** Returns the client memory that an output is to be written to; {@code null} for none. */
+    /** Returns the memory of the client that an output is to be written to; {@code null} for none. */
     @Nullable
-    public MemorySegment target(String output) {
+    public OutputTarget target(String output) {
         for (int i = 0; hasTargets && i < requested.size(); i++) {
             RequestedOutput one = requested.get(i);
             if (one.target().isPresent() && one.name().equals(output)) {

@@ -26,7 +26,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Memory.</b> References keep the inputs alive: one of the queue or execution, one of each response, and one of
  * the stream of a decoupled model. The last release frees the inputs and ends the count of the request as in flight.
- * Outputs may therefore lie in inputs, and while no request is in flight no thread reads memory of the model.
+ * Outputs may therefore lie in inputs, and while no request is in flight no thread reads memory of the model. The end of
+ * an execution frees the inputs earlier, if no output lies in them ({@link #freeInputs}).
  */
 public final class ScheduledRequest implements Cancellation {
     private final ModelScope model;
@@ -59,7 +60,13 @@ public final class ScheduledRequest implements Cancellation {
     private long loadBytes = -1;
 
     /** The inputs as the backend sees them, if they differ from the request's. Set before the backend sees them. */
-    private @Nullable CopiedInputs copied;
+    private InputStaging.@Nullable Staged staged;
+
+    /** Whether an output lies in the inputs. Written during the execution, before its end. */
+    private boolean inputsKept;
+
+    /** Whether the inputs were freed before the last release. Written by the holder of a reference. */
+    private boolean inputsFreed;
 
     /**
      * Counts the request as in flight, and takes ownership of its memory. The caller offers it to the queue.
@@ -100,7 +107,7 @@ public final class ScheduledRequest implements Cancellation {
 
     /** Returns the inputs as the backend sees them. */
     public List<NamedTensor> inputs() {
-        return copied == null ? checked.inputs() : copied.inputs();
+        return staged == null ? checked.inputs() : staged.inputs();
     }
 
     /**
@@ -147,16 +154,17 @@ public final class ScheduledRequest implements Cancellation {
     }
 
     /**
-     * Copies the inputs that lie in memory of the client. Called after {@link #begin} and before the backend.
+     * Moves the inputs to memory that the instance accepts, once. Called after {@link #begin} and before the backend.
      *
+     * @param inPlace whether the execution works in memory of the client
      * @return whether the request can be executed; otherwise it is completed and released
      */
-    public boolean copyClientMemory() {
-        if (!checked.inputs().useClientMemory()) {
+    public boolean stageInputs(InputStaging staging, boolean inPlace) {
+        if (staged != null || !InputStaging.isNeeded(checked.inputs(), inPlace)) {
             return true;
         }
         try {
-            copied = new CopiedInputs(checked.inputs(), model.memory());
+            staged = staging.stage(checked.inputs(), inPlace);
             return true;
         } catch (InferenceException e) {
             complete(new ResponseEvent.Failure(e, FailureReason.OTHER));
@@ -298,7 +306,7 @@ public final class ScheduledRequest implements Cancellation {
         return cancellation.onCancel(action, latch);
     }
 
-    /** Adds a reference to the inputs; the caller holds one. */
+    /** Adds a reference to the request and its inputs; the caller holds one. */
     public void retain() {
         latch.retain();
     }
@@ -312,18 +320,66 @@ public final class ScheduledRequest implements Cancellation {
         return latch.tryRetain();
     }
 
-    /** Releases a reference to the inputs; the last release frees them. */
+    /** Keeps the inputs until the last release, since an output lies in them. Called during the execution. */
+    public void keepInputs() {
+        inputsKept = true;
+    }
+
+    /**
+     * Keeps the inputs until the last release if an output lies in them. Called during the execution.
+     *
+     * @return whether it does
+     */
+    public boolean keepInputsFor(Tensor output) {
+        boolean inside = MemoryRanges.overlap(inputs(), output);
+        if (inside) {
+            keepInputs();
+        }
+        return inside;
+    }
+
+    /**
+     * Frees the inputs before the last release, so that an open response does not hold them. Called once, by the
+     * execution that completed the request with a response, after the delivery and before its own release. Has no
+     * effect if an output lies in the inputs, or if a cancel action may still read them. If the request uses memory of
+     * the client, whose registrations last as long as the request, only copies are freed.
+     */
+    public void freeInputs() {
+        if (inputsKept || !latch.isShared() || !cancellation.areActionsDone()) {
+            return;
+        }
+        if (usesClientMemory()) {
+            freeStaged();
+        } else {
+            inputsFreed = true;
+            freeInputMemory();
+        }
+    }
+
+    private void freeInputMemory() {
+        freeStaged();
+        try {
+            checked.releaseInputs();
+        } catch (Throwable e) {
+            log("release of inputs failed", e);
+        }
+    }
+
+    private void freeStaged() {
+        InputStaging.Staged copies = staged;
+        if (copies != null) {
+            staged = null;
+            copies.close();
+        }
+    }
+
+    /** Releases a reference; the last release frees the inputs, unless they are freed. */
     public void release() {
         if (!latch.release()) {
             return;
         }
-        try {
-            if (copied != null) {
-                copied.close();
-            }
-            checked.releaseInputs();
-        } catch (Throwable e) {
-            log("release of inputs failed", e);
+        if (!inputsFreed) {
+            freeInputMemory();
         }
         if (detached) {
             model.detached().remove(this);

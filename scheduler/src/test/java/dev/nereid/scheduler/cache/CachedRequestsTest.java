@@ -8,6 +8,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.api.statistics.InferenceTimings;
 import dev.nereid.api.statistics.Timing;
@@ -31,6 +32,7 @@ import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeDeviceMemory;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -56,7 +58,8 @@ final class CachedRequestsTest {
             .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(Shape.VARIABLE)))
             .build();
 
-    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+    private final FakeDeviceMemory gpu = new FakeDeviceMemory(new MemoryPlace(MemoryPlace.Kind.GPU, 0));
+    private final LeakCheckingMemory memory = new LeakCheckingMemory(gpu);
     private final FakeCache cache = new FakeCache();
     private final Queue<Runnable> background = new ArrayDeque<>();
     private final List<RecordingObserver> observers = new ArrayList<>();
@@ -144,35 +147,32 @@ final class CachedRequestsTest {
 
     @Test
     void proceedsWithoutCacheForInputsOnADevice() {
-        MemorySegment data = Arena.ofAuto().allocate(4);
+        TensorBuffer data = gpu.allocate(4);
         RecordingObserver observer = submit(Requests.to(settings, memory)
-                .input("IN", Tensor.of(DataType.FP32, Shape.of(1, 1), data, new MemoryPlace(MemoryPlace.Kind.GPU, 0)))
+                .input("IN", gpu.floats(data, Shape.of(1, 1), 7))
+                .onRelease(data::close)
                 .of(1));
-        execution = batch -> batch.requests()
-                .getFirst()
-                .response()
-                .put("OUT", Tensor.of(DataType.FP32, Shape.of(1, 1), data), () -> {});
+        execution = FakeInstance::copy;
         scheduler.drain();
 
-        assertThat(observer.floats("OUT")).containsExactly(0);
+        assertThat(observer.floats("OUT")).containsExactly(7);
         assertThat(cache.lookups).isEmpty();
         assertThat(cache.entries).isEmpty();
         assertCounted(Timing.NONE, Timing.NONE);
     }
 
     @Test
-    void storesNoOutputsOfADevice() {
-        MemorySegment data = Arena.ofAuto().allocate(4);
-        MemoryPlace device = new MemoryPlace(MemoryPlace.Kind.GPU, 0);
-        execution = batch -> batch.requests()
-                .getFirst()
-                .response()
-                .put("OUT", Tensor.of(DataType.FP32, Shape.of(1, 1), data, device), () -> {});
+    void storesOutputsOfADeviceOnceTheyAreOnTheHost() {
+        execution = batch -> {
+            Tensor out = batch.allocate("OUT", DataType.FP32, Shape.of(1, 1), gpu.place());
+            gpu.write(batch.gather("IN").data(), out.data());
+        };
         submit(request(1).of(1));
         scheduler.drain();
 
         assertThat(cache.lookups).hasSize(1);
-        assertThat(cache.entries).isEmpty();
+        assertThat(cache.entries).hasSize(1);
+        assertThat(gpu.buffersInUse()).isZero();
     }
 
     @Test

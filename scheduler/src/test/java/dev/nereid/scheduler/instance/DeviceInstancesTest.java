@@ -9,6 +9,7 @@ import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.request.AcceptedMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.DataType;
@@ -62,7 +63,7 @@ final class DeviceInstancesTest {
     void rotatesTheInstancesOfADevice() throws InterruptedException {
         WarmupSample sample = new WarmupSample("s", 1, () -> List.of(request("warm")));
         ModelPlan plan = new ModelPlan(model, BatchingPolicy.NONE)
-                .with(new ExecutionTraits("blocking", false, false, true))
+                .with(new ExecutionTraits("blocking", AcceptedMemory.HOST, false, true))
                 .with(List.of(sample));
 
         try (ModelScheduler scheduler = ModelScheduler.start(

@@ -3,21 +3,28 @@ package dev.nereid.server.classification;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestedOutput;
-import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.TensorLease;
+import dev.nereid.scheduler.request.ReferenceCountedMemory;
 import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
 /** A response with some outputs replaced by their classes. Owns the response and the memory of the classes. */
 final class ClassifiedResponse implements InferResponse {
     private final InferResponse response;
     private final List<NamedTensor> outputs;
-    private final List<TensorBuffer> memory;
+
+    /** The memory of the classes of each output; {@code null} for an output of the response. */
+    private final @Nullable ReferenceCountedMemory[] memory;
+
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    private ClassifiedResponse(InferResponse response, List<NamedTensor> outputs, List<TensorBuffer> memory) {
+    private ClassifiedResponse(
+            InferResponse response, List<NamedTensor> outputs, @Nullable ReferenceCountedMemory[] memory) {
         this.response = response;
         this.outputs = outputs;
         this.memory = memory;
@@ -26,7 +33,9 @@ final class ClassifiedResponse implements InferResponse {
     /** Replaces outputs; the response stays with the caller if that fails. */
     static ClassifiedResponse of(InferResponse response, Classifier classifier, List<RequestedOutput> requested) {
         List<NamedTensor> outputs = new ArrayList<>();
-        List<TensorBuffer> memory = new ArrayList<>();
+        @Nullable
+        ReferenceCountedMemory[] memory =
+                new @Nullable ReferenceCountedMemory[response.outputs().size()];
         try {
             for (NamedTensor output : response.outputs()) {
                 long count = classes(output.name(), requested);
@@ -34,12 +43,12 @@ final class ClassifiedResponse implements InferResponse {
                     outputs.add(output);
                 } else {
                     Classifier.Classes classes = classifier.classify(output, count);
-                    memory.add(classes.memory());
+                    memory[outputs.size()] = ReferenceCountedMemory.of(classes.memory());
                     outputs.add(new NamedTensor(output.name(), classes.tensor()));
                 }
             }
         } catch (RuntimeException | Error e) {
-            memory.forEach(TensorBuffer::close);
+            release(memory);
             throw e;
         }
         return new ClassifiedResponse(response, List.copyOf(outputs), memory);
@@ -85,10 +94,51 @@ final class ClassifiedResponse implements InferResponse {
     }
 
     @Override
+    public TensorLease lease(int output) {
+        TensorLease original = response.lease(output);
+        ReferenceCountedMemory classes = memory[output];
+        if (classes == null) {
+            return original;
+        }
+        if (!classes.tryRetain()) {
+            original.close();
+            throw new IllegalStateException("response: closed (expected: leased before its close)");
+        }
+        return new ClassesLease(outputs.get(output).tensor(), classes, original, new AtomicBoolean());
+    }
+
+    @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
-            memory.forEach(TensorBuffer::close);
+            release(memory);
             response.close();
+        }
+    }
+
+    private static void release(@Nullable ReferenceCountedMemory[] memory) {
+        for (ReferenceCountedMemory classes : memory) {
+            if (classes != null) {
+                classes.release();
+            }
+        }
+    }
+
+    /**
+     * A lease of the classes of an output, and of the output itself, which keeps the request in flight.
+     *
+     * @param tensor the classes
+     * @param memory their memory
+     * @param output the lease of the output
+     * @param closed whether the lease is closed
+     */
+    private record ClassesLease(Tensor tensor, ReferenceCountedMemory memory, TensorLease output, AtomicBoolean closed)
+            implements TensorLease {
+        @Override
+        public void close() {
+            if (closed.compareAndSet(false, true)) {
+                memory.release();
+                output.close();
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.request.AcceptedMemory;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.ConfigCompletion;
@@ -19,6 +20,7 @@ import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.instance.InstanceFactory;
 import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.server.instance.LoadedInstance;
+import dev.nereid.server.instance.OwnedInstance;
 import dev.nereid.server.instance.Rollback;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.PluginLogger;
@@ -129,13 +131,18 @@ final class VersionLoader {
         Thread loading = Thread.currentThread(); // which is watched already
         return plan -> {
             if (loading.equals(Thread.currentThread())) {
-                return model.newInstance(plan);
+                return newInstance(model, plan);
             }
             try (ModelLoadWatch.Step _ =
                     watch.begin(prepared.directory().name(), OptionalLong.of(version), "newInstance")) {
-                return model.newInstance(plan);
+                return newInstance(model, plan);
             }
         };
+    }
+
+    /** Creates one instance of a model, with the memory of the server. */
+    ModelInstance newInstance(Model model, InstancePlan plan) throws BackendException {
+        return OwnedInstance.create(model, plan, environment.memory());
     }
 
     /** Reads the warm-up of a version, to be closed when its instances are warm. */
@@ -179,7 +186,7 @@ final class VersionLoader {
         BackendTraits.Execution execution = model.execution().orElse(traits.execution());
         return new ExecutionTraits(
                         config.getBackend(),
-                        traits.clientMemory(),
+                        new AcceptedMemory(traits.clientMemory(), traits.places()),
                         execution == BackendTraits.Execution.SHORT,
                         execution == BackendTraits.Execution.DEVICE_BLOCKING)
                 .withActions(backends.actions(config.getBackend()));

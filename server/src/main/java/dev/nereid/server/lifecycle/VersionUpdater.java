@@ -109,7 +109,8 @@ final class VersionUpdater {
         try (Rollback rollback = new Rollback();
                 WarmupSamples warmup =
                         loader.warmup(prepared, config, ModelSettingsReader.settings(config, served.version()))) {
-            List<ModelInstance> created = new InstanceFactory(served.model()::newInstance, traits, options.instances())
+            List<ModelInstance> created = new InstanceFactory(
+                            plan -> loader.newInstance(served.model(), plan), traits, options.instances())
                     .create(missing, rollback);
             for (int i = 0; i < missing.size(); i++) {
                 added.add(new LoadedInstance(missing.get(i), created.get(i)));

@@ -1,12 +1,14 @@
 package dev.nereid.server.classification;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.TensorLease;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
@@ -55,6 +57,27 @@ final class ClassifyingObserverTest {
     @Test
     void worksLongSoThatNoSubmittingThreadClassifies() {
         assertThat(observer(RequestedOutput.classified("A", 1)).isLong()).isTrue();
+    }
+
+    @Test
+    void leasesClassesAndOtherOutputs() {
+        ClassifyingObserver observer = observer(RequestedOutput.classified("A", 2), RequestedOutput.of("B"));
+        FakeResponse original = FakeResponse.of(true, floats("A", 1, 3, 2), floats("B", 7));
+        observer.onResponse(original);
+        InferResponse response = responses.responses.getFirst();
+
+        TensorLease classes = response.lease(0);
+        TensorLease other = response.lease(1);
+        response.close();
+
+        assertThat(original.timesClosed()).isEqualTo(1);
+        assertThat(classes.tensor().strings()).containsExactly("3.000000:1:b", "2.000000:2");
+        assertThat(other.tensor()).isSameAs(original.outputs().get(1).tensor());
+        assertThatIllegalStateException().isThrownBy(() -> response.lease(0));
+        classes.close();
+        classes.close();
+        other.close();
+        assertThat(memory.buffersInUse()).isZero();
     }
 
     @Test

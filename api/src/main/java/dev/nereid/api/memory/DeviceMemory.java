@@ -1,0 +1,46 @@
+package dev.nereid.api.memory;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.MemoryPlace;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The memory of one place that Java code cannot access, and the copies between it and the host. Safe for use by any
+ * thread.
+ */
+public interface DeviceMemory {
+    /**
+     * Returns where the memory lies.
+     *
+     * @return the place, which is not one of the host
+     */
+    MemoryPlace place();
+
+    /**
+     * Allocates a buffer.
+     *
+     * @param byteSize the size needed, 0 or more
+     * @return a buffer of exactly this size, aligned to 64 bytes, with every byte 0, since foreign code may fill it only
+     *     in part; an address and a size for Java code; owned by the caller
+     * @throws InferenceException with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} if there is no memory
+     */
+    TensorBuffer allocate(long byteSize);
+
+    /**
+     * Copies to the host. Returns when the copy is made.
+     *
+     * @param from memory in this place, of any owner, without unfinished work
+     * @param to memory of the host of the same size, not of a client: native code writes to it
+     * @throws InferenceException if the device failed
+     */
+    void copyToHost(MemorySegment from, MemorySegment to);
+
+    /**
+     * Copies from the host. Returns when the copy is made.
+     *
+     * @param from memory of the host, not of a client: native code reads it
+     * @param to memory in this place of the same size, of any owner
+     * @throws InferenceException if the device failed
+     */
+    void copyFromHost(MemorySegment from, MemorySegment to);
+}

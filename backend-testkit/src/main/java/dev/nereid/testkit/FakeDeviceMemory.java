@@ -1,0 +1,216 @@
+package dev.nereid.testkit;
+
+import dev.nereid.api.memory.DeviceMemory;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Memory of a device that does not exist. Safe for use by any thread.
+ *
+ * <p>Its segments belong to a closed arena, so that Java code that reads or writes one gets an
+ * {@link IllegalStateException}; their content lies elsewhere, found by the address. It counts the copies, and detects
+ * leaks and double closes as {@link LeakCheckingMemory} does, with which it is used:
+ *
+ * {@snippet :
+ * FakeDeviceMemory device = new FakeDeviceMemory(new MemoryPlace(MemoryPlace.Kind.GPU, 0));
+ * LeakCheckingMemory memory = new LeakCheckingMemory(device);
+ * }
+ */
+public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
+    private static final long ALIGNMENT = 64;
+
+    private final MemoryPlace place;
+
+    /** The open buffers by their addresses. */
+    private final ConcurrentSkipListMap<Long, Buffer> open = new ConcurrentSkipListMap<>();
+
+    private final Queue<Throwable> closedTwice = new ConcurrentLinkedQueue<>();
+    private final AtomicInteger copiesToHost = new AtomicInteger();
+    private final AtomicInteger copiesFromHost = new AtomicInteger();
+
+    /**
+     * Creates the memory of a device.
+     *
+     * @param place where it lies
+     */
+    public FakeDeviceMemory(MemoryPlace place) {
+        if (place.isHost()) {
+            throw new IllegalArgumentException("place: " + place + " (expected: of a device)");
+        }
+        this.place = place;
+    }
+
+    @Override
+    public MemoryPlace place() {
+        return place;
+    }
+
+    @Override
+    public TensorBuffer allocate(long byteSize) {
+        Buffer buffer = new Buffer(byteSize);
+        open.put(buffer.segment.address(), buffer);
+        return buffer;
+    }
+
+    /**
+     * Creates a tensor of numbers.
+     *
+     * @param buffer a buffer of exactly their size
+     * @param shape the dimensions
+     * @param numbers the elements
+     * @return a tensor in this place
+     */
+    public Tensor floats(TensorBuffer buffer, Shape shape, float... numbers) {
+        MemorySegment content = MemorySegment.ofArray(numbers);
+        write(content, buffer.segment());
+        return Tensor.of(DataType.FP32, shape, buffer.segment(), place);
+    }
+
+    /**
+     * Writes memory, as the work of the device does. Counts no copy.
+     *
+     * @param content the bytes
+     * @param to memory in this place of the same size
+     */
+    public void write(MemorySegment content, MemorySegment to) {
+        content(to).copyFrom(content);
+    }
+
+    /**
+     * Reads numbers, as the work of the device does. Counts no copy.
+     *
+     * @param from memory in this place
+     * @return the numbers in it
+     */
+    public float[] floats(MemorySegment from) {
+        return content(from).toArray(ValueLayout.JAVA_FLOAT_UNALIGNED);
+    }
+
+    @Override
+    public void copyToHost(MemorySegment from, MemorySegment to) {
+        checkSizes(from, to);
+        copiesToHost.incrementAndGet();
+        to.copyFrom(content(from));
+    }
+
+    @Override
+    public void copyFromHost(MemorySegment from, MemorySegment to) {
+        checkSizes(from, to);
+        copiesFromHost.incrementAndGet();
+        content(to).copyFrom(from);
+    }
+
+    private static void checkSizes(MemorySegment from, MemorySegment to) {
+        if (from.byteSize() != to.byteSize()) {
+            throw new IllegalArgumentException(
+                    "to: " + to.byteSize() + " bytes (expected: " + from.byteSize() + ", the size of the source)");
+        }
+    }
+
+    /** Returns the content of memory in this place. */
+    private MemorySegment content(MemorySegment memory) {
+        Map.Entry<Long, Buffer> entry = open.floorEntry(memory.address());
+        if (entry == null) {
+            throw new IllegalStateException("memory: not in " + place + " (expected: of an open buffer)");
+        }
+        long offset = memory.address() - entry.getKey();
+        MemorySegment content = entry.getValue().content;
+        if (offset + memory.byteSize() > content.byteSize()) {
+            throw new IllegalStateException("memory: not in " + place + " (expected: of an open buffer)");
+        }
+        return content.asSlice(offset, memory.byteSize());
+    }
+
+    /**
+     * Returns the number of copies to the host.
+     *
+     * @return the number so far
+     */
+    public int copiesToHost() {
+        return copiesToHost.get();
+    }
+
+    /**
+     * Returns the number of copies from the host.
+     *
+     * @return the number so far
+     */
+    public int copiesFromHost() {
+        return copiesFromHost.get();
+    }
+
+    /**
+     * Returns the number of open buffers.
+     *
+     * @return the number at this moment
+     */
+    public int buffersInUse() {
+        return open.size();
+    }
+
+    /**
+     * Fails if a buffer is open or was closed twice. May be called at any time and more than once.
+     *
+     * @throws AssertionError with the places where the buffers were allocated or closed as suppressed exceptions
+     */
+    @Override
+    public void close() {
+        if (open.isEmpty() && closedTwice.isEmpty()) {
+            return;
+        }
+        AssertionError failure = new AssertionError("buffers in " + place + " not closed: " + open.size()
+                + ", closed twice: " + closedTwice.size() + " (expected: none)");
+        open.values().forEach(buffer -> failure.addSuppressed(buffer.allocated));
+        closedTwice.forEach(failure::addSuppressed);
+        throw failure;
+    }
+
+    /** A buffer whose segment Java code cannot access. Safe for use by any thread. */
+    private final class Buffer implements TensorBuffer {
+        private final Arena arena = Arena.ofShared();
+        private final AtomicBoolean closed = new AtomicBoolean();
+        private final Throwable allocated;
+
+        /** The bytes; they keep the addresses of the buffer from other use. */
+        private final MemorySegment content;
+
+        private final MemorySegment segment;
+
+        @SuppressWarnings("restricted") // the view has the size of the memory
+        Buffer(long byteSize) {
+            content = arena.allocate(Math.max(1, byteSize), ALIGNMENT).asSlice(0, byteSize);
+            try (Arena inaccessible = Arena.ofShared()) {
+                segment = content.reinterpret(byteSize, inaccessible, null);
+            }
+            allocated = new Throwable("device buffer of " + byteSize + " bytes allocated here and not closed");
+        }
+
+        @Override
+        public MemorySegment segment() {
+            return segment;
+        }
+
+        @Override
+        public void close() {
+            if (!closed.compareAndSet(false, true)) {
+                IllegalStateException twice = new IllegalStateException("device buffer: closed twice (expected: once)");
+                closedTwice.add(twice);
+                throw twice;
+            }
+            open.remove(segment.address());
+            arena.close();
+        }
+    }
+}

@@ -1,0 +1,142 @@
+package dev.nereid.scheduler.batch;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.OutputTarget;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.scheduler.request.ClientMemory;
+import dev.nereid.scheduler.request.DeviceCopies;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.ReferenceCountedMemory;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Moves complete outputs to where their clients want them. Static functions only.
+ *
+ * <p>An output is moved to the target that its client passed for it. Without a target it is moved out of memory of
+ * devices, and out of client memory, which only the backend may read. Memory of clients is accessed by Java code alone,
+ * so a copy on the host lies between it and a device.
+ */
+final class OutputPlacement {
+    private OutputPlacement() {}
+
+    /**
+     * An output in its shape for the client.
+     *
+     * @param tensor the output
+     * @param memory a reference to its memory
+     */
+    record Output(NamedTensor tensor, ReferenceCountedMemory memory) {
+        String name() {
+            return tensor.name();
+        }
+
+        Tensor content() {
+            return tensor.tensor();
+        }
+
+        private Output in(MemorySegment data, MemoryPlace place, ReferenceCountedMemory owner) {
+            Tensor moved = Tensor.of(content().type(), content().shape(), data, place);
+            return new Output(new NamedTensor(name(), moved), owner);
+        }
+    }
+
+    /** Creates a reference to memory of a client, which is not freed. */
+    static ReferenceCountedMemory clientMemory() {
+        return ReferenceCountedMemory.of(() -> {}, null);
+    }
+
+    /**
+     * Moves an output, unless it lies in its place. Waits for the work of a device that computes it. Takes over the
+     * reference to its memory, even if it throws.
+     *
+     * @param target where the client wants it; {@code null} for anywhere on the host
+     * @return the output in its place, with a reference to its memory
+     * @throws BackendException if it does not fit the target, there is no memory, or the device failed
+     */
+    static Output place(ModelScope model, Output output, @Nullable OutputTarget target) throws BackendException {
+        Output complete = output.content().fence().isPresent() ? awaited(output) : output;
+        return target == null ? onHost(model, complete) : at(model, complete, target);
+    }
+
+    private static Output awaited(Output output) throws BackendException {
+        try {
+            DeviceCopies.awaitContent(output.content());
+        } catch (InferenceException e) {
+            output.memory().release();
+            throw SchedulerErrors.of(e);
+        } catch (RuntimeException | Error e) {
+            output.memory().release();
+            throw e;
+        }
+        return output.in(output.content().data(), output.content().place(), output.memory());
+    }
+
+    private static Output onHost(ModelScope model, Output output) throws BackendException {
+        Tensor tensor = output.content();
+        boolean host = tensor.place().isHost();
+        if (host && !ClientMemory.isClientMemory(tensor.data())) {
+            return output;
+        }
+        try {
+            TensorBuffer copy =
+                    host ? copyOfClientMemory(model, tensor) : OutputChecks.copyToHost(model, output.name(), tensor);
+            return output.in(copy.segment(), MemoryPlace.HOST, ReferenceCountedMemory.of(copy));
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        } finally {
+            output.memory().release();
+        }
+    }
+
+    private static TensorBuffer copyOfClientMemory(ModelScope model, Tensor tensor) {
+        TensorBuffer copy = model.memory().allocate(tensor.byteSize());
+        try {
+            ClientMemory.copy(tensor.data(), copy.segment());
+        } catch (RuntimeException | Error e) {
+            copy.close();
+            throw e;
+        }
+        return copy;
+    }
+
+    private static Output at(ModelScope model, Output output, OutputTarget target) throws BackendException {
+        Tensor tensor = output.content();
+        Output onHost = null;
+        try {
+            OutputChecks.checkTarget(output.name(), target.memory(), tensor.byteSize());
+            MemorySegment destination = target.memory().asSlice(0, tensor.byteSize());
+            if (destination.address() != tensor.data().address()) {
+                boolean direct = tensor.place().isHost() && target.place().isHost();
+                if (!direct) {
+                    output.memory().retain(); // taken over
+                    onHost = onHost(model, output);
+                }
+                copy(model, onHost == null ? output : onHost, destination, target.place());
+            }
+            return output.in(destination, target.place(), clientMemory());
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        } finally {
+            if (onHost != null) {
+                onHost.memory().release();
+            }
+            output.memory().release();
+        }
+    }
+
+    private static void copy(ModelScope model, Output source, MemorySegment to, MemoryPlace place)
+            throws BackendException {
+        MemorySegment from = source.content().data();
+        if (place.isHost()) {
+            ClientMemory.copy(from, to);
+        } else {
+            OutputChecks.device(model, source.name(), place).copyFromHost(from, to);
+        }
+    }
+}

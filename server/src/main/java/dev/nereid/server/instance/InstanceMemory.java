@@ -1,0 +1,130 @@
+package dev.nereid.server.instance;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.spi.AllocatedMemory;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryAllocator;
+import dev.nereid.spi.MemoryPlace;
+import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Scratch memory of one instance, which counts as tensor memory of the server. Safe for use by any thread. Its close
+ * frees what the instance left allocated.
+ */
+final class InstanceMemory implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(InstanceMemory.class);
+
+    private final String instance;
+    private final TensorMemory memory;
+    private final Map<MemoryPlace, MemoryAllocator> allocators = new ConcurrentHashMap<>();
+    private final Set<Allocated> open = ConcurrentHashMap.newKeySet();
+    private volatile boolean closed;
+
+    /**
+     * Creates the memory of an instance.
+     *
+     * @param instance the name of the instance
+     * @param memory the tensor memory of the server
+     */
+    InstanceMemory(String instance, TensorMemory memory) {
+        this.instance = instance;
+        this.memory = memory;
+    }
+
+    /**
+     * Returns the allocator of a place; that of the host for all places of the host.
+     *
+     * @throws BackendException {@link ErrorCode#UNSUPPORTED} if the server has no memory there
+     */
+    MemoryAllocator allocator(MemoryPlace place) throws BackendException {
+        if (!place.isHost() && memory.device(place).isEmpty()) {
+            throw new BackendException(
+                    ErrorCode.UNSUPPORTED, "no memory in " + place + " (expected: memory of the host)");
+        }
+        return allocators.computeIfAbsent(place.isHost() ? MemoryPlace.HOST : place, Allocator::new);
+    }
+
+    /** Frees what is allocated, and logs its size. Nothing can be allocated any more. */
+    @Override
+    public void close() {
+        closed = true;
+        long left = 0;
+        for (Allocated allocated : open) {
+            left += allocated.segment().byteSize();
+            allocated.close();
+        }
+        if (left > 0) {
+            LOG.atWarn()
+                    .addKeyValue("instance", instance)
+                    .addKeyValue("bytes", left)
+                    .log("instance left memory allocated");
+        }
+    }
+
+    private AllocatedMemory allocate(long byteSize, MemoryPlace place) throws BackendException {
+        Allocated allocated;
+        try {
+            allocated = new Allocated(memory.allocate(byteSize, place));
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        }
+        open.add(allocated);
+        if (closed) {
+            allocated.close();
+            throw new BackendException(ErrorCode.UNAVAILABLE, "instance '" + instance + "': closed");
+        }
+        return allocated;
+    }
+
+    /** Allocates in one place. Immutable. */
+    private final class Allocator implements MemoryAllocator {
+        private final MemoryPlace place;
+
+        Allocator(MemoryPlace place) {
+            this.place = place;
+        }
+
+        @Override
+        public MemoryPlace place() {
+            return place;
+        }
+
+        @Override
+        public AllocatedMemory allocate(long byteSize) throws BackendException {
+            return InstanceMemory.this.allocate(byteSize, place);
+        }
+    }
+
+    /** A buffer that may be closed more than once. Safe for use by any thread. */
+    private final class Allocated implements AllocatedMemory {
+        private final TensorBuffer buffer;
+        private final AtomicBoolean freed = new AtomicBoolean();
+
+        Allocated(TensorBuffer buffer) {
+            this.buffer = buffer;
+        }
+
+        @Override
+        public MemorySegment segment() {
+            return buffer.segment();
+        }
+
+        @Override
+        public void close() {
+            if (freed.compareAndSet(false, true)) {
+                open.remove(this);
+                buffer.close();
+            }
+        }
+    }
+}

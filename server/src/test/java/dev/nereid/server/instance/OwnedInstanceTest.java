@@ -1,0 +1,167 @@
+package dev.nereid.server.instance;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import dev.nereid.server.memory.TensorPool;
+import dev.nereid.spi.AllocatedMemory;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.MemoryAllocator;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.testkit.FakeDeviceMemory;
+import dev.nereid.testkit.LeakCheckingMemory;
+import inference.ModelInstanceGroup;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Scratch memory of instances. */
+final class OwnedInstanceTest {
+    private static final MemoryPlace GPU0 = new MemoryPlace(MemoryPlace.Kind.GPU, 0);
+    private static final MemoryPlace GPU1 = new MemoryPlace(MemoryPlace.Kind.GPU, 1);
+    private static final MemoryPlace PINNED = new MemoryPlace(MemoryPlace.Kind.PINNED, 0);
+
+    private final InstancePlan plan = new InstancePlan(
+            "m_0",
+            Device.CPU,
+            List.of("p"),
+            false,
+            ModelInstanceGroup.newBuilder().build());
+    private final FakeDeviceMemory gpu = new FakeDeviceMemory(GPU0);
+    private final LeakCheckingMemory memory = new LeakCheckingMemory(gpu);
+    private final List<InstanceContext> contexts = new ArrayList<>();
+    private final List<String> events = new ArrayList<>();
+
+    private final Model model = context -> {
+        contexts.add(context);
+        return new RecordingInstance(events);
+    };
+
+    @Test
+    void allocatesMemoryOfTheHost() throws BackendException {
+        ModelInstance instance = OwnedInstance.create(model, plan, memory);
+        MemoryAllocator allocator = contexts.getFirst().memory(MemoryPlace.HOST);
+
+        AllocatedMemory allocated = allocator.allocate(100);
+        assertThat(allocator.place()).isEqualTo(MemoryPlace.HOST);
+        assertThat(allocated.segment().byteSize()).isEqualTo(100);
+        assertThat(allocated.segment().address() % 64).isZero();
+        allocated.segment().set(ValueLayout.JAVA_BYTE, 99, (byte) 1);
+        assertThat(memory.bytesInUse()).isEqualTo(100);
+        allocated.close();
+        allocated.close();
+
+        assertThat(memory.bytesInUse()).isZero();
+        assertThat(contexts.getFirst().memory(MemoryPlace.HOST)).isSameAs(allocator);
+        assertThat(contexts.getFirst().memory(PINNED)).as("readable like it").isSameAs(allocator);
+        instance.close();
+        memory.close();
+    }
+
+    @Test
+    void allocatesMemoryOfDevices() throws BackendException {
+        ModelInstance instance = OwnedInstance.create(model, plan, memory);
+        InstanceContext context = contexts.getFirst();
+
+        AllocatedMemory allocated = context.memory(GPU0).allocate(8);
+        assertThat(context.memory(GPU0).place()).isEqualTo(GPU0);
+        assertThat(gpu.floats(allocated.segment())).containsExactly(0, 0);
+        BackendException refused = catchThrowableOfType(BackendException.class, () -> context.memory(GPU1));
+
+        assertThat(refused).hasMessage("no memory in " + GPU1 + " (expected: memory of the host)");
+        assertThat(refused.code()).isEqualTo(ErrorCode.UNSUPPORTED);
+        instance.close();
+        memory.close();
+    }
+
+    @Test
+    void countsAsTensorMemory() throws BackendException {
+        try (TensorPool pool = new TensorPool(1 << 20, 0)) {
+            ModelInstance instance = OwnedInstance.create(model, plan, pool);
+            MemoryAllocator allocator = contexts.getFirst().memory(MemoryPlace.HOST);
+
+            AllocatedMemory allocated = allocator.allocate(500_000);
+            assertThat(pool.bytesInUse()).isEqualTo(500_000);
+            BackendException refused = catchThrowableOfType(BackendException.class, () -> allocator.allocate(600_000));
+
+            assertThat(refused.code()).isEqualTo(ErrorCode.UNAVAILABLE);
+            allocated.close();
+            assertThat(pool.bytesInUse()).isZero();
+            instance.close();
+        }
+    }
+
+    @Test
+    void freesWhatTheInstanceLeaves() throws BackendException {
+        ModelInstance instance = OwnedInstance.create(model, plan, memory);
+        MemoryAllocator allocator = contexts.getFirst().memory(MemoryPlace.HOST);
+        AllocatedMemory left = allocator.allocate(8);
+        allocator.allocate(16);
+        contexts.getFirst().memory(GPU0).allocate(32);
+
+        instance.close();
+        left.close();
+
+        assertThat(events).containsExactly("close");
+        memory.close();
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> allocator.allocate(1))
+                .withMessage("instance 'm_0': closed");
+        memory.close();
+    }
+
+    @Test
+    void freesTheMemoryOfAnInstanceThatFails() {
+        Model failing = context -> {
+            context.memory(MemoryPlace.HOST).allocate(8);
+            throw new BackendException(ErrorCode.INTERNAL, "broken");
+        };
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> OwnedInstance.create(failing, plan, memory))
+                .withMessage("broken");
+        memory.close();
+    }
+
+    @Test
+    void forwardsEverything() throws BackendException {
+        ModelInstance instance = OwnedInstance.create(model, plan, memory);
+        InstanceContext context = contexts.getFirst();
+
+        instance.execute(null);
+        assertThat(instance.isReady()).isFalse();
+        instance.close();
+
+        assertThat(events).containsExactly("execute", "isReady", "close");
+        assertThat(context.name()).isEqualTo("m_0");
+        assertThat(context.device()).isEqualTo(Device.CPU);
+        assertThat(context.profiles()).containsExactly("p");
+        assertThat(context.hostPolicy()).isEqualTo(plan.hostPolicy());
+    }
+
+    private record RecordingInstance(List<String> events) implements ModelInstance {
+        @Override
+        public void execute(Batch batch) {
+            events.add("execute");
+        }
+
+        @Override
+        public boolean isReady() {
+            events.add("isReady");
+            return false;
+        }
+
+        @Override
+        public void close() {
+            events.add("close");
+        }
+    }
+}
