@@ -176,8 +176,9 @@ public final class FakeBatch implements Batch, AutoCloseable {
         Tensor first = parts.getFirst();
         Shape shape = Shape.of(
                 parts.stream().mapToLong(part -> part.shape().elementCount()).sum());
-        MemorySegment data = parts.size() == 1 ? first.data() : joined(parts).segment();
-        return Tensor.of(first.type(), shape, data, first.place());
+        return parts.size() == 1
+                ? first.withShape(shape)
+                : Tensor.of(first.type(), shape, joined(parts).segment());
     }
 
     private Tensor join(List<Tensor> parts) throws BackendException {

@@ -1,8 +1,20 @@
 package dev.nereid.testkit;
 
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.spi.AllocatedMemory;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.MemoryAllocator;
+import dev.nereid.spi.MemoryPlace;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * An {@link InstanceContext} for tests of backends. Immutable.
@@ -10,11 +22,62 @@ import java.util.List;
  * @param name the name of the instance
  * @param device the device of the instance
  * @param profiles the optimization profiles of the instance
+ * @param memory the memory of which the instance allocates, which the test checks for leaks: unlike the server, this
+ *     frees nothing that the instance leaves
  */
-public record FakeInstanceContext(String name, Device device, List<String> profiles) implements InstanceContext {
+public record FakeInstanceContext(String name, Device device, List<String> profiles, TensorMemory memory)
+        implements InstanceContext {
     /** Copies the components. */
     public FakeInstanceContext {
         profiles = List.copyOf(profiles);
+        requireNonNull(memory, "memory");
+    }
+
+    /**
+     * Creates the context of an instance whose memory nobody checks.
+     *
+     * @param name the name of the instance
+     * @param device the device of the instance
+     * @param profiles the optimization profiles of the instance
+     */
+    public FakeInstanceContext(String name, Device device, List<String> profiles) {
+        this(name, device, profiles, new LeakCheckingMemory());
+    }
+
+    @Override
+    public MemoryAllocator memory(MemoryPlace place) throws BackendException {
+        if (!place.isHost() && memory.device(place).isEmpty()) {
+            throw new BackendException(
+                    ErrorCode.UNSUPPORTED, "no memory in " + place + " (expected: memory of the host)");
+        }
+        return new Allocator(place.isHost() ? MemoryPlace.HOST : place, memory);
+    }
+
+    /** Allocates in one place. */
+    private record Allocator(MemoryPlace place, TensorMemory memory) implements MemoryAllocator {
+        @Override
+        public AllocatedMemory allocate(long byteSize) throws BackendException {
+            try {
+                return new Allocated(memory.allocate(byteSize, place), new AtomicBoolean());
+            } catch (InferenceException e) {
+                throw new BackendException(e.code(), e.publicMessage());
+            }
+        }
+    }
+
+    /** A buffer that may be closed more than once. */
+    private record Allocated(TensorBuffer buffer, AtomicBoolean closed) implements AllocatedMemory {
+        @Override
+        public MemorySegment segment() {
+            return buffer.segment();
+        }
+
+        @Override
+        public void close() {
+            if (closed.compareAndSet(false, true)) {
+                buffer.close();
+            }
+        }
     }
 
     /**
