@@ -62,7 +62,17 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
      * @param memory the memory of the devices
      */
     public LeakCheckingMemory(FakeDeviceMemory... memory) {
-        this(Long.MAX_VALUE);
+        this(Long.MAX_VALUE, memory);
+    }
+
+    /**
+     * Creates limited memory beside that of devices, which is checked with it.
+     *
+     * @param capacity the limit on bytes in use on the host
+     * @param memory the memory of the devices
+     */
+    public LeakCheckingMemory(long capacity, FakeDeviceMemory... memory) {
+        this(capacity);
         for (FakeDeviceMemory device : memory) {
             devices.put(device.place(), device);
         }

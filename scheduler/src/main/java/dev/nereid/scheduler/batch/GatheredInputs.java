@@ -31,16 +31,8 @@ import org.jspecify.annotations.Nullable;
  * another. So does an output that lies in the inputs of another request of the batch: it keeps that request.
  */
 final class GatheredInputs {
-    /**
-     * A gathered or derived input and its memory.
-     *
-     * @param owner the request whose input it is; {@code null} for a copy
-     */
-    private record Gathered(
-            String name,
-            Tensor tensor,
-            ReferenceCountedMemory memory,
-            @Nullable ScheduledRequest owner) {}
+    /** A gathered or derived input and its memory, or the first request for an input that stays in place. */
+    private record Gathered(String name, Tensor tensor, ReferenceCountedMemory memory) {}
 
     private final ExecutionScope scope;
     private final List<ScheduledRequest> requests;
@@ -108,7 +100,7 @@ final class GatheredInputs {
             return copied(input, tensor.shape(), List.of(tensor));
         }
         ScheduledRequest owner = requests.getFirst();
-        gathered.add(new Gathered(input, tensor, retained(owner), owner));
+        gathered.add(new Gathered(input, tensor, retained(owner)));
         return tensor;
     }
 
@@ -132,9 +124,7 @@ final class GatheredInputs {
         try {
             for (Gathered candidate : gathered) {
                 if (MemoryRanges.overlap(candidate.tensor(), output)) {
-                    if (candidate.owner() != null) {
-                        candidate.owner().keepInputs();
-                    }
+                    requests.getFirst().keepInputsFor(output); // unless the candidate is a copy
                     candidate.memory().retain();
                     return candidate.memory();
                 }
@@ -198,11 +188,11 @@ final class GatheredInputs {
                 memory.release();
                 throw e;
             }
-            gathered.add(new Gathered(input, tensor, memory, null));
+            gathered.add(new Gathered(input, tensor, memory));
             for (String name : derived.names()) {
                 if (!name.equals(input)) {
                     memory.retain();
-                    gathered.add(new Gathered(name, tensor, memory, null));
+                    gathered.add(new Gathered(name, tensor, memory));
                 }
             }
             return tensor;
@@ -243,7 +233,7 @@ final class GatheredInputs {
             throw e;
         }
         Tensor copied = Tensor.of(parts.getFirst().type(), shape, buffer.segment());
-        gathered.add(new Gathered(input, copied, ReferenceCountedMemory.of(buffer), null));
+        gathered.add(new Gathered(input, copied, ReferenceCountedMemory.of(buffer)));
         return copied;
     }
 

@@ -320,11 +320,6 @@ public final class ScheduledRequest implements Cancellation {
         return latch.tryRetain();
     }
 
-    /** Keeps the inputs until the last release, since an output lies in them. Called during the execution. */
-    public void keepInputs() {
-        inputsKept = true;
-    }
-
     /**
      * Keeps the inputs until the last release if an output lies in them. Called during the execution.
      *
@@ -333,7 +328,7 @@ public final class ScheduledRequest implements Cancellation {
     public boolean keepInputsFor(Tensor output) {
         boolean inside = MemoryRanges.overlap(inputs(), output);
         if (inside) {
-            keepInputs();
+            inputsKept = true;
         }
         return inside;
     }
