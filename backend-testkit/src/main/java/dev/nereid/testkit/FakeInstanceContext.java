@@ -63,15 +63,17 @@ public record FakeInstanceContext(
         boolean isOnDevice = device.kind() == Device.Kind.GPU
                 && place.kind() == MemoryPlace.Kind.GPU
                 && place.deviceId() == device.id();
-        if (memory.isEmpty() || (!place.isHost() && !isOnDevice)) {
+        boolean exists = memory.isPresent()
+                && (place.isHost() || isOnDevice || memory.get().device(place).isPresent());
+        if (!exists) {
             return InstanceContext.super.memory(place);
         }
         return new FakeAllocator(place.isHost() ? MemoryPlace.HOST : place, memory.get());
     }
 
     /**
-     * A {@link MemoryAllocator} over memory that detects leaks. Memory of a device is memory of the host here, labeled. Safe for
-     * use by any thread.
+     * A {@link MemoryAllocator} over memory that detects leaks. Memory of a device that it does not have is memory of the
+     * host, labeled. Safe for use by any thread.
      *
      * @param place where the memory is said to lie
      * @param memory allocates it
@@ -83,7 +85,9 @@ public record FakeInstanceContext(
                 throw new IllegalArgumentException("byteSize: " + byteSize + " (expected: >= 0)");
             }
             try {
-                return new Allocated(memory.allocate(byteSize), new AtomicBoolean());
+                boolean onDevice = memory.device(place).isPresent();
+                return new Allocated(
+                        onDevice ? memory.allocate(byteSize, place) : memory.allocate(byteSize), new AtomicBoolean());
             } catch (InferenceException e) {
                 throw new BackendException(e.code(), e.publicMessage(), e);
             }

@@ -9,6 +9,7 @@ import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.frontend.FlowSignal;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.ResponseStream;
+import dev.nereid.scheduler.request.AcceptedMemory;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.BackendException;
@@ -52,8 +53,8 @@ final class SenderReadinessProperties {
                     client,
                     0);
             assertThat(request.begin()).isTrue();
-            ResponseStream stream =
-                    new ResponseStream(ExecutionScope.of(model, false, Thread::startVirtualThread), request, null);
+            ResponseStream stream = new ResponseStream(
+                    ExecutionScope.of(model, AcceptedMemory.HOST, Thread::startVirtualThread), request, null);
             request.delivery().open(stream);
             request.release();
             Pump pump = new Pump(stream);

@@ -9,6 +9,7 @@ import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.ResponseStream;
+import dev.nereid.scheduler.request.AcceptedMemory;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ResponseOrder;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -75,7 +76,8 @@ final class SenderReadinessTest {
                 0);
         assertThat(request.begin()).isTrue();
         request.delivery().takePlace();
-        ResponseStream opened = new ResponseStream(ExecutionScope.of(model, false, executor), request, null);
+        ResponseStream opened =
+                new ResponseStream(ExecutionScope.of(model, AcceptedMemory.HOST, executor), request, null);
         request.delivery().open(opened);
         request.release();
         requests.add(request);

@@ -28,6 +28,7 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -448,8 +449,9 @@ final class DeviceOutputTest {
         }
 
         @Override
-        public void await() throws BackendException {
+        public boolean await(Duration timeout) throws BackendException {
             work.await();
+            return true;
         }
 
         @Override

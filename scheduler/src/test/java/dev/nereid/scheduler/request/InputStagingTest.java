@@ -25,6 +25,7 @@ import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.FakeDeviceMemory;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.ValueLayout;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -294,8 +295,9 @@ final class InputStagingTest {
         }
 
         @Override
-        public void await() throws BackendException {
+        public boolean await(Duration timeout) throws BackendException {
             work.await();
+            return true;
         }
 
         @Override

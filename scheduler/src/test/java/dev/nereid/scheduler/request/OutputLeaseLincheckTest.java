@@ -88,7 +88,7 @@ final class OutputLeaseLincheckTest {
             } catch (IllegalStateException e) {
                 return; // closed
             }
-            if (outputs.get() > 0 || model.inFlight().count() != 1) {
+            if (outputs.get() > 0 || model.drain().count() != 1) {
                 violations.incrementAndGet();
             }
             lease.close();
@@ -97,7 +97,7 @@ final class OutputLeaseLincheckTest {
         /** Says what must hold at the end. */
         @Validate
         public void holds() {
-            int inFlight = model.inFlight().count();
+            int inFlight = model.drain().count();
             if (inputs.get() != 1 || outputs.get() != 1 || inFlight != 0 || violations.get() > 0) {
                 throw new AssertionError("inputs freed: " + inputs + ", outputs freed: " + outputs + ", in flight: "
                         + inFlight + ", violations: " + violations + " (expected: 1, 1, 0, 0)");

@@ -172,11 +172,11 @@ final class OutputLeaseTest {
         TensorLease lease = response.lease(1);
         response.close();
         assertThat(released).isEmpty();
-        assertThat(scope.inFlight().count()).isEqualTo(1);
+        assertThat(scope.drain().count()).isEqualTo(1);
         lease.close();
 
         assertThat(released).containsExactly("entry");
-        assertThat(scope.inFlight().count()).isZero();
+        assertThat(scope.drain().count()).isZero();
     }
 
     @Test
