@@ -101,10 +101,14 @@ public interface ResponseSender {
     }
 
     /**
-     * Runs an action once, when the sender {@linkplain #isReady is ready}. That is now if it is, otherwise later, on
-     * any thread. It also runs when the request is cancelled or the sender is ended. The client may be slow again by
-     * then: the action asks {@link #isReady} before each response. It must be short and must not block; its exceptions
-     * are logged. A later action replaces an earlier one that has not run.
+     * Runs an action once, when the sender {@linkplain #isReady is ready}. It runs at the latest when the request is
+     * cancelled or the sender is ended. The client may be slow again by then: the action asks {@link #isReady} before
+     * each response. A later action replaces an earlier one that has not run.
+     *
+     * <p>The action runs on a thread of the server with the context class loader of the plugin, also if the sender is
+     * ready already: never on an event loop, never inside this call, and never two actions of a sender at a time. So an
+     * action may send and then register itself again; the stack does not grow by it. It must be short and must not
+     * block. Its exceptions are logged, and the request continues.
      *
      * @param action the action, for instance one that sends the next responses
      */
