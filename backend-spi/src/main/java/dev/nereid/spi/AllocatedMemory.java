@@ -3,7 +3,7 @@ package dev.nereid.spi;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Scratch memory of a backend. Owned by its holder, which closes it at the latest when the instance is closed.
+ * Scratch memory of a backend. Owned by its holder, which closes it before the close of the instance returns.
  * <em>Implemented by the server.</em>
  *
  * @since 1.0

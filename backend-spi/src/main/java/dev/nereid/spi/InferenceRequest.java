@@ -92,11 +92,10 @@ public interface InferenceRequest extends RequestView {
      * Outputs that were put into {@link #response()} are discarded. Has no effect if the execution fails, or if the
      * request is failed, cancelled or completed before it is executed again.
      *
-     * <p>Only for models with iterative sequences. May be called by the thread that runs or continues the execution,
-     * before that is finished; later calls in the same execution do nothing.
+     * <p>Only for models with iterative sequences. May be called once for each execution, before that is finished.
      *
-     * @throws IllegalStateException if the model has no iterative sequences, or if the sender is ended or the execution
-     *     finished
+     * @throws IllegalStateException if the model has no iterative sequences, the sender is ended, the execution is
+     *     finished, or this is the second call in it
      */
     default void reschedule() {
         throw new IllegalStateException(

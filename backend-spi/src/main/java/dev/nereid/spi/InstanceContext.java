@@ -52,8 +52,8 @@ public interface InstanceContext {
 
     /**
      * Returns the allocator of scratch memory in one place. What it allocates counts as tensor memory of the server,
-     * whose limit it shares, until it is closed. The backend closes all of it at the latest when it closes the
-     * instance.
+     * whose limit it shares, until it is closed. What is open when the instance has been closed is freed then, and
+     * logged.
      *
      * @param place where the memory is to lie; {@link MemoryAllocator#place()} says where it lies
      * @return the allocator, the same at every call

@@ -54,8 +54,8 @@ public interface ModelResponseObserver {
 
     /**
      * Runs an action of the server once, when the observer {@linkplain #isReady is ready}. That is now if it is,
-     * otherwise later, on any thread, as for {@link ResponseSender#onReady}. A later action replaces an earlier one
-     * that has not run. Called by any thread.
+     * otherwise later, on any thread; an observer that passes responses on passes the action to {@link
+     * ResponseSender#onReady}. A later action replaces an earlier one that has not run. Called by any thread.
      *
      * @param action lets the other model go on; short, does not block
      */

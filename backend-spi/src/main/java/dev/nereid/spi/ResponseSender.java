@@ -101,7 +101,7 @@ public interface ResponseSender {
     }
 
     /**
-     * Runs an action once, when the sender {@linkplain #isReady is ready}, and at the latest when the request is
+     * Runs an action once, when the sender {@linkplain #isReady is ready}. It runs at the latest when the request is
      * cancelled or the sender is ended. The client may be slow again by then: the action asks {@link #isReady} before
      * each response. A later action replaces an earlier one that has not run.
      *

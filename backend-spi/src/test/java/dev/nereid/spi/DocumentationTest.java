@@ -21,6 +21,7 @@ final class DocumentationTest {
     private static final Pattern SINCE = Pattern.compile("\\* @since \\d+\\.\\d+\n");
     private static final Pattern TAG = Pattern.compile("\\{@(?:link|linkplain|code)\\s+([^}]*)}");
     private static final Pattern SENTENCE_END = Pattern.compile("(?<=[.!?])\\s|\\s@");
+    private static final Pattern WORD = Pattern.compile("\\S+");
     private static final int MAX_WORDS = 15;
 
     @Test
@@ -47,7 +48,7 @@ final class DocumentationTest {
         for (Path file : sources()) {
             for (Matcher comment = COMMENT.matcher(Files.readString(file)); comment.find(); ) {
                 String sentence = firstSentence(comment.group(1));
-                if (sentence.split(" ").length > MAX_WORDS) {
+                if (WORD.matcher(sentence).results().count() > MAX_WORDS) {
                     longer.add(SOURCES.relativize(file) + ": " + sentence);
                 }
             }
@@ -58,10 +59,11 @@ final class DocumentationTest {
     private static String firstSentence(String comment) {
         String text = comment.replaceAll("\n\\s*\\* ?", " ").strip();
         text = TAG.matcher(text).replaceAll(tag -> {
-            String[] parts = tag.group(1).split(" ");
-            return Matcher.quoteReplacement(parts[parts.length - 1]);
+            String content = tag.group(1);
+            return Matcher.quoteReplacement(content.substring(content.lastIndexOf(' ') + 1));
         });
-        return text.startsWith("{@inheritDoc}") ? "" : SENTENCE_END.split(text)[0];
+        Matcher end = SENTENCE_END.matcher(text);
+        return text.startsWith("{@inheritDoc}") ? "" : end.find() ? text.substring(0, end.start()) : text;
     }
 
     private static List<Path> sources() throws IOException {

@@ -94,8 +94,9 @@ final class RecordedCompletion {
     void reschedule() {
         lock.lock();
         try {
-            if (completed || (sender.isPresent() && hasEnded())) {
-                throw new IllegalStateException("reschedule: the request is complete (expected: not yet)");
+            if (rescheduled || completed || (sender.isPresent() && hasEnded())) {
+                throw new IllegalStateException(
+                        "reschedule: complete, or called twice (expected: once for each execution, before its end)");
             }
             rescheduled = true;
         } finally {

@@ -97,6 +97,7 @@ final class FakeRequestTest {
         FakeRequest iterative = new FakeRequest(1, List.of()).asIterative();
         FakeBatch batch = new FakeBatch(settings, memory, iterative);
         iterative.reschedule();
+        assertThatIllegalStateException().isThrownBy(iterative::reschedule);
         batch.close();
 
         assertThat(iterative.isRescheduled()).isTrue();
