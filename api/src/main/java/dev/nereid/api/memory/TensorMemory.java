@@ -1,7 +1,6 @@
 package dev.nereid.api.memory;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import java.util.Optional;
 
@@ -38,15 +37,16 @@ public interface TensorMemory {
      * @param byteSize the size needed, 0 or more
      * @param place where the buffer lies
      * @return a buffer as of {@link #allocate(long)} or {@link DeviceMemory#allocate}
-     * @throws InferenceException as they do, and with {@link ErrorCode#UNSUPPORTED} if there is no memory in that place
+     * @throws InferenceException as they do
+     * @throws IllegalArgumentException if there is no memory in that place, as {@link #device} says
      */
     default TensorBuffer allocate(long byteSize, MemoryPlace place) {
         if (place.isHost()) {
             return allocate(byteSize);
         }
         return device(place)
-                .orElseThrow(() -> new InferenceException(
-                        ErrorCode.UNSUPPORTED, "no memory in " + place + " (expected: memory of the host)"))
+                .orElseThrow(() -> new IllegalArgumentException(
+                        "place: " + place + " (expected: of the host, or of a device with memory)"))
                 .allocate(byteSize);
     }
 
