@@ -197,7 +197,7 @@ final class SlowReaderIT {
         assertThat(watch.sent()).isLessThan(COUNT);
     }
 
-    /** The request is completed when the time is over; its model is told, and ends it. */
+    /** The request is completed when the time is over; its model is notified, and ends it. */
     @ParameterizedTest
     @ValueSource(ints = {BY_ACTION, BY_THREAD})
     void endsAPausedModelWhenTheServerStops(int mode) throws Exception {

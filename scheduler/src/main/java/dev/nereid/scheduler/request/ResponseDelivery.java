@@ -68,7 +68,7 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
         return observer.flow();
     }
 
-    /** Tells the channel of a decoupled model that the request is cancelled; called after that was recorded. */
+    /** Notifies the channel of a decoupled model that the request is cancelled; called after that was recorded. */
     void onCancelled() {
         ResponseChannel opened = channel;
         if (opened != null) {
