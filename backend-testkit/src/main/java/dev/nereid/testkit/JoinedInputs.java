@@ -99,8 +99,9 @@ final class JoinedInputs {
         Tensor first = parts.getFirst();
         Shape shape = Shape.of(
                 parts.stream().mapToLong(part -> part.shape().elementCount()).sum());
-        MemorySegment data = parts.size() == 1 ? first.data() : joined(parts).segment();
-        return Tensor.of(first.type(), shape, data, first.place());
+        return parts.size() == 1
+                ? first.withShape(shape)
+                : Tensor.of(first.type(), shape, joined(parts).segment());
     }
 
     private Tensor join(List<Tensor> parts) throws BackendException {

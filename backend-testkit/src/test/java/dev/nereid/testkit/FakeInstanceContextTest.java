@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryPlace;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 final class FakeInstanceContextTest {
@@ -16,7 +18,7 @@ final class FakeInstanceContextTest {
     void allocatesCheckedMemory() throws BackendException {
         FakeDeviceMemory device = new FakeDeviceMemory(GPU);
         LeakCheckingMemory memory = new LeakCheckingMemory(100, device);
-        InstanceContext context = new FakeInstanceContext("i").with(memory);
+        InstanceContext context = new FakeInstanceContext("i", Device.CPU, List.of(), memory);
 
         AllocatedMemory host = context.memory(MemoryPlace.HOST).allocate(60);
         AllocatedMemory other = context.memory(GPU).allocate(8);

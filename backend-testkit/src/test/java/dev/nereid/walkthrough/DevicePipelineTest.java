@@ -95,6 +95,6 @@ final class DevicePipelineTest {
 
     private static ModelInstance instance(Backend backend, ModelSettings settings) throws BackendException {
         return backend.load(new FakeModelContext(settings, Path.of("m")))
-                .newInstance(new FakeInstanceContext("m_0_1", new Device(Device.Kind.GPU, 1)));
+                .newInstance(new FakeInstanceContext("m_0_1", new Device(Device.Kind.GPU, 1), List.of()));
     }
 }

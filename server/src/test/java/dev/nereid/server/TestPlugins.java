@@ -330,22 +330,24 @@ final class TestPlugins {
 
     /** The backend with a rule of its own for batches that the documentation shows. */
     static void documentedStrategy(Path plugins) throws IOException {
-        documented(plugins, "Budget", "budget");
+        PluginJar.of("package budget;" + documented("Budget"))
+                .provider("budget.Budget")
+                .write(plugins.resolve("budget.jar"));
     }
 
     /** The asynchronous function that the documentation shows. */
     static void documentedFunction(Path plugins) throws IOException {
-        documented(plugins, "Delay", "delay");
+        PluginJar.of("package delay;" + documented("Delay"))
+                .provider("delay.Delay")
+                .write(plugins.resolve("delay.jar"));
     }
 
-    private static void documented(Path plugins, String className, String plugin) throws IOException {
+    /** Returns the source of a class that the documentation shows. */
+    private static String documented(String type) throws IOException {
         String text = Files.readString(Path.of("..", "docs", "backend-authors.md"));
-        int name = text.indexOf("public final class " + className + " ");
+        int name = text.indexOf("public final class " + type + " ");
         int start = text.lastIndexOf("```java", name);
-        String block = text.substring(text.indexOf('\n', start), text.indexOf("```", name));
-        PluginJar.of("package " + plugin + ";" + block)
-                .provider(plugin + "." + className)
-                .write(plugins.resolve(plugin + ".jar"));
+        return text.substring(text.indexOf('\n', start), text.indexOf("```", name));
     }
 
     /** The backend for slow clients that the documentation shows. */
