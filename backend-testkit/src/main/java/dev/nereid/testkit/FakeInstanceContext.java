@@ -46,11 +46,11 @@ public record FakeInstanceContext(String name, Device device, List<String> profi
 
     @Override
     public MemoryAllocator memory(MemoryPlace place) throws BackendException {
-        if (!place.isHost()) {
+        if (!place.isHost() && memory.device(place).isEmpty()) {
             throw new BackendException(
                     ErrorCode.UNSUPPORTED, "no memory in " + place + " (expected: memory of the host)");
         }
-        return new Allocator(MemoryPlace.HOST, memory);
+        return new Allocator(place.isHost() ? MemoryPlace.HOST : place, memory);
     }
 
     /** Allocates in one place. */
@@ -58,7 +58,7 @@ public record FakeInstanceContext(String name, Device device, List<String> profi
         @Override
         public AllocatedMemory allocate(long byteSize) throws BackendException {
             try {
-                return new Allocated(memory.allocate(byteSize), new AtomicBoolean());
+                return new Allocated(memory.allocate(byteSize, place), new AtomicBoolean());
             } catch (InferenceException e) {
                 throw new BackendException(e.code(), e.publicMessage());
             }
