@@ -342,17 +342,19 @@ final class TestPlugins {
                 .write(plugins.resolve("delay.jar"));
     }
 
+    /** The backend for slow clients that the documentation shows. */
+    static void documentedSender(Path plugins) throws IOException {
+        PluginJar.of("package numbers;" + documented("Numbers"))
+                .provider("numbers.Numbers")
+                .write(plugins.resolve("numbers.jar"));
+    }
+
     /** Returns the source of a class that the documentation shows. */
     private static String documented(String type) throws IOException {
         String text = Files.readString(Path.of("..", "docs", "backend-authors.md"));
         int name = text.indexOf("public final class " + type + " ");
         int start = text.lastIndexOf("```java", name);
         return text.substring(text.indexOf('\n', start), text.indexOf("```", name));
-    }
-
-    /** The backend for slow clients that the documentation shows. */
-    static void documentedSender(Path plugins) throws IOException {
-        documented(plugins, "Numbers", "numbers");
     }
 
     /** A backend whose action reports its thread, its class loader and its sender by a response. */

@@ -134,12 +134,8 @@ final class PluginBoundaryCompletenessTest {
     private static final Set<String> CALLBACKS_WRAPPED = Set.of("LookupObserver#found");
 
     /** Methods with an action of the plugin: short and fit for any thread by contract, so not worth an object each. */
-    private static final Set<String> CALLBACKS_LEFT_ALONE = Set.of(
-            "Batch#scatter",
-            "InferenceResponse#put",
-            "InferenceRequest#onCancel",
-            "ResponseSender#onReady",
-            "SequenceState#put");
+    private static final Set<String> CALLBACKS_LEFT_ALONE =
+            Set.of("Batch#scatter", "InferenceResponse#put", "InferenceRequest#onCancel", "SequenceState#put");
 
     /** Methods with an action that an executor of the boundary runs. */
     private static final Set<String> CALLBACKS_OF_THE_EXECUTOR = Set.of("ResponseSender#onReady");
