@@ -44,6 +44,11 @@ public abstract class ForwardingObserver implements ResponseObserver {
     }
 
     @Override
+    public boolean isLong() {
+        return observer.isLong();
+    }
+
+    @Override
     public RequestProtocol protocol() {
         return observer.protocol();
     }

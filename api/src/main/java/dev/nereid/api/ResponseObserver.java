@@ -51,6 +51,16 @@ public interface ResponseObserver {
     }
 
     /**
+     * Says whether the observer works long on a response, such as a millisecond. Its request is then executed on the
+     * thread of an instance, and not on the submitting thread.
+     *
+     * @return {@code false} by default
+     */
+    default boolean isLong() {
+        return false;
+    }
+
+    /**
      * Returns the protocol of the request, for metrics.
      *
      * @return the protocol; that of embedding programs by default

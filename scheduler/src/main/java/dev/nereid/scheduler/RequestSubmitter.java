@@ -15,11 +15,14 @@ import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.queue.RequestQueue;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.Continuations;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.RequestLog;
 import dev.nereid.scheduler.request.ResponseOrder;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -30,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  * <p>In any case the observer is called, and the memory of the request is released. Errors of the virtual machine are
  * reported to the observer and not thrown: the submitting thread has other requests to serve.
  */
-final class RequestSubmitter {
+final class RequestSubmitter implements Continuations.Target {
     private final ModelScope model;
     private final OutputTracker outputTracker;
     private final RequestQueue queue;
@@ -89,12 +92,15 @@ final class RequestSubmitter {
             return request;
         }
         request.admitted(bytes);
-        // Outputs may have to be classified, memory of a client copied, and large outputs cleared.
-        if (checked.outputs().isClassified() || request.usesClientMemory() || outputTracker.isLarge(bytes)) {
+        // Memory of a client may have to be copied, and large outputs cleared.
+        if (observer.isLong() || request.usesClientMemory() || outputTracker.isLarge(bytes)) {
             request.requireInstanceThread();
         }
         try {
-            if (cache == null || !queue.isOpen()) {
+            Continuations scope = Continuations.current();
+            if (scope.isOpen()) {
+                scope.add(this, request);
+            } else if (cache == null || !queue.isOpen()) {
                 enqueue(request, true);
             } else {
                 cache.submit(request);
@@ -123,16 +129,62 @@ final class RequestSubmitter {
         }
     }
 
-    /** Queues a request, or executes it directly if the caller is the submitting thread. */
+    /**
+     * Queues a request, or executes it directly.
+     *
+     * @param submitting whether the caller is the submitting thread, which may execute requests; not while it delivers
+     *     responses
+     */
     private void enqueue(ScheduledRequest request, boolean submitting) {
+        boolean direct = submitting && !Continuations.current().isOpen();
         request.attach();
-        switch (queue.offer(request, submitting && !rateLimiter.isLimiting() && executions.areTrusted())) {
+        switch (queue.offer(request, direct && mayRun())) {
             case InstanceHandle handle -> handle.runDirectly();
-            case OfferResult.Outcome.ACCEPTED -> {}
-            case OfferResult.Outcome.FULL -> refuse(request, SchedulerErrors.full(request.checked()), submitting);
-            case OfferResult.Outcome.STOPPED -> refuse(request, SchedulerErrors.stopped(request.checked()), submitting);
-            case OfferResult.Outcome.NO_INSTANCE ->
-                refuse(request, SchedulerErrors.noInstance(request.checked()), submitting);
+            case OfferResult.Outcome outcome -> refuse(request, outcome, direct);
+        }
+    }
+
+    @Override
+    public @Nullable Runnable enqueue(List<ScheduledRequest> requests, boolean mayRun) {
+        if (cache != null && queue.isOpen()) {
+            for (ScheduledRequest request : requests) {
+                submitTo(cache, request);
+            }
+            return null;
+        }
+        try {
+            requests.forEach(ScheduledRequest::attach);
+            List<OfferResult.Outcome> outcomes = new ArrayList<>(requests.size());
+            InstanceHandle handle = queue.offerAll(requests, mayRun && mayRun(), outcomes);
+            for (int i = 0; i < outcomes.size(); i++) {
+                refuse(requests.get(i), outcomes.get(i), false);
+            }
+            return handle == null ? null : handle::runDirectly;
+        } catch (RuntimeException | Error e) { // such as no memory for entries of the queue
+            requests.forEach(request -> request.failUnqueued(e));
+            return null;
+        }
+    }
+
+    private static void submitTo(CachedSubmission cache, ScheduledRequest request) {
+        try {
+            cache.submit(request);
+        } catch (RuntimeException | Error e) { // such as no memory for the lookup
+            request.failUnqueued(e);
+        }
+    }
+
+    private boolean mayRun() {
+        return !rateLimiter.isLimiting() && executions.areTrusted();
+    }
+
+    /** Refuses a request that the queue does not accept. */
+    private static void refuse(ScheduledRequest request, OfferResult.Outcome outcome, boolean submitting) {
+        switch (outcome) {
+            case ACCEPTED -> {}
+            case FULL -> refuse(request, SchedulerErrors.full(request.checked()), submitting);
+            case STOPPED -> refuse(request, SchedulerErrors.stopped(request.checked()), submitting);
+            case NO_INSTANCE -> refuse(request, SchedulerErrors.noInstance(request.checked()), submitting);
         }
     }
 

@@ -25,6 +25,7 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
     private final AtomicBoolean inside = new AtomicBoolean();
     private final CountDownLatch ended = new CountDownLatch(1);
     private final ResponseFlow flow;
+    private boolean isLong;
 
     public RecordingObserver() {
         this(ResponseFlow.OPEN);
@@ -37,6 +38,17 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
     @Override
     public ResponseFlow flow() {
         return flow;
+    }
+
+    /** Declares that this observer works long on a response. */
+    public RecordingObserver workingLong() {
+        isLong = true;
+        return this;
+    }
+
+    @Override
+    public boolean isLong() {
+        return isLong;
     }
 
     @Override

@@ -15,6 +15,7 @@ import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
+import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -46,6 +47,16 @@ final class IdleModel implements AutoCloseable {
      * @param shortExecutions whether the threads that submit may run it
      */
     IdleModel(boolean shortExecutions) {
+        this(shortExecutions, batch -> {});
+    }
+
+    /**
+     * Starts the model.
+     *
+     * @param shortExecutions whether the threads that submit may run it
+     * @param instance its instance
+     */
+    IdleModel(boolean shortExecutions, ModelInstance instance) {
         ModelSettings settings = ModelSettings.builder(NAME, 1)
                 .maxBatchSize(MAX_BATCH)
                 .input(TensorSpec.of("IN", DataType.FP32, Shape.of(1)))
@@ -53,7 +64,7 @@ final class IdleModel implements AutoCloseable {
         BatchingPolicy dynamic = new BatchingPolicy(true, List.of(), 0);
         scheduler = ModelScheduler.start(
                 new ModelPlan(settings, dynamic).with(new ExecutionTraits(NAME, false, shortExecutions)),
-                List.of(new InstanceSlot("idle_0", Device.CPU, batch -> {})),
+                List.of(new InstanceSlot("idle_0", Device.CPU, instance)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer));
     }
 

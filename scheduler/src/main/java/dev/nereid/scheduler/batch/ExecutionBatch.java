@@ -3,6 +3,7 @@ package dev.nereid.scheduler.batch;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.request.Continuations;
 import dev.nereid.scheduler.request.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -359,8 +360,14 @@ public final class ExecutionBatch implements Batch {
             firstItem += scheduled.get(i).checked().batchSize();
         }
         scope.model().meter().record(tally);
-        for (ExecutedRequest request : executed) {
-            request.finish();
+        Continuations scope = Continuations.current();
+        scope.open(); // requests that follow from this batch are queued together
+        try {
+            for (ExecutedRequest request : executed) {
+                request.finish();
+            }
+        } finally {
+            scope.close();
         }
         if (outputs != null) {
             outputs.release();

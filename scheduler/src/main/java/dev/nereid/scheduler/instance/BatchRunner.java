@@ -4,10 +4,12 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.request.ClientMemory;
+import dev.nereid.scheduler.request.Continuations;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongConsumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -42,18 +44,29 @@ final class BatchRunner {
      *
      * @param clientMemory whether the batch lies in memory of a client
      * @param direct whether the thread is not the instance's own
+     * @param free whether the thread may execute steps that follow from the batch, once it has released the instance
      */
-    void run(ManagedInstance instance, ExecutionBatch batch, boolean clientMemory, boolean direct) {
-        run(instance, batch, clientMemory, direct, direct ? onDirectExecution : onInstanceThread);
+    void run(
+            ManagedInstance instance,
+            ExecutionBatch batch,
+            boolean clientMemory,
+            boolean direct,
+            BooleanSupplier free) {
+        run(instance, batch, clientMemory, direct, direct ? onDirectExecution : onInstanceThread, free);
     }
 
     /** Executes a batch of warm-up samples. Its duration is not recorded; it runs on the instance's own thread. */
     void warm(ManagedInstance instance, ExecutionBatch batch) {
-        run(instance, batch, false, false, nanos -> {});
+        run(instance, batch, false, false, nanos -> {}, () -> false);
     }
 
     private void run(
-            ManagedInstance instance, ExecutionBatch batch, boolean clientMemory, boolean direct, LongConsumer took) {
+            ManagedInstance instance,
+            ExecutionBatch batch,
+            boolean clientMemory,
+            boolean direct,
+            LongConsumer took,
+            BooleanSupplier free) {
         if (!direct) {
             Thread.interrupted(); // left by an earlier execution
         }
@@ -67,14 +80,19 @@ final class BatchRunner {
         }
         took.accept(end - start);
         model.fatalErrors().check(thrown);
-        if (clientMemory && thrown instanceof InternalError) {
-            batch.threw(new ResponseEvent.Failure(ClientMemory.lostError(), FailureReason.OTHER), end);
-            return;
-        }
-        if (thrown == null) {
-            batch.returned(end);
-        } else {
-            batch.threw(ResponseEvent.Failure.of(failure(instance, thrown, interrupted), FailureReason.BACKEND), end);
+        Continuations continuations = Continuations.current();
+        BooleanSupplier before = continuations.enter(free);
+        try {
+            if (clientMemory && thrown instanceof InternalError) {
+                batch.threw(new ResponseEvent.Failure(ClientMemory.lostError(), FailureReason.OTHER), end);
+            } else if (thrown == null) {
+                batch.returned(end);
+            } else {
+                BackendException failure = failure(instance, thrown, interrupted);
+                batch.threw(ResponseEvent.Failure.of(failure, FailureReason.BACKEND), end);
+            }
+        } finally {
+            continuations.exit(before);
         }
     }
 

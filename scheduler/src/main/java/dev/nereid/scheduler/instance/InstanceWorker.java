@@ -7,6 +7,7 @@ import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.queue.BatchSource;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.rate.RateLimitPermits;
+import dev.nereid.scheduler.request.Continuations;
 import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -15,6 +16,7 @@ import dev.nereid.spi.ModelInstance;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,6 +38,9 @@ public final class InstanceWorker implements Runnable {
     /** The maximum number of batches that a submitting thread executes in a row. */
     private static final int MAX_DIRECT_BATCHES = 4;
 
+    /** A thread in direct execution releases its instance before it executes a later step. */
+    private static final BooleanSupplier ALWAYS_FREE = () -> true;
+
     private final ExecutionScope scope;
     private final DeviceInstances instances;
     private final BatchSource source;
@@ -43,6 +48,10 @@ public final class InstanceWorker implements Runnable {
     private final BatchRunner runner;
     private final boolean limited;
     private final RateLimitPermitAcquirer permitAcquirer;
+
+    /** Whether the instance's own thread may execute a later step: there is no batch for the instance. */
+    private final BooleanSupplier freeWithoutWork;
+
     private final Warmup warmup;
     private final InstanceHandle handle;
 
@@ -89,6 +98,7 @@ public final class InstanceWorker implements Runnable {
         this.runner = new BatchRunner(scope.model(), executions);
         this.limited = instances.permits().areLimited();
         this.permitAcquirer = new RateLimitPermitAcquirer(instances, source);
+        this.freeWithoutWork = () -> !limited && !source.hasWork();
         boolean placed = instances.arePlaced();
         // Last, since a registered worker has to be deregistered.
         this.handle = source.register(this::runDirectly, instances::load);
@@ -181,7 +191,7 @@ public final class InstanceWorker implements Runnable {
         }
         boolean taken = source.take(handle);
         if (taken) {
-            work(false);
+            workAndContinue();
         }
         return taken;
     }
@@ -259,9 +269,18 @@ public final class InstanceWorker implements Runnable {
         }
         boolean found = source.poll(handle);
         if (found) {
-            work(false);
+            workAndContinue();
         }
         return found;
+    }
+
+    /** Executes the batch of the handle on the instance's own thread, and then the steps that it took over. */
+    private void workAndContinue() {
+        try {
+            work(false);
+        } finally { // also after an error: the instances of those steps wait for this thread
+            Continuations.current().run();
+        }
     }
 
     /** Executes a batch with the permit that was acquired. */
@@ -295,13 +314,17 @@ public final class InstanceWorker implements Runnable {
             }
             batches++;
             try {
-                more = source.finishDirectRun(
-                        handle, batches < MAX_DIRECT_BATCHES && !failed && executions.areTrusted());
+                boolean mayGoOn = batches < MAX_DIRECT_BATCHES
+                        && !failed
+                        && executions.areTrusted()
+                        && !Continuations.current().hasExecutions();
+                more = source.finishDirectRun(handle, mayGoOn);
             } catch (Throwable e) { // the instance's own thread is woken
                 more = false;
                 scope.model().fatalErrors().check(e);
             }
         }
+        Continuations.current().run();
     }
 
     /** Leaves the queue, and completes requests that no instance is left to execute. */
@@ -350,7 +373,7 @@ public final class InstanceWorker implements Runnable {
                 if (scope.model().detached().areAbandoned()) {
                     batch.refuse(scope.model().nanoTime().getAsLong());
                 } else {
-                    runner.run(instance, batch, clientMemory, direct);
+                    runner.run(instance, batch, clientMemory, direct, direct ? ALWAYS_FREE : freeWithoutWork);
                 }
             } catch (Throwable e) { // the batch is not completed yet
                 batch.threw(

@@ -126,21 +126,72 @@ public final class RequestQueue {
         return result;
     }
 
+    /**
+     * Adds requests together, as {@link #offer} does. If this throws, none is in the queue that is not executed.
+     *
+     * @param mayRun whether the caller runs an idle instance if there is a batch for it
+     * @param outcomes receives the outcome for each request
+     * @return the handle of that instance with its batch, to be run by the caller; {@code null} if it runs none
+     */
+    public @Nullable InstanceHandle offerAll(
+            List<ScheduledRequest> offered, boolean mayRun, List<OfferResult.Outcome> outcomes) {
+        List<QueueEntry> entries = new ArrayList<>(offered.size());
+        for (ScheduledRequest request : offered) {
+            QueueEntry entry = new QueueEntry(request, equalInputs.content(request.checked()), remover);
+            request.waitsAt(entry);
+            entries.add(entry);
+        }
+        InstanceHandle handle;
+        Deadline next;
+        lock.lock();
+        try {
+            for (QueueEntry entry : entries) {
+                outcomes.add(add(entry));
+            }
+            handle = taker.isStopped() ? null : serve(mayRun);
+            next = deadlineTimer.reserve(requests.timeouts().next());
+        } catch (RuntimeException | Error e) { // such as no memory
+            entries.forEach(requests::remove);
+            throw e;
+        } finally {
+            lock.unlock();
+        }
+        deadlineTimer.schedule(next);
+        return handle;
+    }
+
     @GuardedBy("lock")
     private OfferResult admit(QueueEntry entry, boolean mayRun) {
+        OfferResult.Outcome outcome = add(entry);
+        if (outcome != OfferResult.Outcome.ACCEPTED || entry.level == null) {
+            return outcome;
+        }
+        InstanceHandle handle = serve(mayRun);
+        return handle == null ? outcome : handle;
+    }
+
+    /** Adds a request; accepts one that was cancelled meanwhile, and its memory released, without adding it. */
+    @GuardedBy("lock")
+    private OfferResult.Outcome add(QueueEntry entry) {
         if (taker.isStopped()) {
             return OfferResult.Outcome.STOPPED;
         }
         if (idleInstances.hasNoInstances()) {
             return OfferResult.Outcome.NO_INSTANCE;
         }
-        if (!entry.request().isWaiting()) { // cancelled meanwhile, and its memory released
+        if (!entry.request().isWaiting()) {
             return OfferResult.Outcome.ACCEPTED;
         }
         if (!requests.add(entry)) {
             return OfferResult.Outcome.FULL;
         }
         taker.added();
+        return OfferResult.Outcome.ACCEPTED;
+    }
+
+    /** Takes a batch for the caller if it may run an idle instance, or wakes an instance. */
+    @GuardedBy("lock")
+    private @Nullable InstanceHandle serve(boolean mayRun) {
         long now = nanoTime.getAsLong(); // later than the arrival if the cache was read first
         if (mayRun && taker.isPlain() && idleInstances.mayRunDirectly() && !requests.hasHeavy()) {
             InstanceHandle handle = idleInstances.acquireIdle();
@@ -150,7 +201,7 @@ public final class RequestQueue {
             idleInstances.addIdle(handle);
         }
         idleInstances.wakeOne(now);
-        return OfferResult.Outcome.ACCEPTED;
+        return null;
     }
 
     /** Removes and rejects expired requests; called by the timeout. */

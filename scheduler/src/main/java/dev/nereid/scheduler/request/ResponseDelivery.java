@@ -149,10 +149,14 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     /** Calls the observer; what it throws is logged. */
     @Override
     public void sendNow(ResponseEvent event) {
+        Continuations scope = Continuations.current();
+        scope.open();
         try {
             event.deliverTo(observer);
         } catch (Throwable e) {
             request.log("response observer failed", e);
+        } finally {
+            scope.close();
         }
     }
 }

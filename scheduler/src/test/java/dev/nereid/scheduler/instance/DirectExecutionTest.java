@@ -326,11 +326,11 @@ final class DirectExecutionTest {
     }
 
     @Test
-    void leavesHeavyRequestsToTheInstanceThread() {
+    void leavesRequestsWhoseObserversWorkLongToTheInstanceThread() {
         try (ModelScheduler scheduler = start(BatchingPolicy.NONE, true)) {
-            RecordingObserver observer = new RecordingObserver();
+            RecordingObserver observer = new RecordingObserver().workingLong();
             observers.add(observer);
-            scheduler.submit(heavy("a"), observer);
+            scheduler.submit(request("a"), observer);
             observer.await().close();
         }
         assertThat(threads).containsExactly(OWN_THREAD);
@@ -338,17 +338,17 @@ final class DirectExecutionTest {
 
     @Test
     void leavesToItsOwnThreadWhatWaitsAndTakesLong() {
-        RecordingObserver heavy = new RecordingObserver();
-        observers.add(heavy);
+        RecordingObserver slow = new RecordingObserver().workingLong();
+        observers.add(slow);
         try (ModelScheduler scheduler = start(BatchingPolicy.NONE, true)) {
             execution = batch -> {
                 if (batch.requests().getFirst().id().equals("first")) {
-                    scheduler.submit(heavy("heavy"), heavy);
+                    scheduler.submit(request("slow"), slow);
                 }
                 FakeInstance.copy(batch);
             };
             submit(scheduler, "first").close();
-            heavy.await().close();
+            slow.await().close();
         }
         assertThat(threads).containsExactly(Thread.currentThread().getName(), OWN_THREAD);
     }
@@ -451,15 +451,6 @@ final class DirectExecutionTest {
         observers.add(observer);
         scheduler.submit(request(id), observer);
         return observer;
-    }
-
-    /** Returns a request whose response has to be classified. */
-    private CheckedRequest heavy(String id) {
-        return Requests.to(model, memory)
-                .id(id)
-                .floats("IN", Shape.of(1, 2), 1)
-                .classified("OUT")
-                .of(1);
     }
 
     private CheckedRequest request(String id) {

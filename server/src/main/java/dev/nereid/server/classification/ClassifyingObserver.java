@@ -92,6 +92,11 @@ public final class ClassifyingObserver extends ForwardingObserver {
         }
     }
 
+    @Override
+    public boolean isLong() {
+        return true;
+    }
+
     private void fail(InferResponse response, InferenceException error) {
         failed = true;
         boolean last = response.isFinal();

@@ -53,6 +53,11 @@ final class ClassifyingObserverTest {
     }
 
     @Test
+    void worksLongSoThatNoSubmittingThreadClassifies() {
+        assertThat(observer(RequestedOutput.classified("A", 1)).isLong()).isTrue();
+    }
+
+    @Test
     void failsARequestThatCannotBeClassifiedAndCancelsItsExecution() {
         ClassifyingObserver observer = observer(RequestedOutput.classified("A", 1_000_000));
         FakeResponse tooLong = FakeResponse.of(false, floats("A", new float[100]));
