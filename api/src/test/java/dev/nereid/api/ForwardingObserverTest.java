@@ -47,7 +47,7 @@ class ForwardingObserverTest {
             return type.getEnumConstants()[0];
         }
         if (type == boolean.class) {
-            return Boolean.FALSE; // not the default of any method
+            return true; // not the default of any method
         }
         return type.isInterface()
                 ? Proxy.newProxyInstance(

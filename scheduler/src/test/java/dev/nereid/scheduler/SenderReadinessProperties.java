@@ -146,7 +146,7 @@ final class SenderReadinessProperties {
                 if (read >= cancelAt) {
                     request.cancel();
                 }
-                Thread.yield();
+                Thread.onSpinWait();
             }
         }
 

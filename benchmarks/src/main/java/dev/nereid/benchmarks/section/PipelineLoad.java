@@ -65,7 +65,7 @@ final class PipelineLoad {
             MeterReading secondAfter = second.scheduler().statistics();
             long[] measured = Arrays.copyOf(hops, Math.min(recorded, RECORDED));
             for (Submitter submitter : submitters) {
-                submitter.close();
+                submitter.stop();
             }
             Arrays.sort(measured);
             double done = inferences(secondAfter) - inferences(secondBefore);
@@ -93,7 +93,7 @@ final class PipelineLoad {
     }
 
     /** A thread with its share of the requests in flight. */
-    private final class Submitter implements AutoCloseable {
+    private final class Submitter {
         private final Semaphore free = new Semaphore(IN_FLIGHT / SUBMITTERS);
         private final ModelScheduler first;
         private final IdleModel firstModel;
@@ -118,8 +118,8 @@ final class PipelineLoad {
             secondModel.scheduler().submit(secondModel.request(), new Hop(System.nanoTime(), free));
         }
 
-        @Override
-        public void close() throws InterruptedException {
+        /** Ends the thread, and waits for its requests in flight. */
+        void stop() throws InterruptedException {
             closed = true;
             thread.join();
             free.acquireUninterruptibly(IN_FLIGHT / SUBMITTERS);

@@ -6,11 +6,14 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 import java.util.OptionalLong;
+import java.util.regex.Pattern;
 
 /** Reads what the kernel keeps of connections on this machine. Linux only. Static functions only. */
 public final class SocketQueues {
     private static final List<Path> TABLES = List.of(Path.of("/proc/self/net/tcp"), Path.of("/proc/self/net/tcp6"));
     private static final int HEX = 16;
+    private static final Pattern SPACE = Pattern.compile("\\s+");
+    private static final Pattern COLON = Pattern.compile(":");
 
     private SocketQueues() {}
 
@@ -34,9 +37,9 @@ public final class SocketQueues {
                 continue;
             }
             for (String line : Files.readAllLines(table)) {
-                String[] fields = line.strip().split("\\s+");
+                String[] fields = SPACE.split(line.strip());
                 if (fields[1].endsWith(port(localPort)) && fields[2].endsWith(port(remotePort))) {
-                    return OptionalLong.of(Long.parseLong(fields[4].split(":")[which], HEX));
+                    return OptionalLong.of(Long.parseLong(COLON.split(fields[4])[which], HEX));
                 }
             }
         }

@@ -214,7 +214,7 @@ final class StreamFlowTest {
                 assertThat(end - System.nanoTime()).as("time left").isPositive();
                 racing.ready(random.nextInt(4) > 0);
                 racing.run();
-                Thread.yield();
+                Thread.onSpinWait();
             }
             racing.ready(true);
             racing.run();

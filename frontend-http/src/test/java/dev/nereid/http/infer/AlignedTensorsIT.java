@@ -45,7 +45,7 @@ class AlignedTensorsIT {
     }
 
     /** How the client sends a body. */
-    private enum Transfer {
+    enum Transfer {
         WHOLE,
         IN_CHUNKS,
         COMPRESSED

@@ -39,9 +39,6 @@ public final class InstanceWorker implements Runnable {
     /** The maximum number of batches that a submitting thread executes in a row. */
     private static final int MAX_DIRECT_BATCHES = 4;
 
-    /** A thread in direct execution releases its instance before it executes a later step. */
-    private static final BooleanSupplier ALWAYS_FREE = () -> true;
-
     private final ExecutionScope scope;
     private final DeviceInstances instances;
     private final BatchSource source;
@@ -373,7 +370,7 @@ public final class InstanceWorker implements Runnable {
                 if (scope.model().detached().areAbandoned()) {
                     batch.refuse(scope.model().nanoTime().getAsLong());
                 } else {
-                    runner.run(instance, batch, clientMemory, direct, direct ? ALWAYS_FREE : freeWithoutWork);
+                    runner.run(instance, batch, clientMemory, direct, direct ? InstanceWorker::isAlwaysFree : freeWithoutWork);
                 }
             } catch (Throwable e) { // the batch is not completed yet
                 batch.threw(
@@ -384,6 +381,11 @@ public final class InstanceWorker implements Runnable {
                 current = null;
             }
         }
+    }
+
+    /** Returns whether a thread in direct execution may execute a later step: it releases its instance before. */
+    private static boolean isAlwaysFree() {
+        return true;
     }
 
     /** Moves inputs to memory that the instances accept; removes requests that completed because that failed. */
