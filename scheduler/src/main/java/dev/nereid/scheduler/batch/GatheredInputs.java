@@ -34,6 +34,9 @@ final class GatheredInputs {
     /** A gathered or derived input and its memory, or the first request for an input that stays in place. */
     private record Gathered(String name, Tensor tensor, ReferenceCountedMemory memory) {}
 
+    /** The number of requests from which on comparing each output with all of their inputs takes too long. */
+    private static final int MANY = 16;
+
     private final ExecutionScope scope;
     private final List<ScheduledRequest> requests;
     private final ReentrantLock lock = new ReentrantLock();
@@ -41,9 +44,12 @@ final class GatheredInputs {
     @GuardedBy("lock")
     private final List<Gathered> gathered = new ArrayList<>(2);
 
-    /** Whether the batch released its references. Its requests may be gone then. */
+    /**
+     * The addresses of the inputs; {@code null} until they are needed. There are none once the batch released its
+     * references, since its requests may be gone then.
+     */
     @GuardedBy("lock")
-    private boolean released;
+    private @Nullable InputAddresses addresses;
 
     GatheredInputs(ExecutionScope scope, List<ScheduledRequest> requests) {
         this.scope = scope;
@@ -129,10 +135,25 @@ final class GatheredInputs {
                     return candidate.memory();
                 }
             }
-            return released ? null : retainOwner(output);
+            return mayLieInInputs(output, own) ? retainOwner(output) : null;
         } finally {
             lock.unlock();
         }
+    }
+
+    /** Returns {@code false} if an output lies in no input of the batch, or if the batch released its references. */
+    @GuardedBy("lock")
+    private boolean mayLieInInputs(Tensor output, @Nullable ScheduledRequest own) {
+        if (addresses == InputAddresses.NONE) {
+            return false;
+        }
+        if (own == null || requests.size() < MANY) {
+            return own == null || requests.size() > 1;
+        }
+        if (addresses == null) {
+            addresses = InputAddresses.of(requests);
+        }
+        return addresses.mayContain(output);
     }
 
     private @Nullable ReferenceCountedMemory retainOwner(Tensor output) {
@@ -152,7 +173,7 @@ final class GatheredInputs {
         List<Gathered> all;
         lock.lock();
         try {
-            released = true;
+            addresses = InputAddresses.NONE;
             all = List.copyOf(gathered);
             gathered.clear();
         } finally {

@@ -21,6 +21,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** How long the inputs of requests live: until their execution ends, or as long as outputs lie in them. */
@@ -166,6 +167,29 @@ final class InputLifetimeTest {
         }
     }
 
+    @Test
+    void ofAnotherRequestLastAsLongAsAnOutputInThem() {
+        for (int number : new int[] {2, 15, 16, 60}) {
+            int last = number - 1;
+            try (Execution execution = new Execution(model, batch -> {
+                putOwn(batch.requests().subList(0, last));
+                for (int i = 0; i < last; i++) {
+                    assertThat(batch.requests().get(i).id()).isEqualTo(String.valueOf(i));
+                }
+                Tensor middle = batch.requests().get(last / 2).input("IN").orElseThrow();
+                batch.requests().get(last).response().put("OUT", middle);
+            })) {
+                Execution.submit(
+                        execution, IntStream.generate(() -> 1).limit(number).toArray());
+                execution.run();
+
+                assertThat(execution.memory.buffersInUse()).isEqualTo(1);
+                execution.observers.subList(0, last).forEach(RecordingObserver::close);
+                assertThat(execution.observers.get(last).floats("OUT")[0]).isEqualTo(10f * (last / 2));
+            }
+        }
+    }
+
     private void closeInAnyOrder(FakeInstance.Execution backend) {
         for (List<Integer> order : List.of(List.of(0, 1, 2), List.of(2, 1, 0), List.of(1, 0, 2))) {
             try (Execution execution = new Execution(shaped, backend)) {
@@ -296,7 +320,11 @@ final class InputLifetimeTest {
     }
 
     private static void putOwn(Batch batch) throws BackendException {
-        for (InferenceRequest request : batch.requests()) {
+        putOwn(batch.requests());
+    }
+
+    private static void putOwn(List<InferenceRequest> requests) throws BackendException {
+        for (InferenceRequest request : requests) {
             Tensor own = Tensor.of(DataType.FP32, Shape.of(1, 2), Arena.ofAuto().allocate(8));
             request.response().put("OUT", own);
         }
