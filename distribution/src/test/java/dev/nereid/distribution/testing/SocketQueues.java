@@ -37,9 +37,9 @@ public final class SocketQueues {
                 continue;
             }
             for (String line : Files.readAllLines(table)) {
-                String[] fields = SPACE.split(line.strip());
+                String[] fields = SPACE.split(line.strip(), -1);
                 if (fields[1].endsWith(port(localPort)) && fields[2].endsWith(port(remotePort))) {
-                    return OptionalLong.of(Long.parseLong(COLON.split(fields[4])[which], HEX));
+                    return OptionalLong.of(Long.parseLong(COLON.split(fields[4], -1)[which], HEX));
                 }
             }
         }

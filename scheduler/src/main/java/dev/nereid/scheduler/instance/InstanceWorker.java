@@ -370,7 +370,12 @@ public final class InstanceWorker implements Runnable {
                 if (scope.model().detached().areAbandoned()) {
                     batch.refuse(scope.model().nanoTime().getAsLong());
                 } else {
-                    runner.run(instance, batch, clientMemory, direct, direct ? InstanceWorker::isAlwaysFree : freeWithoutWork);
+                    runner.run(
+                            instance,
+                            batch,
+                            clientMemory,
+                            direct,
+                            direct ? InstanceWorker::isAlwaysFree : freeWithoutWork);
                 }
             } catch (Throwable e) { // the batch is not completed yet
                 batch.threw(

@@ -185,7 +185,8 @@ final class InputLifetimeTest {
 
                 assertThat(execution.memory.buffersInUse()).isEqualTo(1);
                 execution.observers.subList(0, last).forEach(RecordingObserver::close);
-                assertThat(execution.observers.get(last).floats("OUT")[0]).isEqualTo(10f * (last / 2));
+                int pair = last / 2;
+                assertThat(execution.observers.get(last).floats("OUT")[0]).isEqualTo(10f * pair);
             }
         }
     }
