@@ -62,6 +62,13 @@ final class SlowReaderIT {
     private static final int BY_THREAD = 2;
 
     private static final int COUNT = 100_000;
+
+    /**
+     * A limit on the responses that were sent although the flow was closed. It may close between the check of the model
+     * and its sending, since bytes are counted once more when an event loop writes them: one response each time, seldom.
+     */
+    private static final long MAX_OVERTAKEN = 100;
+
     private static final int SLOW_COUNT = 2_000;
     private static final int SLOW_STEP = 20;
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(15);
@@ -126,7 +133,7 @@ final class SlowReaderIT {
         assertThat(stream.end()).isEqualTo(Status.OK);
         assertThat(stream.next).isEqualTo(COUNT);
         assertThat(watch.sent()).isEqualTo(COUNT);
-        assertThat(watch.sentAgainstTheFlow()).isZero();
+        assertThat(watch.sentAgainstTheFlow()).isLessThan(MAX_OVERTAKEN);
         assertThat(watch.maxUnreceived() * 2 * TEXT_BYTES).isLessThan(2 * MIB);
         assertThat(watch.maxMemory()).isLessThan(MIB);
     }
@@ -152,7 +159,7 @@ final class SlowReaderIT {
 
             assertThat(stream.next).isEqualTo(COUNT);
             assertThat(watch.sent()).isEqualTo(COUNT);
-            assertThat(watch.sentAgainstTheFlow()).isZero();
+            assertThat(watch.sentAgainstTheFlow()).isLessThan(MAX_OVERTAKEN);
             assertThat(watch.maxMemory()).isLessThan(MIB);
         }
     }

@@ -3,7 +3,7 @@ package dev.nereid.scheduler.batch;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.statistics.FailureReason;
-import dev.nereid.scheduler.request.Continuations;
+import dev.nereid.scheduler.request.ObserverScope;
 import dev.nereid.scheduler.request.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -383,7 +383,7 @@ public final class ExecutionBatch implements Batch {
         if (gathered != null) {
             gathered.release();
         }
-        Continuations scope = Continuations.current();
+        ObserverScope scope = ObserverScope.current();
         scope.open(); // requests that follow from this batch are queued together
         try {
             for (ExecutedRequest request : executed) {

@@ -11,9 +11,9 @@ import org.jspecify.annotations.Nullable;
  * Collects the requests that observers submit while responses are delivered. Confined to one thread.
  *
  * <p>A response of one model may cause a request to another. Such a request is not executed on the stack of the thread
- * that delivers the response, and the requests of one batch are not queued one by one: they are collected while a scope
- * is open, and offered to their queues together when the outermost scope is closed. Scopes are opened around calls of
- * observers only, never around a backend, so a request that a backend submits is queued at once.
+ * that delivers the response, and the requests of one batch are not queued one by one: they are collected while an
+ * {@link ObserverScope} is open, and offered to their queues together when the outermost one is closed. Scopes are open
+ * during calls of observers only, never during an execution, so a request that a backend submits is queued at once.
  *
  * <p>A thread that runs an instance may execute the next step itself, without a wake-up: {@link #enter} says that it is
  * free, and {@link #run} executes what it got, after the thread has released its own instance.
@@ -41,7 +41,8 @@ public final class Continuations {
 
     private final List<Submission> collected = new ArrayList<>();
     private final Queue<Runnable> executions = new ArrayDeque<>();
-    private int depth;
+    private final ObserverScope scope = ObserverScope.current();
+    private final Runnable offer = this::offer;
     private int hops;
     private boolean running;
 
@@ -55,30 +56,15 @@ public final class Continuations {
         return CURRENT.get();
     }
 
-    /** Opens a scope, to be closed by {@link #close}. */
-    public void open() {
-        depth++;
-    }
-
-    /** Closes a scope. The outermost one queues what was collected. */
-    public void close() {
-        try {
-            if (depth == 1 && !collected.isEmpty()) {
-                offer();
-            }
-        } finally {
-            depth--;
-        }
-    }
-
-    /** Returns whether a scope is open: requests are collected. */
+    /** Returns whether the thread calls observers: requests are collected. */
     public boolean isOpen() {
-        return depth > 0;
+        return scope.isOpen();
     }
 
-    /** Adds a request, to be queued when the outermost scope is closed. */
+    /** Adds a request, to be queued when the outermost scope is closed. Called while one is open. */
     public void add(Target target, ScheduledRequest request) {
         collected.add(new Submission(target, request));
+        scope.afterwards(offer);
     }
 
     /**

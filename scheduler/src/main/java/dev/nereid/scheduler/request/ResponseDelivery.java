@@ -149,7 +149,7 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     /** Calls the observer; what it throws is logged. */
     @Override
     public void sendNow(ResponseEvent event) {
-        Continuations scope = Continuations.current();
+        ObserverScope scope = ObserverScope.current();
         scope.open();
         try {
             event.deliverTo(observer);
