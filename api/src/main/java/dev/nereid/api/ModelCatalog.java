@@ -1,5 +1,6 @@
 package dev.nereid.api;
 
+import dev.nereid.api.statistics.LoadCounts;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.OverdueExecutions;
 import inference.ModelConfig;
@@ -66,6 +67,15 @@ public interface ModelCatalog {
      * @return the figures, by name and then version; empty by default, for servers without time limits of executions
      */
     default List<OverdueExecutions> overdueExecutions() {
+        return List.of();
+    }
+
+    /**
+     * Returns how often each model was loaded and unloaded.
+     *
+     * @return the figures, by name; empty by default, for servers that load all models at the start
+     */
+    default List<LoadCounts> loadCounts() {
         return List.of();
     }
 

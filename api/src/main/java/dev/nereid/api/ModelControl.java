@@ -3,6 +3,7 @@ package dev.nereid.api;
 import static java.util.Objects.requireNonNull;
 
 import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletionStage;
@@ -45,4 +46,12 @@ public interface ModelControl {
      * @return completed when the model accepts no more requests; those in progress end afterwards
      */
     CompletionStage<Void> unload(String model, boolean dependents);
+
+    /**
+     * Lists the models that are known, and those that could be loaded: the latter have no version, and the state {@link
+     * ModelStatus.State#UNKNOWN}. Unlike {@link ModelCatalog#index()}, this may read the repository.
+     *
+     * @return completed with the states, by name and then version
+     */
+    CompletionStage<List<ModelStatus>> index();
 }

@@ -5,8 +5,9 @@ package dev.nereid.spi;
  *
  * <p>Confined: never called by two threads at once, except {@link #isReady}. It is created on a control thread; with
  * {@link BackendTraits.Execution#LONG} and {@code DEVICE_BLOCKING} all executions, and at last {@link #close}, run on
- * one thread, the instance's own, so that a native context may be bound to it by the first execution. The server never
- * interrupts that thread while a backend runs on it.
+ * one thread, the instance's own, so that a native context may be bound to it by the first execution. That thread starts
+ * with the first execution at the latest; an instance that executed nothing may be closed on any control thread. The
+ * server never interrupts the thread while a backend runs on it.
  *
  * @since 1.0
  */

@@ -6,7 +6,8 @@ package dev.nereid.spi;
  * the server.</em>
  *
  * <p>Exactly one call of {@code complete} or of {@link #fail} ends the request; later calls are dropped. The request
- * and its own inputs stay usable until then, and the instance is not closed before.
+ * and its own inputs stay usable until then, and the instance is not closed before; a {@linkplain
+ * InferenceRequest#reschedule() rescheduled} request is passed back to the server instead, which then may end the sender.
  *
  * @since 1.0
  */

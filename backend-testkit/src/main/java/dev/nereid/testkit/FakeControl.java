@@ -2,12 +2,14 @@ package dev.nereid.testkit;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
+import dev.nereid.api.ModelStatus;
 import dev.nereid.spi.ErrorCode;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Supplier;
 
 /** Records load and unload requests and does nothing. Safe for use by any thread. */
 public final class FakeControl implements ModelControl {
@@ -24,7 +26,11 @@ public final class FakeControl implements ModelControl {
     private volatile Optional<InferenceException> failure = Optional.empty();
     private volatile Optional<RuntimeException> defect = Optional.empty();
 
-    FakeControl() {}
+    private final Supplier<List<ModelStatus>> index;
+
+    FakeControl(Supplier<List<ModelStatus>> index) {
+        this.index = index;
+    }
 
     /**
      * Makes every request fail from now on.
@@ -73,6 +79,12 @@ public final class FakeControl implements ModelControl {
     public CompletionStage<Void> unload(String model, boolean dependents) {
         unloads.add(new Unload(model, dependents));
         return outcome();
+    }
+
+    /** Completes on another thread, as that of a server does. */
+    @Override
+    public CompletionStage<List<ModelStatus>> index() {
+        return CompletableFuture.supplyAsync(index);
     }
 
     private CompletionStage<Void> outcome() {

@@ -39,6 +39,7 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
     private final Queue<Throwable> closedTwice = new ConcurrentLinkedQueue<>();
     private final AtomicInteger copiesToHost = new AtomicInteger();
     private final AtomicInteger copiesFromHost = new AtomicInteger();
+    private final AtomicInteger copies = new AtomicInteger();
 
     /**
      * Creates the memory of a device.
@@ -112,6 +113,13 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
         content(to).copyFrom(from);
     }
 
+    @Override
+    public void copy(MemorySegment from, MemorySegment to) {
+        checkSizes(from, to);
+        copies.incrementAndGet();
+        content(to).copyFrom(content(from));
+    }
+
     private static void checkSizes(MemorySegment from, MemorySegment to) {
         if (from.byteSize() != to.byteSize()) {
             throw new IllegalArgumentException(
@@ -149,6 +157,15 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
      */
     public int copiesFromHost() {
         return copiesFromHost.get();
+    }
+
+    /**
+     * Returns the number of copies within this place.
+     *
+     * @return the number so far
+     */
+    public int copies() {
+        return copies.get();
     }
 
     /**

@@ -32,7 +32,7 @@ public final class FakeInferenceServer implements InferenceServer {
     private volatile boolean live = true;
     private volatile boolean ready = true;
     private volatile boolean exiting;
-    private final FakeControl control = new FakeControl();
+    private final FakeControl control = new FakeControl(catalog::index);
     private final FakeSharedMemory sharedMemory = new FakeSharedMemory();
 
     /**

@@ -62,11 +62,26 @@ final class FakeDeviceMemoryTest {
     }
 
     @Test
+    void copiesWithin() {
+        try (TensorBuffer one = device.allocate(8);
+                TensorBuffer other = device.allocate(8)) {
+            device.write(MemorySegment.ofArray(new float[] {1, 2}), one.segment());
+
+            device.copy(one.segment(), other.segment());
+
+            assertThat(device.floats(other.segment())).containsExactly(1, 2);
+            assertThat(device.copies()).isEqualTo(1);
+        }
+    }
+
+    @Test
     void refusesOtherMemory() {
         MemorySegment host = Arena.ofAuto().allocate(8);
         try (TensorBuffer buffer = device.allocate(4)) {
             assertThatIllegalArgumentException().isThrownBy(() -> device.copyToHost(buffer.segment(), host));
             assertThatIllegalStateException().isThrownBy(() -> device.copyToHost(host, host));
+            assertThatIllegalArgumentException().isThrownBy(() -> device.copy(buffer.segment(), host));
+            assertThatIllegalStateException().isThrownBy(() -> device.copy(host, host));
         }
         assertThatIllegalArgumentException().isThrownBy(() -> new FakeDeviceMemory(MemoryPlace.HOST));
     }

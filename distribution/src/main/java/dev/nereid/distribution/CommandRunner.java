@@ -1,9 +1,11 @@
 package dev.nereid.distribution;
 
+import dev.nereid.distribution.client.RequestException;
 import dev.nereid.distribution.flags.Flags;
 import dev.nereid.distribution.flags.UsageException;
 import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.ExitStatus;
+import dev.nereid.distribution.process.ProcessShutdown;
 import dev.nereid.distribution.process.StartException;
 import java.io.IOException;
 import java.util.Arrays;
@@ -18,7 +20,14 @@ final class CommandRunner {
 
     CommandRunner(CommandContext context) {
         this.context = context;
-        commands = List.of(new ServeCommand(context), new DemoCommand(context));
+        commands = List.of(
+                new ServeCommand(context),
+                new DemoCommand(context),
+                new CheckCommand(context),
+                new ModelsCommand(context),
+                new LoadCommand(context),
+                new UnloadCommand(context),
+                new ConfigCommand(context));
     }
 
     /**
@@ -41,7 +50,7 @@ final class CommandRunner {
                     }
                 }
                 String problem = first.isEmpty() ? "no command" : "'" + first + "': unknown command";
-                return fail("nereid", problem + " (expected: serve or demo); see nereid --help", ExitStatus.USAGE);
+                return fail("nereid", problem + " (expected: " + names() + "); see nereid --help", ExitStatus.USAGE);
             }
         }
         return ExitStatus.SUCCESS;
@@ -57,10 +66,10 @@ final class CommandRunner {
         }
         try {
             flags.read(arguments, context.environment());
-            return command.run();
+            return run(command);
         } catch (UsageException e) {
             return fail(name, e.getMessage() + "; see " + name + " " + HELP, ExitStatus.USAGE);
-        } catch (StartException e) {
+        } catch (StartException | RequestException e) {
             return fail(name, String.valueOf(e.getMessage()), ExitStatus.FAILURE);
         } catch (IOException e) {
             return fail(name, e.toString(), ExitStatus.FAILURE);
@@ -68,6 +77,21 @@ final class CommandRunner {
             Thread.currentThread().interrupt();
             return fail(name, "interrupted", ExitStatus.FAILURE);
         }
+    }
+
+    private int run(Command command)
+            throws UsageException, StartException, RequestException, InterruptedException, IOException {
+        if (!command.isInterruptible()) {
+            return command.run();
+        }
+        try (ProcessShutdown.Interruption _ = context.shutdown().interruptCaller()) {
+            return command.run();
+        }
+    }
+
+    private String names() {
+        List<String> names = commands.stream().map(Command::name).toList();
+        return String.join(", ", names.subList(0, names.size() - 1)) + " or " + names.getLast();
     }
 
     private int fail(String name, String problem, int status) {
@@ -86,13 +110,13 @@ final class CommandRunner {
     }
 
     private static String help(Command command, Flags flags) {
-        return command.synopsis() + "\n" + command.description() + "\n\n" + flags.help() + """
+        return command.synopsis() + "\n" + command.description() + "\n\n" + flags.help()
+                + """
 
                 BOOL is true, on, 1, false, off or 0. A flag that is not given is taken from the environment:
                 NEREID_HTTP_PORT stands for --http-port.
 
-                Exit codes: 0 success; 1 could not start, or not stop in time; 2 wrong command line; 3 heap, metaspace or
-                threads exhausted; 130 or 143 second SIGINT or SIGTERM, which end the process at once.
-                """;
+                Exit codes: %s.
+                """.formatted(command.exitCodes());
     }
 }

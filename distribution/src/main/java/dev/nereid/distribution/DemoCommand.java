@@ -50,6 +50,16 @@ final class DemoCommand implements Command {
     }
 
     @Override
+    public String exitCodes() {
+        return Command.SERVER_EXIT_CODES;
+    }
+
+    @Override
+    public boolean isInterruptible() {
+        return false;
+    }
+
+    @Override
     public void declare(Flags flags) {
         flags.add(
                 Flag.toggle("--exit", "Exits after the inference.", () -> exit = true),

@@ -133,10 +133,11 @@ final class RunningServer {
             server.awaitModels();
         } catch (InferenceException e) {
             if (flags.exitOnError) {
-                StartReport report =
-                        new StartReport(server.backends(), server.models(), flags.memoryReport(), Endpoints.NONE);
+                StartReport report = new StartReport(
+                        server.backends(), server.extensions(), server.models(), flags.memoryReport(), Endpoints.NONE);
                 context.console().out().print(report.text(CurlExample.Values.ZEROS));
-                throw new StartException(report.failures() + "; --exit-on-error=false serves the others", e);
+                throw new StartException(
+                        report.failures().orElse(e.publicMessage()) + "; --exit-on-error=false serves the others", e);
             }
         }
     }
@@ -148,7 +149,7 @@ final class RunningServer {
 
     /** Returns the start-up report. */
     StartReport report() {
-        return new StartReport(server.backends(), server.models(), memory, ports.endpoints());
+        return new StartReport(server.backends(), server.extensions(), server.models(), memory, ports.endpoints());
     }
 
     /**

@@ -40,6 +40,16 @@ final class ServeCommand implements Command {
     }
 
     @Override
+    public String exitCodes() {
+        return Command.SERVER_EXIT_CODES;
+    }
+
+    @Override
+    public boolean isInterruptible() {
+        return false;
+    }
+
+    @Override
     public void declare(Flags flags) {
         server.declare(flags);
         endpoints.declare(flags);

@@ -51,6 +51,7 @@ class ArchitectureTest {
             "backend-tensorrt",
             "backend-tensorflow",
             "cache-redis",
+            "storage-s3",
             "examples/identity",
             "examples/repeat",
             "examples/square",
@@ -65,6 +66,7 @@ class ArchitectureTest {
     private static final String GRPC = "dev.nereid.grpc..";
     private static final String BACKENDS = "dev.nereid.backend..";
     private static final String CACHES = "dev.nereid.cache..";
+    private static final String STORAGES = "dev.nereid.storage..";
     private static final String EXAMPLES = "dev.nereid.examples..";
     private static final String DISTRIBUTION = "dev.nereid.distribution..";
     private static final String JDK = "java..";
@@ -88,7 +90,7 @@ class ArchitectureTest {
                         .because("backend-spi has no dependency, ever"),
                 noClasses()
                         .that()
-                        .resideInAnyPackage(BACKENDS, CACHES, EXAMPLES)
+                        .resideInAnyPackage(BACKENDS, CACHES, STORAGES, EXAMPLES)
                         .should()
                         .dependOnClassesThat()
                         .resideInAnyPackage(
@@ -172,6 +174,13 @@ class ArchitectureTest {
                         .dependOnClassesThat()
                         .resideInAnyPackage(CACHES, "io.lettuce..")
                         .because("caches are found in caches/, or they do not exist"),
+                noClasses()
+                        .that()
+                        .resideOutsideOfPackage(STORAGES)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAnyPackage(STORAGES, "software.amazon..")
+                        .because("storages are found in storage/, or they do not exist"),
                 noClasses()
                         .that(are(not(named("dev.nereid.grpc.TransportLogFilter"))))
                         .and()

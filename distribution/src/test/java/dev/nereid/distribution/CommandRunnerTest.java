@@ -46,7 +46,10 @@ final class CommandRunnerTest {
             serve --http-max-request-size=0 | nereid serve: --http-max-request-size: '0' (expected: a number of bytes, 1 or more); see nereid serve --help
             serve --http-header-forward-pattern=( | nereid serve: --http-header-forward-pattern: '(' (expected: a regular expression); see nereid serve --help
             serve --exit-timeout-secs=soon | nereid serve: --exit-timeout-secs: 'soon' (expected: a whole number of seconds); see nereid serve --help
-            serve --model-control-mode=poll | nereid serve: --model-control-mode: 'poll' (expected: none, the only mode that this version has); see nereid serve --help
+            serve --model-control-mode=some | nereid serve: --model-control-mode: 'some' (expected: none, poll or explicit); see nereid serve --help
+            serve --model-repository=src --load-model=m | nereid serve: --load-model: 'm' (expected: only with --model-control-mode=explicit)
+            serve --model-repository=src --model-control-mode=explicit --load-model=m --load-model=* | nereid serve: --load-model: [m, *] (expected: '*' alone, or names)
+            serve --model-repository=src --model-control-mode=POLL --repository-poll-secs=0 | nereid serve: --repository-poll-secs: '0' (expected: 1 or more)
             serve --backend-config=x | nereid serve: --backend-config: 'x' (expected: --backend-config option format is '<backend name>,<setting>=<value>' or '<setting>=<value>'); see nereid serve --help
             serve --backend-config=,x=1 | nereid serve: --backend-config: ',x=1' (expected: --backend-config option format is '<backend name>,<setting>=<value>' or '<setting>=<value>'); see nereid serve --help
             serve --http-port | nereid serve: --http-port: missing (expected: --http-port=PORT); see nereid serve --help
@@ -80,8 +83,29 @@ final class CommandRunnerTest {
             serve --log-info=0 --log-error=0 | nereid serve: --log-error: false (expected: true while --log-warning is true)
             demo --wrong | nereid demo: --wrong: unknown flag; see nereid demo --help
             serve --disable-auto-complete-config=1 | nereid serve: --disable-auto-complete-config: '1' (expected: no value); see nereid serve --help
-            walk | nereid: 'walk': unknown command (expected: serve or demo); see nereid --help
-            --wrong | nereid: '--wrong': unknown command (expected: serve or demo); see nereid --help
+            walk | nereid: 'walk': unknown command (expected: serve, demo, check, models, load, unload or config); see nereid --help
+            check | nereid check: REPOSITORY: missing; see nereid check --help
+            check nowhere | nereid check: REPOSITORY: 'nowhere' (expected: an existing directory with a directory for each model); see nereid check --help
+            check pom.xml --json | nereid check: REPOSITORY: 'pom.xml' (expected: an existing directory with a directory for each model); see nereid check --help
+            check src --backend-directory=nowhere | nereid check: --backend-directory: nowhere (expected: an existing directory)
+            check src --http-port=1 | nereid check: --http-port: unknown flag; see nereid check --help
+            models all | nereid models: 'all': unexpected (expected: flags only); see nereid models --help
+            models --url=localhost:8000 | nereid models: --url: 'localhost:8000' (expected: http://HOST[:PORT] or https://HOST[:PORT]); see nereid models --help
+            models --url=http://a:70000 | nereid models: --url: 'http://a:70000' (expected: http://HOST[:PORT] or https://HOST[:PORT]); see nereid models --help
+            models --header=secret | nereid models: --header: 'secret' (expected: the name of a header, a colon and its value); see nereid models --help
+            models --header=Host:a | nereid models: --header: 'Host:a' (expected: the name of a header, a colon and its value); see nereid models --help
+            models --timeout-secs=0 | nereid models: --timeout-secs: '0' (expected: a whole number, 1 or more); see nereid models --help
+            load | nereid load: MODEL: missing; see nereid load --help
+            load a b | nereid load: 'b': unexpected (expected: one MODEL); see nereid load --help
+            load a --config=nowhere | nereid load: --config: 'nowhere' (expected: an existing file); see nereid load --help
+            load a --config=src | nereid load: --config: 'src' (expected: an existing file); see nereid load --help
+            load a --file=1/model.onnx | nereid load: --file: '1/model.onnx' (expected: a path in the model's directory, =, and the name of a file); see nereid load --help
+            load a --config={} --file=1/model.onnx=/dev/null | nereid load: --file: '/dev/null' (expected: an existing file); see nereid load --help
+            unload | nereid unload: MODEL: missing; see nereid unload --help
+            unload a --dependents=1 | nereid unload: --dependents: '1' (expected: no value); see nereid unload --help
+            config | nereid config: MODEL: missing; see nereid config --help
+            config a --version=x | nereid config: --version: 'x' (expected: a whole number, 0 or more); see nereid config --help
+            --wrong | nereid: '--wrong': unknown command (expected: serve, demo, check, models, load, unload or config); see nereid --help
             """)
     void reportsInOneLineWhatIsWrong(String arguments, String line) {
         int status = process.run(arguments.split(" "));
@@ -92,10 +116,76 @@ final class CommandRunnerTest {
     }
 
     @Test
+    void namesThePluginThatARemoteRepositoryNeeds() {
+        assertThat(process.run("serve", "--model-repository=nas://box/models")).isNotZero();
+
+        assertThat(process.err())
+                .startsWith("nereid serve: model repository 'nas://box/models': no plugin for 'nas://' (expected: a"
+                        + " directory, or the URL of an installed storage); install the plugin nereid-storage-nas as"
+                        + " directory 'nas' in one of [")
+                .endsWith("storage]\n");
+    }
+
+    @Test
+    void listsItsCommands() {
+        assertThat(process.run("--help")).isZero();
+
+        assertThat(process.out())
+                .contains("nereid serve --model-repository=DIR [FLAG]...\n", "nereid demo [--exit] [FLAG]...\n")
+                .contains("nereid check REPOSITORY... [FLAG]...\n", "nereid models [FLAG]...\n")
+                .contains("nereid load MODEL [FLAG]...\n", "nereid unload MODEL [FLAG]...\n")
+                .contains("nereid config MODEL [FLAG]...\n");
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            check | --load,--json,--verbose,--log,--backend-directory=DIR,--model-config-name=NAME,Exit codes: 0 every model is valid; 1 a model is not; 2 wrong command line
+            models | --json,--url=URL,--header=NAME:VALUE,--timeout-secs=N,Default: http://localhost:8000,Exit codes: 0 success; 1 no server
+            load | --config=FILE,--file=PATH=FILE,--url=URL
+            unload | --dependents,--url=URL
+            config | --version=N,--pbtxt,--url=URL
+            """)
+    void printsHelpOfACommand(String command, String parts) {
+        assertThat(process.run(command, "--help")).isZero();
+
+        assertThat(process.out()).contains(parts.split(","));
+        assertThat(process.err()).isEmpty();
+    }
+
+    @Test
     void requiresACommand() {
         assertThat(process.run()).isNotZero();
 
-        assertThat(process.err()).isEqualTo("nereid: no command (expected: serve or demo); see nereid --help\n");
+        assertThat(process.err())
+                .isEqualTo(
+                        "nereid: no command (expected: serve, demo, check, models, load, unload or config); see nereid --help\n");
+    }
+
+    @Test
+    void requiresAConfigurationBesideFiles() {
+        assertThat(process.run("load", "a", "--file=1/model.onnx=pom.xml")).isEqualTo(2);
+
+        assertThat(process.err())
+                .isEqualTo("nereid load: --config: missing (expected: --config=FILE|JSON, required by --file);"
+                        + " see nereid load --help\n");
+    }
+
+    @Test
+    void takesOperandsThatLookLikeFlagsAfterTwoDashes() {
+        assertThat(process.run("check", "--", "--json")).isEqualTo(2);
+
+        assertThat(process.err()).startsWith("nereid check: REPOSITORY: '--json' (expected: an existing directory");
+    }
+
+    @Test
+    void takesWhatBelongsToOneCommandLineFromNoEnvironment() {
+        TestCommandContext set = new TestCommandContext(
+                Map.of("NEREID_VERSION", "x", "NEREID_CONFIG", "x", "NEREID_FILE", "x", "NEREID_URL", "nonsense"));
+
+        set.run("config", "m");
+        set.run("load", "m");
+
+        assertThat(set.err().lines()).hasSize(2).allMatch(line -> line.contains(": --url: 'nonsense' (expected: "));
     }
 
     @Test

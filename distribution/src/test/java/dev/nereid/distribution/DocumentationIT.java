@@ -37,7 +37,9 @@ final class DocumentationIT {
         assertThat(output)
                 .containsPattern("digit_7_0.png over HTTP: seven")
                 .containsPattern("digit_7_0.png over gRPC: seven")
-                .contains("[11,22,33,44]", "[9,18,27,36]");
+                .contains("[11,22,33,44]", "[9,18,27,36]")
+                .containsPattern("(?m)^add_sub +1 +onnxruntime +valid$")
+                .containsPattern("(?m)^add_sub +1 +READY$");
         assertThat(commands(Files.readString(InstalledServer.CHECKOUT.resolve("README.md")))
                         .lines())
                 .hasSizeLessThanOrEqualTo(MAX_QUICK_START);
@@ -76,6 +78,8 @@ final class DocumentationIT {
                 .putAll(Map.of(
                         "NEREID_HTTP_PORT",
                         String.valueOf(port),
+                        "NEREID_URL",
+                        "http://localhost:" + port,
                         "NEREID_GRPC_PORT",
                         "0",
                         "NEREID_METRICS_PORT",

@@ -54,20 +54,23 @@ final class LayerRules {
                         "batch",
                         "cache",
                         "request",
+                        "memory",
                         "rate",
                         "admission",
                         "statistics",
                         "time")
                 .whereLayer("instance")
-                .mayOnlyAccessLayers("queue", "batch", "request", "rate", "admission", "time")
+                .mayOnlyAccessLayers("queue", "batch", "request", "memory", "rate", "admission", "time")
                 .whereLayer("queue")
-                .mayOnlyAccessLayers("batch", "request", "time")
+                .mayOnlyAccessLayers("batch", "request", "memory", "time")
                 .whereLayer("batch")
-                .mayOnlyAccessLayers("request", "statistics")
+                .mayOnlyAccessLayers("request", "memory", "statistics")
                 .whereLayer("cache")
-                .mayOnlyAccessLayers("request", "statistics")
+                .mayOnlyAccessLayers("request", "memory", "statistics")
                 .whereLayer("request")
-                .mayOnlyAccessLayers("admission", "statistics")
+                .mayOnlyAccessLayers("memory", "admission", "statistics")
+                .whereLayer("memory")
+                .mayNotAccessAnyLayer()
                 .whereLayer("rate")
                 .mayNotAccessAnyLayer()
                 .whereLayer("admission")

@@ -219,6 +219,12 @@ final class HostileConnectionIT {
         }
     }
 
+    private static void openCalls(RawHttp2 client, int calls) throws IOException {
+        for (int call = 0; call < calls; call++) {
+            client.headers(2 * call + 1);
+        }
+    }
+
     @Test
     void servesManyCallsOfAConnectionWhileOthersKeepThoseWithoutARequestAndIdleConnections() throws Exception {
         ConnectionLimiter limiter = new ConnectionLimiter(0, 0);
@@ -231,11 +237,11 @@ final class HostileConnectionIT {
                 clients.add(RawHttp2.connect(frontend.frontend.port(), 65_535));
             }
             TestFrontend.await(() -> limiter.open() == 100);
-            for (RawHttp2 attacker : clients.subList(0, 2)) {
-                for (int call = 0; call < 700; call++) {
-                    attacker.headers(2 * call + 1);
-                }
-            }
+            // 900 calls are admitted before connections have shares, and are over twice the share of the next client:
+            // the first client is the one with the most calls, whichever event loop counts first.
+            openCalls(clients.getFirst(), 900);
+            clients.getFirst().awaitRead();
+            openCalls(clients.get(1), 700);
             clients.get(1).readUntil(RawHttp2.HEADERS); // a refusal
 
             var honest = GRPCInferenceServiceGrpc.newStub(frontend.channel);
@@ -272,9 +278,7 @@ final class HostileConnectionIT {
             for (int i = 0; i < 30; i++) {
                 RawHttp2 attacker = RawHttp2.connect(frontend.frontend.port(), 65_535);
                 attackers.add(attacker);
-                for (int call = 0; call < 30; call++) {
-                    attacker.headers(2 * call + 1);
-                }
+                openCalls(attacker, 30);
             }
 
             attackers.getFirst().readUntil(RawHttp2.GOAWAY);

@@ -17,6 +17,7 @@ final class RawHttp2 implements AutoCloseable {
     static final int PRIORITY = 2;
     static final int RST_STREAM = 3;
     static final int SETTINGS = 4;
+    static final int PING = 6;
     static final int GOAWAY = 7;
     static final int WINDOW_UPDATE = 8;
     static final int END_STREAM = 1;
@@ -114,6 +115,12 @@ final class RawHttp2 implements AutoCloseable {
             frame = read();
         }
         return frame;
+    }
+
+    /** Waits until the server has read all frames sent so far. */
+    void awaitRead() throws IOException {
+        frame(PING, 0, 0, new byte[8]);
+        readUntil(PING);
     }
 
     /** Reads until the server closes the connection. */

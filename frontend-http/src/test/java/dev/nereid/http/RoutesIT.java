@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ModelControl;
 import dev.nereid.spi.DataType;
 import dev.nereid.testkit.FakeModel;
 import io.vertx.core.Vertx;
@@ -225,10 +226,13 @@ class RoutesIT {
         "POST, /v2/repository/index, index",
     })
     void respondsAfterAnErrorOfTheJvm(String verb, String path, String failing) throws IOException {
-        ModelCatalog models = proxy(ModelCatalog.class, frontend.server.models(), failing, () -> {
+        Supplier<Object> tooDeep = () -> {
             throw new StackOverflowError("too deep");
-        });
-        InferenceServer server = proxy(InferenceServer.class, frontend.server, "models", () -> models);
+        };
+        ModelCatalog models = proxy(ModelCatalog.class, frontend.server.models(), failing, tooDeep);
+        ModelControl control = proxy(ModelControl.class, frontend.server.control(), failing, tooDeep);
+        InferenceServer withModels = proxy(InferenceServer.class, frontend.server, "models", () -> models);
+        InferenceServer server = proxy(InferenceServer.class, withModels, "control", () -> control);
         Vertx vertx = Vertx.vertx();
         try (HttpFrontend http = HttpFrontend.start(vertx, server, RunningFrontend.OPTIONS);
                 RawHttpConnection connection = new RawHttpConnection(http.port())) {

@@ -20,6 +20,7 @@ import java.util.Optional;
  * @param strategy the batching strategy of the model, owned and closed by the scheduler; empty for none
  * @param warmup the samples that each instance executes before its first request, in this order
  * @param limits the limits of requests and input bytes in flight
+ * @param iterative whether the backend may have requests executed again, as models with iterative sequences do
  */
 public record ModelPlan(
         ModelSettings settings,
@@ -27,7 +28,8 @@ public record ModelPlan(
         ExecutionTraits backend,
         Optional<BatchingStrategy> strategy,
         List<WarmupSample> warmup,
-        AdmissionLimits limits) {
+        AdmissionLimits limits,
+        boolean iterative) {
     /** Checks and copies the components. */
     public ModelPlan {
         requireNonNull(settings, "settings");
@@ -36,6 +38,10 @@ public record ModelPlan(
         requireNonNull(strategy, "strategy");
         warmup = List.copyOf(warmup);
         requireNonNull(limits, "limits");
+        if (iterative && policy.preserveOrdering()) {
+            throw new IllegalArgumentException("policy: preserves the order of responses (expected: not for model '"
+                    + settings.name() + "' with iterative sequences, whose requests end when their backend says so)");
+        }
     }
 
     /**
@@ -45,7 +51,7 @@ public record ModelPlan(
      * @param policy the queueing and batching of requests
      */
     public ModelPlan(ModelSettings settings, BatchingPolicy policy) {
-        this(settings, policy, ExecutionTraits.DEFAULT, Optional.empty(), List.of(), AdmissionLimits.NONE);
+        this(settings, policy, ExecutionTraits.DEFAULT, Optional.empty(), List.of(), AdmissionLimits.NONE, false);
     }
 
     /**
@@ -55,7 +61,7 @@ public record ModelPlan(
      * @return the changed plan
      */
     public ModelPlan with(ExecutionTraits changed) {
-        return new ModelPlan(settings, policy, changed, strategy, warmup, limits);
+        return new ModelPlan(settings, policy, changed, strategy, warmup, limits, iterative);
     }
 
     /**
@@ -65,7 +71,7 @@ public record ModelPlan(
      * @return the changed plan
      */
     public ModelPlan withStrategy(Optional<BatchingStrategy> changed) {
-        return new ModelPlan(settings, policy, backend, changed, warmup, limits);
+        return new ModelPlan(settings, policy, backend, changed, warmup, limits, iterative);
     }
 
     /**
@@ -75,7 +81,7 @@ public record ModelPlan(
      * @return the changed plan
      */
     public ModelPlan with(List<WarmupSample> samples) {
-        return new ModelPlan(settings, policy, backend, strategy, samples, limits);
+        return new ModelPlan(settings, policy, backend, strategy, samples, limits, iterative);
     }
 
     /**
@@ -85,6 +91,17 @@ public record ModelPlan(
      * @return the changed plan
      */
     public ModelPlan with(AdmissionLimits changed) {
-        return new ModelPlan(settings, policy, backend, strategy, warmup, changed);
+        return new ModelPlan(settings, policy, backend, strategy, warmup, changed, iterative);
+    }
+
+    /**
+     * Returns the same plan for a backend that may have requests executed again, or not.
+     *
+     * @param changed whether it may
+     * @return the changed plan
+     * @throws IllegalArgumentException if the policy preserves the order of responses
+     */
+    public ModelPlan withIterative(boolean changed) {
+        return new ModelPlan(settings, policy, backend, strategy, warmup, limits, changed);
     }
 }

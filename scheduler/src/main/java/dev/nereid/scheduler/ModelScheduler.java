@@ -5,12 +5,13 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.scheduler.admission.ModelAdmission;
+import dev.nereid.scheduler.admission.RequestAdmission;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.StrategyBatcher;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
+import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.ExecutionWatch;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.InstanceThreads;
@@ -50,6 +51,11 @@ import org.slf4j.LoggerFactory;
  * when there is a batch for it. Otherwise each instance is run by its own thread; always so under a rate limiter, since
  * instances may have to wait for permits.
  *
+ * <p><b>Threads.</b> The thread of an instance starts with the first batch that needs it. If it cannot be started, other
+ * instances execute the waiting requests; without any, these complete with
+ * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, and the next request tries again. That is no fatal error: the process
+ * serves as before.
+ *
  * <p><b>Completion.</b> Observers are called by the thread that completes a response: an instance thread, a backend
  * thread, the timer thread, or a thread that submits or cancels a request. A waiting request that is cancelled, or
  * reaches its deadline, is never executed and completes with {@link dev.nereid.spi.ErrorCode#CANCELLED} at once; if its
@@ -75,7 +81,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     private final LongSupplier nanoTime;
     private final RequestSubmitter submitter;
     private final Optional<BatchingStrategy> strategy;
-    private final boolean blocksDevice;
+    private final ExecutionTraits traits;
     private final InstanceThreads threads;
     private final ExecutionWatch watch;
     private final Optional<Watchdog> watchdog;
@@ -88,7 +94,8 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     private final CountDownLatch closed = new CountDownLatch(1);
 
     /** Creates a worker for each instance. All are registered with the queue before the first one starts. */
-    private ModelScheduler(ModelPlan plan, List<ManagedInstance> instances, SchedulerEnvironment environment) {
+    private ModelScheduler(
+            ModelPlan plan, List<ManagedInstance> instances, SchedulerEnvironment environment, ModelMeter meter) {
         ModelSettings settings = plan.settings();
         BatchingPolicy policy = plan.policy();
         this.model = new ModelScope(
@@ -96,10 +103,11 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 environment.memory(),
                 environment.clocks().nanoTime(),
                 environment.supervision().fatalErrors(),
-                new ModelMeter(environment.clocks().wallClock()),
-                new ModelAdmission(environment.admission(), plan.limits()));
+                meter,
+                new RequestAdmission(environment.admission(), plan.limits()));
         this.scope = ExecutionScope.of(
-                model, plan.backend().accepted(), plan.backend().actions());
+                        model, plan.backend().accepted(), plan.backend().callbacks())
+                .withIterative(plan.iterative());
         this.executions = new DirectExecutionPolicy(settings, plan.backend());
         this.rateLimiter = environment.rateLimiter();
         this.nanoTime = environment.clocks().nanoTime();
@@ -117,15 +125,20 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 strategy.filter(_ -> batches)
                         .map(batching -> new StrategyBatcher(model, batching, planner))
                         .orElse(null));
+        if (plan.iterative()) {
+            queue.acceptReturns();
+        }
         hold(policy, environment.schedulerDelay());
         ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
         this.submitter = new RequestSubmitter(scope, queue, order, executions, rateLimiter, environment.cache());
         this.threads = new InstanceThreads(
-                "instance/" + settings.name() + "/" + settings.version() + "/", model.fatalErrors());
+                "instance/" + settings.name() + "/" + settings.version() + "/",
+                model.fatalErrors(),
+                start -> environment.clocks().timer().newTimeout(start).scheduleAtLatest(nanoTime.getAsLong()));
         Supervision supervision = environment.supervision();
         this.watch = new ExecutionWatch(model, threads, supervision.executionLimit(), supervision.loadLimit());
         this.watchdog = supervision.watchdog();
-        this.blocksDevice = plan.backend().blocksDevice();
+        this.traits = plan.backend();
         this.first = firstGroup(instances, plan.warmup());
     }
 
@@ -155,21 +168,41 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     }
 
     private WorkerGroup group(List<ManagedInstance> instances, List<WarmupSample> warmup) {
-        return WorkerGroup.of(scope, instances, blocksDevice, queue, executions, warmup);
+        return WorkerGroup.of(scope, instances, traits, _ -> queue.batches(), executions, warmup);
     }
 
     /**
-     * Starts a scheduler with one platform thread for each instance, named
-     * {@code instance/<model>/<version>/<instance name>}.
+     * Starts a scheduler with statistics of its own, as {@link #start(ModelPlan, List, SchedulerEnvironment,
+     * ModelMeter)} does.
+     *
+     * @param plan the model
+     * @param instances at least one instance
+     * @param environment the services of the server
+     * @return the scheduler, which accepts requests at once
+     */
+    public static ModelScheduler start(ModelPlan plan, List<InstanceSlot> instances, SchedulerEnvironment environment) {
+        return start(
+                plan,
+                instances,
+                environment,
+                new ModelMeter(environment.clocks().wallClock()));
+    }
+
+    /**
+     * Starts a scheduler. Each instance has one platform thread, named
+     * {@code instance/<model>/<version>/<instance name>}; it starts with the first batch that is not executed directly,
+     * or at once if there is a warm-up.
      *
      * @param plan the model; its batching strategy is owned and later closed by the scheduler, even if this throws
      * @param instances at least one instance; owned and later closed by the scheduler, even if this throws
      * @param environment the services of the server
+     * @param meter the statistics of the version, which may outlive the scheduler
      * @return the scheduler, which accepts requests at once
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the rate limiter refuses an
      *     instance
      */
-    public static ModelScheduler start(ModelPlan plan, List<InstanceSlot> instances, SchedulerEnvironment environment) {
+    public static ModelScheduler start(
+            ModelPlan plan, List<InstanceSlot> instances, SchedulerEnvironment environment, ModelMeter meter) {
         if (instances.isEmpty()) {
             closeStrategy(plan);
             throw new IllegalArgumentException("instances: none (expected: at least one)");
@@ -179,7 +212,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         ModelScheduler scheduler;
         try {
             owned.forEach(instance -> instance.register(environment.rateLimiter()));
-            scheduler = new ModelScheduler(plan, owned, environment);
+            scheduler = new ModelScheduler(plan, owned, environment, meter);
         } catch (RuntimeException | Error e) { // such as a wrong plan: no worker closes the instances
             owned.reversed().forEach(ManagedInstance::close);
             closeStrategy(plan);
@@ -335,8 +368,8 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         drain();
         if (closing.compareAndSet(false, true)) {
             endWarmups();
+            model.drain().awaitUninterruptibly(); // until then a waiting request may need one thread more
             threads.awaitEnd();
-            model.drain().awaitUninterruptibly();
             watchdog.ifPresent(dog -> dog.remove(watch));
             queue.close();
             threads.close();
@@ -345,6 +378,11 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         } else {
             uninterruptibly(closed);
         }
+    }
+
+    @Override
+    public boolean awaitIdle(long nanos) throws InterruptedException {
+        return model.drain().await(nanos);
     }
 
     @Override

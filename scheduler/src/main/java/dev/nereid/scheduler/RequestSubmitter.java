@@ -4,7 +4,7 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.statistics.FailureReason;
-import dev.nereid.scheduler.admission.ModelAdmission;
+import dev.nereid.scheduler.admission.RequestAdmission;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.OutputTracker;
 import dev.nereid.scheduler.cache.CacheAccess;
@@ -75,19 +75,23 @@ final class RequestSubmitter implements Continuations.Target {
     /** Submits a request, as {@link ModelScheduler#submit(CheckedRequest, ResponseObserver)} describes. */
     Cancellation submit(CheckedRequest checked, ResponseObserver observer) {
         long bytes = checked.inputBytes();
-        ModelAdmission.Verdict verdict = model.admission().enter(bytes);
+        RequestAdmission.Verdict verdict = model.admission().enter(bytes);
+        Continuations scope;
         ScheduledRequest request;
         try {
-            request = new ScheduledRequest(
-                    model, order, checked, observer, model.nanoTime().getAsLong());
+            scope = Continuations.current();
+            // Requests that follow from one batch are queued together, and read the clock then.
+            long now =
+                    scope.isOpen() ? checked.arrivedNanos() : model.nanoTime().getAsLong();
+            request = new ScheduledRequest(model, order, checked, observer, now);
         } catch (RuntimeException | Error e) { // such as no memory
-            if (verdict == ModelAdmission.Verdict.ADMITTED) {
+            if (verdict == RequestAdmission.Verdict.ADMITTED) {
                 model.admission().leave(bytes);
             }
             failUncreated(checked, observer, e);
             return Cancellation.NONE;
         }
-        if (verdict != ModelAdmission.Verdict.ADMITTED) {
+        if (verdict != RequestAdmission.Verdict.ADMITTED) {
             request.refuse(SchedulerErrors.refusal(checked, verdict, queue.isStopped()));
             return request;
         }
@@ -100,11 +104,10 @@ final class RequestSubmitter implements Continuations.Target {
             request.requireInstanceThread();
         }
         try {
-            Continuations scope = Continuations.current();
             if (scope.isOpen()) {
                 scope.add(this, request);
             } else if (cache == null || !queue.isOpen()) {
-                enqueue(request, true);
+                enqueueNow(request, true);
             } else {
                 cache.submit(request);
             }
@@ -139,41 +142,69 @@ final class RequestSubmitter implements Continuations.Target {
      *     responses
      */
     private void enqueue(ScheduledRequest request, boolean submitting) {
-        boolean direct = submitting && !Continuations.current().isOpen();
+        enqueueNow(request, submitting && !Continuations.current().isOpen());
+    }
+
+    private void enqueueNow(ScheduledRequest request, boolean direct) {
         request.attach();
         switch (queue.offer(request, direct && mayRun())) {
-            case InstanceHandle handle -> handle.runDirectly();
+            case InstanceHandle handle -> handle.directRun().run();
             case OfferResult.Outcome outcome -> refuse(request, outcome, direct);
         }
     }
 
     @Override
     public @Nullable Runnable enqueue(List<ScheduledRequest> requests, boolean mayRun) {
-        if (cache != null && queue.isOpen()) {
-            for (ScheduledRequest request : requests) {
-                submitTo(cache, request);
-            }
-            return null;
-        }
         try {
-            requests.forEach(ScheduledRequest::attach);
-            List<OfferResult.Outcome> outcomes = new ArrayList<>(requests.size());
-            InstanceHandle handle = queue.offerAll(requests, mayRun && mayRun(), outcomes);
-            for (int i = 0; i < outcomes.size(); i++) {
-                refuse(requests.get(i), outcomes.get(i), false);
+            long now = model.nanoTime().getAsLong();
+            for (int i = 0; i < requests.size(); i++) {
+                requests.get(i).queuedAt(now);
             }
-            return handle == null ? null : handle::runDirectly;
+            if (cache == null || !queue.isOpen()) {
+                return offer(requests, mayRun && mayRun());
+            }
+            for (int i = 0; i < requests.size(); i++) {
+                submitTo(cache, requests.get(i));
+            }
         } catch (RuntimeException | Error e) { // such as no memory for entries of the queue
-            requests.forEach(request -> request.failUnqueued(e));
-            return null;
+            ScheduledRequest.failUnqueued(requests, e);
+        }
+        return null;
+    }
+
+    /** Queues requests together. Nothing fails once an instance was acquired, since its batch would be lost. */
+    private @Nullable Runnable offer(List<ScheduledRequest> requests, boolean mayRun) {
+        for (int i = 0; i < requests.size(); i++) {
+            requests.get(i).attach();
+        }
+        List<OfferResult.Outcome> outcomes = new ArrayList<>(requests.size());
+        InstanceHandle handle = queue.offerAll(requests, mayRun, outcomes);
+        for (int i = 0; i < outcomes.size(); i++) {
+            if (outcomes.get(i) != OfferResult.Outcome.ACCEPTED) {
+                refuseSafely(requests.get(i), outcomes.get(i));
+            }
+        }
+        return handle == null ? null : handle.directRun();
+    }
+
+    private static void refuseSafely(ScheduledRequest request, OfferResult.Outcome outcome) {
+        try {
+            refuse(request, outcome, false);
+        } catch (RuntimeException | Error e) { // such as no memory for the error
+            request.failSafely(e);
         }
     }
 
-    private static void submitTo(CachedSubmission cache, ScheduledRequest request) {
+    private static void submitTo(CachedSubmission submission, ScheduledRequest request) {
+        if (!request.tryRetain()) {
+            return; // cancelled while it was collected, and its inputs are freed
+        }
         try {
-            cache.submit(request);
+            submission.submit(request);
         } catch (RuntimeException | Error e) { // such as no memory for the lookup
-            request.failUnqueued(e);
+            request.failSafely(e);
+        } finally {
+            request.release();
         }
     }
 

@@ -89,6 +89,15 @@ public interface Scheduler extends AutoCloseable {
     void drain();
 
     /**
+     * Waits until no request is in flight. Called after {@link #drain}, on a control thread.
+     *
+     * @param nanos how long to wait
+     * @return whether none is in flight
+     * @throws InterruptedException if the thread is interrupted meanwhile
+     */
+    boolean awaitIdle(long nanos) throws InterruptedException;
+
+    /**
      * Completes all requests without waiting for their executions, and refuses later ones. Waiting requests are refused;
      * those in execution are cancelled and then complete with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}. Waits only
      * for cancel actions of backends, and for observers.

@@ -3,8 +3,8 @@ package dev.nereid.scheduler;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.admission.AdmissionCounts;
 import dev.nereid.scheduler.admission.AdmissionLimits;
-import dev.nereid.scheduler.admission.ServerAdmission;
 import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.time.Timer;
@@ -28,7 +28,7 @@ public record SchedulerEnvironment(
         TensorMemory memory,
         SchedulerClocks clocks,
         Optional<CacheAccess> cache,
-        ServerAdmission admission,
+        AdmissionCounts admission,
         ExecutionLimiter rateLimiter,
         Supervision supervision,
         int schedulerDelay) {
@@ -58,7 +58,7 @@ public record SchedulerEnvironment(
                 memory,
                 new SchedulerClocks(nanoTime, InstantSource.system(), timer),
                 Optional.empty(),
-                new ServerAdmission(AdmissionLimits.NONE),
+                new AdmissionCounts(AdmissionLimits.NONE),
                 ExecutionLimiter.OFF,
                 Supervision.NONE,
                 0);
@@ -80,7 +80,7 @@ public record SchedulerEnvironment(
      * @param changed the load of all models, and its limits
      * @return the changed environment
      */
-    public SchedulerEnvironment with(ServerAdmission changed) {
+    public SchedulerEnvironment with(AdmissionCounts changed) {
         return new SchedulerEnvironment(memory, clocks, cache, changed, rateLimiter, supervision, schedulerDelay);
     }
 

@@ -6,20 +6,27 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ResponseDelivery;
 import dev.nereid.scheduler.time.TimerThread;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -27,6 +34,8 @@ import java.util.function.Consumer;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Requests that observers submit to further models. */
 @Timeout(60)
@@ -64,13 +73,66 @@ final class ContinuationsTest {
 
             go.countDown();
             observers.forEach(RecordingObserver::await);
-
-            assertThat(first.batches()).extracting(List::size).containsExactly(1, 8);
-            assertThat(second.batches()).extracting(List::size).containsExactly(1, 8);
-            assertThat(threads).containsOnly("instance/b/1/i0");
             observers.forEach(RecordingObserver::close);
         }
+        assertThat(first.batches()).extracting(List::size).containsExactly(1, 8);
+        // Full first if the second model takes a batch only when the requests that follow from both are queued.
+        assertThat(second.batches()).extracting(List::size).isIn(List.of(1, 8), List.of(8, 1));
+        assertThat(threads).containsOnly("instance/b/1/i0");
         assertThat(second.violations()).isEmpty();
+    }
+
+    /**
+     * Many clients send each response of one model to the other, and that of the other to the first again. Since batches
+     * stay together, all but the first have the size of those that were formed at the start.
+     */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void keepsBatchesTogetherOverManySteps(boolean shortSteps) {
+        int clients = 64;
+        int rounds = 50;
+        CountDownLatch ended = new CountDownLatch(clients);
+        FakeInstance step = new FakeInstance(FakeInstance::copy);
+        try (ModelScheduler a = start("a", first, false);
+                ModelScheduler b = start("b", step, shortSteps);
+                RecordingObserver held = new RecordingObserver()) {
+            a.submit(request("a"), held);
+            Latches.await(busy);
+            for (int i = 0; i < clients; i++) {
+                circulate(a, b, rounds, ended);
+            }
+            go.countDown();
+            Latches.await(ended);
+            held.await();
+        }
+        List<List<String>> afterTheFirst =
+                first.batches().subList(1, first.batches().size());
+
+        assertThat(mean(step.batches())).isGreaterThanOrEqualTo(0.5 * mean(afterTheFirst));
+        assertThat(afterTheFirst)
+                .hasSize(clients * rounds / 8)
+                .extracting(List::size)
+                .containsOnly(8);
+        assertThat(step.batches())
+                .hasSize(clients * rounds / 8)
+                .extracting(List::size)
+                .containsOnly(8);
+    }
+
+    private static double mean(List<List<String>> batches) {
+        return batches.stream().mapToInt(List::size).average().orElseThrow();
+    }
+
+    /** Sends a request to one model, its response to the other, and so on. */
+    private void circulate(ModelScheduler a, ModelScheduler b, int rounds, CountDownLatch ended) {
+        if (rounds == 0) {
+            ended.countDown();
+            return;
+        }
+        a.submit(
+                request("a"),
+                new FollowingObserver(toB ->
+                        b.submit(request("b"), new FollowingObserver(toA -> circulate(a, b, rounds - 1, ended)))));
     }
 
     @Test
@@ -208,6 +270,68 @@ final class ContinuationsTest {
             assertThat(inner.await().error().code()).isEqualTo(ErrorCode.CANCELLED);
         }
         assertThat(second.batches()).isEmpty();
+    }
+
+    @Test
+    void looksUpNoRequestThatWasCancelledBeforeItIsQueued() {
+        FakeCache cache = new FakeCache();
+        CacheAccess access = new CacheAccess(cache, Runnable::run);
+        ModelPlan plan = new ModelPlan(settings("b"), new BatchingPolicy(true, List.of(), 0));
+        try (ModelScheduler a = start("a", first, false);
+                ModelScheduler b = ModelScheduler.start(
+                        plan,
+                        List.of(new InstanceSlot("i0", Device.CPU, second)),
+                        new SchedulerEnvironment(memory, System::nanoTime, timer).with(Optional.of(access)));
+                RecordingObserver cancelled = new RecordingObserver();
+                RecordingObserver next = new RecordingObserver()) {
+            go.countDown();
+            a.submit(request("a"), new FollowingObserver(response -> {
+                b.submit(request("b"), cancelled).cancel();
+                b.submit(request("b"), next);
+            }));
+
+            assertThat(cancelled.await().error().code()).isEqualTo(ErrorCode.CANCELLED);
+            assertThat(next.await().floats("OUT")).containsExactly(1, 2);
+            assertThat(b.inFlight()).isEqualTo(1); // each is counted out once
+        }
+        assertThat(second.batches()).extracting(List::size).containsExactly(1);
+    }
+
+    @Test
+    void readsNoInputOfARequestThatWasCancelledBeforeItIsQueued() {
+        ModelSettings model = ModelSettings.builder("b", 1)
+                .maxBatchSize(8)
+                .input(TensorSpec.of("SIZE", DataType.INT32, Shape.of(1)).with(TensorSpec.Trait.SHAPE_TENSOR))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
+                .build();
+        FakeInstance answering = new FakeInstance(batch ->
+                batch.requests().forEach(one -> one.fail(new BackendException(ErrorCode.UNSUPPORTED, "executed"))));
+        try (ModelScheduler a = start("a", first, false);
+                ModelScheduler b = ModelScheduler.start(
+                        new ModelPlan(model, new BatchingPolicy(true, List.of(), 0)),
+                        List.of(new InstanceSlot("i0", Device.CPU, answering)),
+                        new SchedulerEnvironment(memory, System::nanoTime, timer));
+                RecordingObserver cancelled = new RecordingObserver();
+                RecordingObserver next = new RecordingObserver()) {
+            go.countDown();
+            a.submit(request("a"), new FollowingObserver(response -> {
+                b.submit(sized(model), cancelled).cancel();
+                b.submit(sized(model), next);
+            }));
+
+            assertThat(cancelled.await().error().code()).isEqualTo(ErrorCode.CANCELLED);
+            assertThat(next.await().error().code()).isEqualTo(ErrorCode.UNSUPPORTED);
+        }
+    }
+
+    /** Creates a request with a shape tensor in memory of its own, which is unmapped when it is freed. */
+    private CheckedRequest sized(ModelSettings model) {
+        Arena arena = Arena.ofShared();
+        MemorySegment size = arena.allocateFrom(ValueLayout.JAVA_INT, 2);
+        return Requests.to(model, memory)
+                .input("SIZE", Tensor.of(DataType.INT32, Shape.of(1), size))
+                .onRelease(arena::close)
+                .of(1);
     }
 
     @Test

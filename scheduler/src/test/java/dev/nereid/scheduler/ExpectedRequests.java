@@ -13,6 +13,9 @@ final class ExpectedRequests {
     private final List<RecordingObserver> observers = new ArrayList<>();
     private final List<Integer> executed = new ArrayList<>();
 
+    /** How many waits began. */
+    private int orders;
+
     /**
      * Begins without any.
      *
@@ -25,7 +28,7 @@ final class ExpectedRequests {
     /** Adds a request, and returns its observer. */
     RecordingObserver add(ExpectedRequest request) {
         RecordingObserver observer = new RecordingObserver();
-        all.add(request);
+        all.add(request.in(orders++));
         observers.add(observer);
         return observer;
     }
@@ -78,6 +81,14 @@ final class ExpectedRequests {
         assertThat(batch.size()).isLessThanOrEqualTo(maxBatchSize);
     }
 
+    /** Records that a request waits again, behind all others, unless it is completed. */
+    void again(int index, long now) {
+        if (!observers.get(index).hasEnded()) {
+            executed.removeIf(other -> other == index);
+            all.set(index, all.get(index).again(now, orders++));
+        }
+    }
+
     /** Of two executed requests, the one that began first completes first. */
     void checkOrder() {
         boolean open = false;
@@ -100,7 +111,7 @@ final class ExpectedRequests {
     /** No request waits longer than the queue delay. */
     void checkDelay(long now, long delay) {
         for (ExpectedRequest one : all) {
-            assertThat(waits(one.index()) && now - one.arrival() >= delay)
+            assertThat(waits(one.index()) && now - one.waiting().since() >= delay)
                     .as("request %s waits too long", one.index())
                     .isFalse();
         }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
 import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
@@ -145,20 +146,28 @@ final class ModelSchedulerTest {
 
     @Test
     void hasOneThreadForEachInstanceAndNoOther() {
+        assertThat(threadsOf(EarlyThreads.WARMUP))
+                .containsExactly("instance/m/7/a", "instance/m/7/b", "instance/m/7/c", "instance/m/7/d");
+        assertThat(threadsOf(List.of())).isEmpty();
+    }
+
+    /** Returns the instance threads after the start of a model with four instances. */
+    private List<String> threadsOf(List<WarmupSample> warmup) {
         List<InstanceSlot> slots = List.of(
                 new InstanceSlot("a", Device.CPU, new FakeInstance(FakeInstance::copy)),
                 new InstanceSlot("b", Device.CPU, new FakeInstance(FakeInstance::copy)),
                 new InstanceSlot("c", new Device(Device.Kind.GPU, 0), new FakeInstance(FakeInstance::copy)),
                 new InstanceSlot("d", new Device(Device.Kind.GPU, 0), new FakeInstance(FakeInstance::copy)));
 
+        List<String> started;
         try (ModelScheduler scheduler =
-                ModelScheduler.start(new ModelPlan(model, BatchingPolicy.NONE), slots, environment())) {
+                ModelScheduler.start(new ModelPlan(model, BatchingPolicy.NONE).with(warmup), slots, environment())) {
             assertThat(scheduler.isReady()).isTrue();
-            assertThat(instanceThreads())
-                    .containsExactly("instance/m/7/a", "instance/m/7/b", "instance/m/7/c", "instance/m/7/d");
+            started = instanceThreads();
         }
 
         assertThat(instanceThreads()).isEmpty();
+        return started;
     }
 
     private static List<String> instanceThreads() {

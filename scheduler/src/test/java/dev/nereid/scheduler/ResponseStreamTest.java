@@ -8,7 +8,7 @@ import dev.nereid.api.statistics.ResponseStatistics;
 import dev.nereid.api.statistics.Timing;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.ResponseStream;
-import dev.nereid.scheduler.request.AcceptedMemory;
+import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.BackendException;

@@ -27,6 +27,7 @@ import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -68,8 +69,18 @@ public final class SchedulerProperties {
         REFUSE,
         CRASH,
         FAIL_FIRST,
-        DEFER
+        DEFER,
+        /** Responds to every other request, and has the others executed again. */
+        AGAIN,
+        AGAIN_AND_FAIL,
+        AGAIN_AND_DEFER
     }
+
+    /** How often a backend has a request executed again, at most. */
+    private static final int MAX_AGAIN = 3;
+
+    /** The largest number of deferred executions of an instance whose requests are executed again. */
+    private static final int MAX_DEFERRED = 2;
 
     @Provide
     Arbitrary<List<Event>> schedules() {
@@ -148,6 +159,18 @@ public final class SchedulerProperties {
         run.end();
     }
 
+    @Property
+    void keepsItsPromisesWithReexecution(
+            @ForAll("schedules") List<Event> schedule,
+            @ForAll("priorities") PriorityPolicy priorities,
+            @ForAll @IntRange(min = 0, max = 1) int delayed,
+            @ForAll @IntRange(min = 1, max = MAX_BATCH) int preferred) {
+        BatchPlanner planner = new BatchPlanner(MAX_BATCH, List.of(preferred), delayed * DELAY);
+        Run run = new Run(planner, priorities, delayed * DELAY);
+        schedule.forEach(run::on);
+        run.end();
+    }
+
     /**
      * A batching strategy, and the events during its evaluation. Each event occurs once in a number of evaluations, 0
      * for never.
@@ -178,6 +201,9 @@ public final class SchedulerProperties {
         run.end();
     }
 
+    /** A deferred execution of a worker, and the requests that are executed again when it ends. */
+    private record Deferred(int worker, DeferredExecution handle, List<Integer> again) {}
+
     /** A schedule on its way. */
     private static final class Run {
         private final ModelSettings model = ModelSettings.builder("m", 1)
@@ -199,7 +225,16 @@ public final class SchedulerProperties {
         private final CachedSubmission gate;
         private final Set<Integer> hits = new HashSet<>();
         private int executions;
-        private final List<DeferredExecution> deferred = new ArrayList<>();
+        private final List<Deferred> deferred = new ArrayList<>();
+        private final boolean iterative;
+
+        /** How often each request was executed again. */
+        private final Map<Integer, Integer> returns = new HashMap<>();
+
+        /** The requests that the current execution has executed again. */
+        private List<Integer> again = List.of();
+
+        private int stepped;
         private final @Nullable FakeStrategy strategy;
         private Backend backend = Backend.RESPOND;
         private int questions;
@@ -209,6 +244,11 @@ public final class SchedulerProperties {
             this(planner, priorities, ordered, cached, delay, null);
         }
 
+        /** Creates a run with re-execution. */
+        Run(BatchPlanner planner, PriorityPolicy priorities, long delay) {
+            this(planner, priorities, false, false, delay, null, true);
+        }
+
         Run(
                 BatchPlanner planner,
                 PriorityPolicy priorities,
@@ -216,20 +256,41 @@ public final class SchedulerProperties {
                 boolean cached,
                 long delay,
                 @Nullable Meddling meddling) {
+            this(planner, priorities, ordered, cached, delay, meddling, false);
+        }
+
+        private Run(
+                BatchPlanner planner,
+                PriorityPolicy priorities,
+                boolean ordered,
+                boolean cached,
+                long delay,
+                @Nullable Meddling meddling,
+                boolean iterative) {
+            this.iterative = iterative;
             this.strategy = meddling == null ? null : new FakeStrategy(request -> include(request, meddling));
             this.delay = delay;
             this.priorities = priorities;
             this.ordered = ordered;
             this.cached = cached;
-            this.scheduler = new SteppedScheduler(
-                    model,
-                    planner,
-                    new BatchingPolicy(true, List.of(), 0, ordered, priorities),
-                    memory,
-                    ExecutionTraits.DEFAULT,
-                    strategy,
-                    instances.get(0),
-                    instances.get(1));
+            this.scheduler = iterative
+                    ? SteppedScheduler.iterative(
+                            model,
+                            planner,
+                            priorities,
+                            memory,
+                            ExecutionTraits.DEFAULT.withMaxDeferred(MAX_DEFERRED),
+                            instances.get(0),
+                            instances.get(1))
+                    : new SteppedScheduler(
+                            model,
+                            planner,
+                            new BatchingPolicy(true, List.of(), 0, ordered, priorities),
+                            memory,
+                            ExecutionTraits.DEFAULT.withMaxDeferred(Integer.MAX_VALUE),
+                            strategy,
+                            instances.get(0),
+                            instances.get(1));
             this.gate = new CachedSubmission(
                     scheduler.model,
                     new CacheAccess(cache, Runnable::run),
@@ -267,7 +328,7 @@ public final class SchedulerProperties {
             QueuePolicy policy = priorities.policy(level);
             long before = expected.waiting(level);
             RecordingObserver observer =
-                    expected.add(new ExpectedRequest(index, level, policy, now, items, width, options));
+                    expected.add(ExpectedRequest.at(now, index, level, policy, items, width, options));
             int hitsBefore = cache.hits;
             cancellations.add(send(builder.of(items), observer, now));
             if (cache.hits > hitsBefore) {
@@ -340,21 +401,58 @@ public final class SchedulerProperties {
 
         private void step(int worker, Backend what) {
             backend = what;
-            boolean worked = scheduler.workers.get(worker).step();
-            if (!worked) {
+            boolean full = isFull(worker);
+            boolean worked = step(worker);
+            assertThat(full && worked).as("more than %s deferred", MAX_DEFERRED).isFalse();
+            if (!worked && !full) {
                 expected.checkDelay(scheduler.clock.getAsLong(), delay);
             }
         }
 
+        private boolean isFull(int worker) {
+            return iterative
+                    && deferred.stream().filter(one -> one.worker == worker).count() >= MAX_DEFERRED;
+        }
+
+        private boolean step(int worker) {
+            stepped = worker;
+            again = List.of();
+            boolean worked = scheduler.workers.get(worker).step();
+            returned(again);
+            return worked;
+        }
+
+        private void returned(List<Integer> indices) {
+            indices.forEach(index -> expected.again(index, scheduler.clock.getAsLong()));
+        }
+
         private void finish(int index) {
             if (!deferred.isEmpty()) {
-                deferred.remove(index % deferred.size()).finish();
+                Deferred one = deferred.remove(index % deferred.size());
+                one.handle.finish();
+                returned(one.again);
             }
+        }
+
+        /** Has some requests executed again, in the order of the batch, unless that was too often. */
+        private List<Integer> again(Batch batch) {
+            List<Integer> chosen = new ArrayList<>();
+            for (InferenceRequest request : batch.requests()) {
+                int index = Integer.parseInt(request.id());
+                int before = returns.getOrDefault(index, 0);
+                if (iterative && before < index % (MAX_AGAIN + 1)) {
+                    request.reschedule();
+                    returns.put(index, before + 1);
+                    chosen.add(index);
+                }
+            }
+            return chosen;
         }
 
         private void execute(Batch batch) throws BackendException {
             expected.begin(batch, scheduler.clock.getAsLong());
-            executions += backend == Backend.REFUSE || backend == Backend.CRASH ? 0 : 1;
+            executions +=
+                    backend == Backend.REFUSE || backend == Backend.CRASH || backend == Backend.AGAIN_AND_FAIL ? 0 : 1;
             if (strategy != null) {
                 assertThat(strategy.isForming()).as("ended before").isFalse();
                 List<InferenceRequest> others =
@@ -372,8 +470,20 @@ public final class SchedulerProperties {
                     batch.requests().getFirst().fail(new BackendException(ErrorCode.NOT_FOUND, "failed"));
                 }
                 case DEFER -> {
-                    deferred.add(batch.defer());
+                    deferred.add(new Deferred(stepped, batch.defer(), List.of()));
                     FakeInstance.copy(batch);
+                }
+                case AGAIN -> {
+                    FakeInstance.copy(batch);
+                    again = again(batch);
+                }
+                case AGAIN_AND_FAIL -> {
+                    again(batch);
+                    throw new BackendException(ErrorCode.UNAVAILABLE, "failed after all");
+                }
+                case AGAIN_AND_DEFER -> {
+                    FakeInstance.copy(batch);
+                    deferred.add(new Deferred(stepped, batch.defer(), again(batch)));
                 }
             }
         }
@@ -382,8 +492,11 @@ public final class SchedulerProperties {
         void end() {
             ending = true;
             scheduler.queue.stop();
-            scheduler.drain();
-            deferred.forEach(DeferredExecution::finish);
+            boolean more = true;
+            while (more) {
+                more = step(0) || step(1) || !deferred.isEmpty();
+                finish(0);
+            }
             for (int i = 0; i < cancellations.size(); i++) {
                 RecordingObserver observer = expected.observer(i);
                 observer.check();

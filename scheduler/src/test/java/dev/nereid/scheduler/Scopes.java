@@ -2,9 +2,9 @@ package dev.nereid.scheduler;
 
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.admission.AdmissionCounts;
 import dev.nereid.scheduler.admission.AdmissionLimits;
-import dev.nereid.scheduler.admission.ModelAdmission;
-import dev.nereid.scheduler.admission.ServerAdmission;
+import dev.nereid.scheduler.admission.RequestAdmission;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.spi.ModelSettings;
@@ -22,6 +22,6 @@ public final class Scopes {
                 nanoTime,
                 FatalErrorHandler.NONE,
                 new ModelMeter(InstantSource.system()),
-                new ModelAdmission(new ServerAdmission(AdmissionLimits.NONE), AdmissionLimits.NONE));
+                new RequestAdmission(new AdmissionCounts(AdmissionLimits.NONE), AdmissionLimits.NONE));
     }
 }

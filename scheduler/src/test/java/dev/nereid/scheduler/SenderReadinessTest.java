@@ -7,9 +7,10 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.batch.BackendCallbacks;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.ResponseStream;
-import dev.nereid.scheduler.request.AcceptedMemory;
+import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ResponseOrder;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -27,7 +28,6 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -65,7 +65,7 @@ final class SenderReadinessTest {
     }
 
     /** Opens the stream of a request in execution. */
-    private ResponseStream open(ResponseObserver observer, ResponseOrder order, Executor executor) {
+    private ResponseStream open(ResponseObserver observer, ResponseOrder order, BackendCallbacks executor) {
         ScheduledRequest request = new ScheduledRequest(
                 model,
                 order,
@@ -202,6 +202,20 @@ final class SenderReadinessTest {
         }
 
         assertThat(ran).containsExactly("ready true", "ready true", "ready true");
+    }
+
+    @Test
+    void runsAnActionWhenTheServerEndsTheSender() {
+        ResponseStream stream = open();
+        flow.close();
+        stream.onReady(() -> ran.add(
+                "ended " + stream.isEnded() + ", in flight " + model.drain().count()));
+
+        stream.endByServer();
+
+        runTasks();
+        assertThat(ran).containsExactly("ended true, in flight 1");
+        assertThat(model.drain().count()).isZero();
     }
 
     @Test

@@ -97,7 +97,7 @@ public final class SteppedModel {
         QueuePolicy policy = scheduling.priorities().policy(level);
         boolean admitted = policy.admits(expected.waiting(level));
         RecordingObserver observer =
-                expected.add(new ExpectedRequest(index, level, policy, now(), items, width, options));
+                expected.add(ExpectedRequest.at(now(), index, level, policy, items, width, options));
         cancellations.add(scheduler.submit(builder.of(items), observer));
         assertThat(observer.hasEnded()).as("refused if full").isEqualTo(!admitted);
     }

@@ -43,6 +43,7 @@ public final class SteppedScheduler {
     public final @Nullable ResponseOrder order;
     public final List<InstanceWorker> workers = new ArrayList<>();
     private final DirectExecutionPolicy executions;
+    private final int maxDeferred;
 
     public SteppedScheduler(
             ModelSettings settings, BatchPlanner planner, TensorMemory memory, FakeInstance... instances) {
@@ -57,7 +58,28 @@ public final class SteppedScheduler {
             TensorMemory memory,
             ExecutionTraits traits,
             FakeInstance... instances) {
-        this(settings, planner, policy, memory, traits, null, ExecutionLimiter.OFF, RateProfile.NONE, instances);
+        this(settings, planner, policy, memory, traits, null, ExecutionLimiter.OFF, RateProfile.NONE, false, instances);
+    }
+
+    /** Creates a scheduler for a backend that may have requests executed again. */
+    public static SteppedScheduler iterative(
+            ModelSettings settings,
+            BatchPlanner planner,
+            PriorityPolicy priorities,
+            TensorMemory memory,
+            ExecutionTraits traits,
+            FakeInstance... instances) {
+        return new SteppedScheduler(
+                settings,
+                planner,
+                new BatchingPolicy(true, List.of(), 0, false, priorities),
+                memory,
+                traits,
+                null,
+                ExecutionLimiter.OFF,
+                RateProfile.NONE,
+                true,
+                instances);
     }
 
     /** Creates a scheduler for a model that may have a batching strategy. */
@@ -69,7 +91,17 @@ public final class SteppedScheduler {
             ExecutionTraits traits,
             @Nullable BatchingStrategy strategy,
             FakeInstance... instances) {
-        this(settings, planner, policy, memory, traits, strategy, ExecutionLimiter.OFF, RateProfile.NONE, instances);
+        this(
+                settings,
+                planner,
+                policy,
+                memory,
+                traits,
+                strategy,
+                ExecutionLimiter.OFF,
+                RateProfile.NONE,
+                false,
+                instances);
     }
 
     /** Creates a scheduler whose instances request permits from a limiter. */
@@ -82,7 +114,7 @@ public final class SteppedScheduler {
             ExecutionLimiter limiter,
             RateProfile rate,
             FakeInstance... instances) {
-        this(settings, planner, policy, memory, traits, null, limiter, rate, instances);
+        this(settings, planner, policy, memory, traits, null, limiter, rate, false, instances);
     }
 
     private SteppedScheduler(
@@ -94,14 +126,19 @@ public final class SteppedScheduler {
             @Nullable BatchingStrategy strategy,
             ExecutionLimiter limiter,
             RateProfile rate,
+            boolean iterative,
             FakeInstance... instances) {
         model = Scopes.of(settings, memory, clock);
-        scope = ExecutionScope.of(model, traits.accepted(), traits.actions());
+        scope = ExecutionScope.of(model, traits.accepted(), traits.callbacks()).withIterative(iterative);
         executions = new DirectExecutionPolicy(settings, traits);
+        maxDeferred = traits.maxDeferred();
         order = policy.preserveOrdering() ? new ResponseOrder() : null;
         StrategyBatcher batcher = strategy == null ? null : new StrategyBatcher(model, strategy, planner);
         queue = new RequestQueue(
                 planner, policy.priorities(), new EqualInputs(model.settings()), clock, timeouts, batcher);
+        if (iterative) {
+            queue.acceptReturns();
+        }
         for (FakeInstance instance : instances) {
             add(limiter, List.of(slot("i" + workers.size(), instance, rate)));
         }
@@ -121,13 +158,13 @@ public final class SteppedScheduler {
     }
 
     /** Adds a worker for some instances that share a thread. */
-    InstanceWorker add(ExecutionLimiter limiter, List<InstanceSlot> slots) {
+    public InstanceWorker add(ExecutionLimiter limiter, List<InstanceSlot> slots) {
         List<ManagedInstance> instances =
                 slots.stream().map(ManagedInstance::new).toList();
         instances.forEach(instance -> instance.register(limiter));
         Warmup none = new Warmup(scope, List.of(), 1);
-        InstanceWorker worker =
-                new InstanceWorker(scope, new DeviceInstances(instances), queue.batches(), executions, none);
+        InstanceWorker worker = new InstanceWorker(
+                scope, new DeviceInstances(instances), queue.batches(), executions, maxDeferred, none);
         workers.add(worker);
         return worker;
     }

@@ -140,8 +140,8 @@ final class SupervisionTest {
             second.open.countDown();
             one.await().close();
             other.await().close();
-            Threads.await("ready again", scheduler::isReady);
-            assertThat(scheduler.overdue()).isZero();
+            Threads.await("none overdue", () -> scheduler.overdue() == 0);
+            assertThat(scheduler.isReady()).isTrue();
             assertThat(scheduler.problems()).isEmpty();
             assertThat(scheduler.overdueTotal()).isEqualTo(2);
         }

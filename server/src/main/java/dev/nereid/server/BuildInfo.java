@@ -1,6 +1,6 @@
 package dev.nereid.server;
 
-import dev.nereid.server.plugin.SpiVersion;
+import dev.nereid.server.plugin.jar.SpiVersion;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -12,10 +12,15 @@ import java.util.Properties;
  * @param version the version of the server
  * @param spi the version of the backend SPI that it was built with
  */
-record BuildInfo(String version, SpiVersion spi) {
+public record BuildInfo(String version, SpiVersion spi) {
     private static final String RESOURCE = "build.properties";
 
-    static BuildInfo read() {
+    /**
+     * Reads what the build wrote.
+     *
+     * @return the versions
+     */
+    public static BuildInfo read() {
         Properties properties = new Properties();
         try (InputStream in = BuildInfo.class.getResourceAsStream(RESOURCE)) {
             if (in == null) {

@@ -62,7 +62,12 @@ final class LargeRequestExecutor implements AutoCloseable {
     LargeRequestExecutor() {
         // Starts no thread before there is work for it.
         this(Executors.newFixedThreadPool(
-                THREADS, Thread.ofPlatform().name("check/", 0).daemon(true).factory()));
+                THREADS,
+                Thread.ofPlatform()
+                        .name("check/", 0)
+                        .daemon(true)
+                        .inheritInheritableThreadLocals(false)
+                        .factory()));
     }
 
     LargeRequestExecutor(Executor threads) {

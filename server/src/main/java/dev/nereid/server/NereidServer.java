@@ -17,6 +17,7 @@ import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.server.instance.ExecutingInstance;
+import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.options.LifecycleOptions;
@@ -68,7 +69,6 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     private final LifecycleOptions options;
     private final Refusals refusals;
     private final ServedModels models;
-    private final ModelControl control = new StaticModelControl();
     private final LargeRequestExecutor largeRequests = new LargeRequestExecutor();
     private final AtomicReference<Phase> phase = new AtomicReference<>(Phase.RUNNING);
     private final AtomicBoolean closing = new AtomicBoolean();
@@ -131,16 +131,29 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
                 : submit(request, observer, arrivedNanos);
     }
 
-    /** Checks a request and queues it. */
+    /** Submits a request to the version that it asks for, which is not closed until the request is queued. */
     private Cancellation submit(InferRequest request, ResponseObserver observer, long arrivedNanos) {
-        ServedModel model;
-        CheckedRequest checked;
-        InferRequest owned = request;
+        Generation generation;
         try {
             if (phase.get() == Phase.CLOSED) {
                 throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
             }
-            model = models.resolve(request.model());
+            generation = models.acquire(request.model());
+        } catch (InferenceException e) {
+            return refuse(request, observer, e);
+        }
+        try {
+            return submit(generation.model(), request, observer, arrivedNanos);
+        } finally {
+            generation.release();
+        }
+    }
+
+    /** Checks a request and queues it. */
+    private Cancellation submit(ServedModel model, InferRequest request, ResponseObserver observer, long arrivedNanos) {
+        CheckedRequest checked;
+        InferRequest owned = request;
+        try {
             owned = OwnedStrings.of(request, components.memory().pool());
             checked = model.check(owned, arrivedNanos);
         } catch (InferenceException e) {
@@ -159,7 +172,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     @Override
     public ModelControl control() {
-        return control;
+        return components.lifecycle().control();
     }
 
     @Override
@@ -240,7 +253,9 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     @Override
     public boolean isReady() {
-        return isLive() && !markedNotReady && (!options.strictReadiness() || models.allReady());
+        return isLive()
+                && !markedNotReady
+                && (!options.strictReadiness() || (!components.lifecycle().isListing() && models.allReady()));
     }
 
     /**
@@ -249,7 +264,16 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      * @return usable backends first, then broken plugins
      */
     public List<BackendStatus> backends() {
-        return components.backends().statuses();
+        return components.plugins().backends().statuses();
+    }
+
+    /**
+     * Returns the repository agents and the storages of repositories.
+     *
+     * @return agents by name, then storages by scheme
+     */
+    public List<PluginExtension> extensions() {
+        return components.plugins().extensions();
     }
 
     /**
@@ -260,7 +284,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      *     the server continues to serve the others
      */
     public void awaitModels() throws InterruptedException {
-        components.lifecycle().awaitLoaded();
+        components.lifecycle().awaitLoaded(options.exitOnError());
         List<ModelStatus> failures = components.lifecycle().failures();
         if (!failures.isEmpty()) {
             throw new InferenceException(
@@ -308,7 +332,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      */
     public void beginExit() {
         phase.compareAndSet(Phase.RUNNING, Phase.EXITING);
-        components.lifecycle().endDelay();
+        components.lifecycle().beginExit();
     }
 
     /**

@@ -2,17 +2,13 @@ package dev.nereid.server;
 
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.scheduler.time.Watchdog;
-import dev.nereid.server.cache.ServerCache;
-import dev.nereid.server.lifecycle.ModelLifecycle;
-import dev.nereid.server.plugin.BackendRegistry;
-import java.util.Optional;
+import dev.nereid.server.control.ModelLifecycle;
 
 /**
  * Components of a running server. Owned by the server; {@link #close} ends all but the model lifecycle and the health.
  *
  * @param memory tensor pool and shared memory
- * @param cache the response cache; empty for none
- * @param backends plugins and their backends
+ * @param plugins backends, response cache and remote repositories
  * @param lifecycle loads, serves and unloads models
  * @param timer runs timeouts
  * @param watchdog runs periodic checks on the timer
@@ -20,8 +16,7 @@ import java.util.Optional;
  */
 record ServerComponents(
         ServerMemory memory,
-        Optional<ServerCache> cache,
-        BackendRegistry backends,
+        ServerPlugins plugins,
         ModelLifecycle lifecycle,
         TimerThread timer,
         Watchdog watchdog,
@@ -32,8 +27,7 @@ record ServerComponents(
     public void close() {
         watchdog.close();
         timer.close();
-        cache.ifPresent(ServerCache::close);
-        backends.close();
+        plugins.close();
         memory.close();
     }
 }

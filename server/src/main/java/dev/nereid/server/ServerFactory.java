@@ -5,23 +5,21 @@ import dev.nereid.api.Refusals;
 import dev.nereid.api.ServerMetadata;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Supervision;
+import dev.nereid.scheduler.admission.AdmissionCounts;
 import dev.nereid.scheduler.admission.AdmissionLimits;
-import dev.nereid.scheduler.admission.ServerAdmission;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.ResourceLimit;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.server.cache.ServerCache;
-import dev.nereid.server.lifecycle.ModelLifecycle;
+import dev.nereid.server.control.ModelLifecycle;
 import dev.nereid.server.memory.TensorMemoryBound;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.options.MemoryOptions;
 import dev.nereid.server.options.SchedulingOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.options.SupervisionOptions;
-import dev.nereid.server.plugin.BackendRegistry;
-import dev.nereid.server.plugin.PluginEnvironment;
 import dev.nereid.server.repository.ModelRepository;
 import java.util.List;
 import java.util.Optional;
@@ -61,61 +59,43 @@ final class ServerFactory {
         Refusals refusals = Refusals.counting(options.protocol().clientErrorsAsBadRequest());
         BuildInfo build = BuildInfo.read();
         SupervisionOptions supervision = options.lifecycle().supervision();
-        Optional<ServerCache> cache =
-                options.scheduling().cache().map(responses -> ServerCache.open(responses, build.spi()));
-        BackendRegistry backends = openBackends(build, cache);
+        ServerPlugins plugins = ServerPlugins.open(options, build);
         Health health = new Health(supervision);
         TimerThread timer = new TimerThread(System::nanoTime, health);
         Watchdog watchdog = new Watchdog(timer, System::nanoTime);
         boolean started = false;
         try {
             ModelLifecycle lifecycle = new ModelLifecycle(
-                    new ModelRepository(options.directories().modelRepositories()),
-                    backends,
+                    new ModelRepository(
+                            options.directories().modelRepositories(),
+                            plugins.repositories().roots(),
+                            options.directories().hasNamespaces()),
+                    plugins.backends(),
                     options.models(),
+                    options.lifecycle().control(),
                     new SchedulerEnvironment(memory.pool(), System::nanoTime, timer)
-                            .with(cache.map(ServerCache::access))
-                            .with(new ServerAdmission(load(bound)))
+                            .with(plugins.cache().map(ServerCache::access))
+                            .with(new AdmissionCounts(load(bound)))
                             .with(rateLimiter())
                             .withSchedulerDelay(options.scheduling().delayedRequests())
                             .with(new Supervision(
                                     health,
                                     Optional.of(watchdog),
                                     supervision.executionLimit(),
-                                    supervision.loadLimit())));
+                                    supervision.loadLimit())),
+                    options.directories().cacheRoot());
             lifecycle.start();
             watchdog.add(health.heap());
             started = true;
             return new NereidServer(
                     new ServerMetadata(options.protocol().serverId(), build.version(), EXTENSIONS),
-                    new ServerComponents(memory, cache, backends, lifecycle, timer, watchdog, health),
+                    new ServerComponents(memory, plugins, lifecycle, timer, watchdog, health),
                     options.lifecycle(),
                     refusals);
         } finally {
             if (!started) {
                 timer.close();
-                backends.close();
-                cache.ifPresent(ServerCache::close);
-            }
-        }
-    }
-
-    /** Opens the backends. Closes the cache if that fails. */
-    private BackendRegistry openBackends(BuildInfo build, Optional<ServerCache> cache) {
-        boolean opened = false;
-        try {
-            BackendRegistry backends = BackendRegistry.open(
-                    options.directories().plugins(),
-                    new PluginEnvironment(
-                            build.spi(),
-                            options.backendSettings(),
-                            options.directories().cacheRoot(),
-                            options.models().instances().processors()));
-            opened = true;
-            return backends;
-        } finally {
-            if (!opened) {
-                cache.ifPresent(ServerCache::close);
+                plugins.close();
             }
         }
     }

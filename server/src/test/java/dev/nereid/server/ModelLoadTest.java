@@ -157,6 +157,8 @@ final class ModelLoadTest {
                             "close broken_0_1",
                             "close broken_0_0",
                             "close broken/1",
+                            "close backend",
+                            "create",
                             "complete good/1",
                             "load good/1 on [cpu]",
                             "instance good_0_0 on cpu");

@@ -90,6 +90,10 @@ final class RecordingObserver implements ResponseObserver {
         }
     }
 
+    boolean isFailed() {
+        return outcome.isCompletedExceptionally();
+    }
+
     int terminals() {
         return terminals.get();
     }

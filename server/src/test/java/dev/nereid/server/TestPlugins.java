@@ -69,7 +69,7 @@ final class TestPlugins {
                         if (parameters.containsKey("throw_load")) {
                             throw new IllegalStateException("a bug");
                         }
-                        Path gate = context.modelDirectory().resolve("gate");
+                        Path gate = context.modelDirectory().resolve(parameters.getOrDefault("load_gate", "gate"));
                         if (Files.exists(gate)) {
                             await(gate);
                         }
@@ -314,6 +314,49 @@ final class TestPlugins {
             }
             """;
 
+    /**
+     * A backend whose fence computes OUTPUT0: 1 for each number if it runs with the class loader of the plugin, and 0
+     * otherwise. The fence of a negative number is broken.
+     */
+    private static final String FENCED = """
+            package fenced;
+
+            import dev.nereid.spi.*;
+            import java.lang.foreign.*;
+            import java.time.Duration;
+
+            public final class Fenced implements BackendProvider {
+                public String name() { return "fenced"; }
+
+                public Backend create(BackendContext context) {
+                    return model -> place -> batch -> {
+                        Tensor in = batch.gather("INPUT0");
+                        Arena arena = Arena.ofShared();
+                        Tensor out = Tensor.of(DataType.FP32, in.shape(), arena.allocate(in.byteSize(), 64));
+                        float first = in.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
+                        batch.scatter("OUTPUT0", out.withFence(new Work(first, out.data())), arena::close);
+                    };
+                }
+
+                record Work(float number, MemorySegment out) implements Fence {
+                    public boolean isDone() { return false; }
+
+                    public boolean await(Duration timeout) {
+                        if (number < 0) {
+                            throw new IllegalStateException("a broken fence");
+                        }
+                        boolean own = Thread.currentThread().getContextClassLoader() == Fenced.class.getClassLoader();
+                        for (long at = 0; at < out.byteSize(); at += Float.BYTES) {
+                            out.set(ValueLayout.JAVA_FLOAT_UNALIGNED, at, own ? 1 : 0);
+                        }
+                        return true;
+                    }
+
+                    public long event() { return 0; }
+                }
+            }
+            """;
+
     private static final String LIBRARY = """
             package small;
 
@@ -360,6 +403,10 @@ final class TestPlugins {
     /** A backend whose action reports its thread, its class loader and its sender by a response. */
     static void acting(Path plugins) {
         PluginJar.of(ACTING).provider("acting.Acting").write(plugins.resolve("acting.jar"));
+    }
+
+    static void fenced(Path plugins) {
+        PluginJar.of(FENCED).provider("fenced.Fenced").write(plugins.resolve("fenced.jar"));
     }
 
     static void ragged(Path plugins) {

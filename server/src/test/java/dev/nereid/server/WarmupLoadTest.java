@@ -99,8 +99,8 @@ final class WarmupLoadTest {
             assertThat(status.reason())
                     .isEqualTo(
                             "Invalid argument: failed to run warmup sample 'good and bad': broken m_0_1; broken m_0_1; ");
-            assertThat(events("close")).containsExactlyInAnyOrder("close m_0_0", "close m_0_1", "close m/1");
-            assertThat(events("close")).endsWith("close m/1");
+            assertThat(events("close m")).containsExactlyInAnyOrder("close m_0_0", "close m_0_1", "close m/1");
+            assertThat(events("close m")).endsWith("close m/1");
             assertThat(server.memory().bytesInUse()).isZero();
             assertThat(RecordingObserver.to(server, "other", 5).response().values())
                     .containsExactly(5f);
@@ -122,7 +122,7 @@ final class WarmupLoadTest {
                             "Internal: failed to run warmup sample 'b': failed to open text file for read gone: No such file or"
                                     + " directory; ");
             assertThat(events("execute")).isEmpty();
-            assertThat(events("close")).containsExactly("close m_0_0", "close m/1");
+            assertThat(events("close")).containsExactly("close m_0_0", "close m/1", "close backend");
             assertThat(server.memory().bytesInUse()).isZero();
         }
     }

@@ -43,4 +43,13 @@ public interface DeviceMemory {
      * @throws InferenceException if the device failed
      */
     void copyFromHost(MemorySegment from, MemorySegment to);
+
+    /**
+     * Copies within the place. Returns when the copy is made.
+     *
+     * @param from memory in this place, of any owner, without unfinished work
+     * @param to other memory in this place of the same size, of any owner
+     * @throws InferenceException if the device failed
+     */
+    void copy(MemorySegment from, MemorySegment to);
 }

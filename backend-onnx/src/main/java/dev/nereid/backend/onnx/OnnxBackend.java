@@ -25,10 +25,12 @@ final class OnnxBackend implements Backend {
 
     private final OrtLibrary library;
     private final OnnxBackendOptions options;
+    private final PoolThreads poolThreads;
 
     private OnnxBackend(OrtLibrary library, OnnxBackendOptions options) {
         this.library = library;
         this.options = options;
+        poolThreads = new PoolThreads(options.processors());
     }
 
     /** Unpacks the native library where an earlier start has not done so, and loads it. */
@@ -38,16 +40,15 @@ final class OnnxBackend implements Backend {
             NativePlatform platform = NativePlatform.current();
             Path file =
                     NativeLibraryFile.unpack(platform, OnnxBackend.class.getClassLoader(), context.cacheDirectory());
-            Optional<OrtThreads> shared = options.sharedThreads();
-            OrtLibrary library = shared.isPresent()
-                    ? OrtLibrary.open(file, platform, shared.get())
-                    : OrtLibrary.open(file, platform);
+            OrtThreads shared = options.sharedThreads();
+            OrtLibrary library = OrtLibrary.open(file, platform, shared);
             context.logger()
                     .log(
                             System.Logger.Level.INFO,
                             "loaded ONNX Runtime " + library.version()
-                                    + shared.map(threads -> ", one pool of threads for all models, " + threads.text())
-                                            .orElse(""));
+                                    + (options.globalThreadPool()
+                                            ? ", one pool of threads for all models, " + shared.text()
+                                            : ""));
             return new OnnxBackend(library, options);
         } catch (OrtException e) {
             throw OnnxErrors.of(e);
@@ -83,7 +84,30 @@ final class OnnxBackend implements Backend {
 
     @Override
     public Model load(ModelContext context) throws BackendException {
-        return OnnxModel.load(library, context, OnnxModelOptions.of(context, options));
+        OnnxModelOptions modelOptions = OnnxModelOptions.of(context, options);
+        if (modelOptions.session().sharesThreads()) {
+            return OnnxModel.load(library, context, modelOptions, () -> {});
+        }
+        int threads = modelOptions.poolThreads();
+        if (poolThreads.acquire(threads)) {
+            return loadCounted(context, modelOptions, threads);
+        }
+        boolean shares = modelOptions.mayShareThreads(context.settings());
+        return OnnxModel.load(library, context, shares ? modelOptions.withSharedThreads() : modelOptions, () -> {});
+    }
+
+    private Model loadCounted(ModelContext context, OnnxModelOptions modelOptions, int threads)
+            throws BackendException {
+        boolean loaded = false;
+        try {
+            Model model = OnnxModel.load(library, context, modelOptions, () -> poolThreads.release(threads));
+            loaded = true;
+            return model;
+        } finally {
+            if (!loaded) {
+                poolThreads.release(threads);
+            }
+        }
     }
 
     @Override

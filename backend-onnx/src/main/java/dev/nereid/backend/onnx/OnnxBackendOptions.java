@@ -3,7 +3,6 @@ package dev.nereid.backend.onnx;
 import dev.nereid.backend.onnx.ort.OrtThreads;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendException;
-import java.util.Optional;
 
 /**
  * Options of the backend from {@code --backend-config}. Immutable.
@@ -28,14 +27,12 @@ record OnnxBackendOptions(int processors, int intraOp, int interOp, boolean glob
                 values.number("default-max-batch-size").orElse(DEFAULT_MAX_BATCH_SIZE));
     }
 
-    /** Returns the sizes of the pools that all models share, if they are to. */
-    Optional<OrtThreads> sharedThreads() {
-        if (!globalThreadPool) {
-            return Optional.empty();
-        }
-        return Optional.of(new OrtThreads(
+    /** Returns the sizes of the pools that models share. Only if all do, some of them may use the inter-op pool. */
+    OrtThreads sharedThreads() {
+        int interOpThreads = interOp > 0 ? interOp : processors;
+        return new OrtThreads(
                 intraOp > 0 ? intraOp : processors,
-                interOp > 0 ? interOp : processors,
-                OnnxModelOptions.SHARED_POOL_SPINS));
+                globalThreadPool ? interOpThreads : 1,
+                OnnxModelOptions.SHARED_POOL_SPINS);
     }
 }

@@ -17,23 +17,30 @@ final class OnnxModel implements Model {
     private final OrtSession session;
     private final OnnxSignature signature;
     private final Map<String, String> runConfig;
+    private final Runnable whenClosed;
 
-    private OnnxModel(OrtSession session, OnnxSignature signature, Map<String, String> runConfig) {
+    private OnnxModel(OrtSession session, OnnxSignature signature, Map<String, String> runConfig, Runnable whenClosed) {
         this.session = session;
         this.signature = signature;
         this.runConfig = runConfig;
+        this.whenClosed = whenClosed;
     }
 
-    /** Loads a model, and refuses it if it does not agree with its configuration. */
-    static OnnxModel load(OrtLibrary library, ModelContext context, OnnxModelOptions options) throws BackendException {
+    /**
+     * Loads a model, and refuses it if it does not agree with its configuration.
+     *
+     * @param whenClosed runs when the loaded model is closed
+     */
+    static OnnxModel load(OrtLibrary library, ModelContext context, OnnxModelOptions options, Runnable whenClosed)
+            throws BackendException {
         Path file = OnnxModelPath.of(context);
         ModelSettings settings = context.settings();
         OrtSession session = null;
         try {
             session = OrtSession.open(library, file, options.session());
             OnnxValidation.check(settings, session);
-            OnnxModel model = new OnnxModel(session, new OnnxSignature(settings, session), options.run());
-            context.logger().log(System.Logger.Level.INFO, report(library, context, options, session));
+            OnnxModel model = new OnnxModel(session, new OnnxSignature(settings, session), options.run(), whenClosed);
+            context.logger().log(System.Logger.Level.INFO, report(context, options, session));
             return model;
         } catch (OrtException e) {
             throw OnnxErrors.of(e);
@@ -45,12 +52,8 @@ final class OnnxModel implements Model {
         }
     }
 
-    private static String report(
-            OrtLibrary library, ModelContext context, OnnxModelOptions options, OrtSession session) {
-        String threads = library.hasThreadPools()
-                ? "threads shared by all models"
-                : options.session().threads().text();
-        return "loaded version " + context.settings().version() + ": " + threads + ", instances "
+    private static String report(ModelContext context, OnnxModelOptions options, OrtSession session) {
+        return "loaded version " + context.settings().version() + ": " + options.threads() + ", instances "
                 + context.instances().size() + ", inputs " + session.inputs().size() + ", outputs "
                 + session.outputs().size();
     }
@@ -67,5 +70,6 @@ final class OnnxModel implements Model {
     @Override
     public void close() {
         session.close();
+        whenClosed.run();
     }
 }

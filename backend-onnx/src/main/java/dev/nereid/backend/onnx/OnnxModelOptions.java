@@ -20,12 +20,13 @@ import java.util.function.Supplier;
  * <p>Threads: a session's pool serves all instances of its model, and each instance's own thread computes with it. So
  * that n busy instances occupy exactly all processors, the pool is sized for {@code processors - n + 1} threads, the
  * instance's own among them; with as many instances as processors there is no pool at all, and each instance computes
- * alone.
+ * alone. The number of these threads is bounded: see {@link PoolThreads}.
  *
  * @param session the options of the session
  * @param run the run config entries of every execution
+ * @param threads describes the threads of the session, for the log
  */
-record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
+record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, String threads) {
     static final String INTRA_OP = "intra_op_thread_count";
     static final String INTER_OP = "inter_op_thread_count";
     /** Whether threads of a pool that all sessions share spin between runs. */
@@ -65,12 +66,18 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
         boolean arena = values.truth(ARENA).orElse(true);
         OrtSessionOptions session = new OrtSessionOptions(
                 threads(values, backend, context.instances().size()),
+                backend.globalThreadPool(),
                 new OrtSessionOptions.Execution(parallel, graphLevel(settings)),
                 new OrtSessionOptions.Memory(arena, values.truth(PATTERN).orElse(true)),
                 sessionConfig(values),
                 operatorLibraries(context),
                 logging(context));
-        return new OnnxModelOptions(session, runConfig(values, arena));
+        return new OnnxModelOptions(
+                session,
+                runConfig(values, arena),
+                session.sharesThreads()
+                        ? "threads shared by all models"
+                        : session.threads().text());
     }
 
     OnnxModelOptions {
@@ -83,11 +90,29 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
         config.put("session.disable_prepacking", "1");
         return new OrtSessionOptions(
                 new OrtThreads(1, 1, false),
+                session.sharesThreads(),
                 new OrtSessionOptions.Execution(false, OrtSessionOptions.GraphLevel.DISABLED),
                 session.memory(),
                 config,
                 session.customOps(),
                 session.logging());
+    }
+
+    /** Returns the same options for a session that computes with the pool that models share. */
+    OnnxModelOptions withSharedThreads() {
+        return new OnnxModelOptions(session.withSharedThreads(), run, "threads shared with other models");
+    }
+
+    /** Returns whether the configuration leaves it open which threads a session computes with. */
+    boolean mayShareThreads(ModelSettings settings) {
+        return !session.execution().parallel() && !settings.parameters().containsKey(INTRA_OP);
+    }
+
+    /** Returns the number of threads in the session's own pools. The threads that run the model are not in them. */
+    int poolThreads() {
+        OrtThreads pools = session.threads();
+        int interOp = session.execution().parallel() ? pools.interOp() : 1;
+        return Math.max(0, pools.intraOp() - 1) + Math.max(0, interOp - 1);
     }
 
     private static OrtThreads threads(OptionValues values, OnnxBackendOptions backend, int instances)

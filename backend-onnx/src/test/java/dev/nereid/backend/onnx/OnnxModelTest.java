@@ -8,6 +8,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
@@ -16,6 +17,9 @@ import dev.nereid.testkit.FakeModelContext;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -43,6 +47,45 @@ class OnnxModelTest {
 
         assertThat(context.logger().lines())
                 .contains("INFO loaded version 1: threads shared by all models, instances 2, inputs 2, outputs 2");
+    }
+
+    @Test
+    void sharesThreadsAmongTheModelsThatAreLoadedBeyondTheBound() throws BackendException {
+        FakeModelContext context = TestBackend.model(addSub("add_sub.onnx").build(), 1);
+        try (TestBackend backend = new TestBackend()) {
+            Deque<Model> models = new ArrayDeque<>();
+            for (int i = 0; i < 65; i++) { // with 3 threads each; 192 are allowed
+                models.add(backend.backend.load(context));
+            }
+            String own =
+                    "INFO loaded version 1: intra-op threads 4, inter-op threads 4, instances 1, inputs 2, outputs 2";
+            assertThat(loads(context))
+                    .hasSize(65)
+                    .last()
+                    .isEqualTo(
+                            "INFO loaded version 1: threads shared with other models, instances 1, inputs 2, outputs 2");
+            assertThat(loads(context).subList(0, 64)).containsOnly(own);
+
+            FakeModelContext sized = TestBackend.model(
+                    addSub("add_sub.onnx")
+                            .parameter("intra_op_thread_count", "3")
+                            .build(),
+                    1);
+            models.add(backend.backend.load(sized));
+            assertThat(loads(sized)).containsExactly(own.replace("intra-op threads 4", "intra-op threads 3"));
+
+            models.removeFirst().close();
+            models.add(backend.backend.load(context));
+
+            assertThat(loads(context)).last().isEqualTo(own);
+            models.forEach(Model::close);
+        }
+    }
+
+    private static List<String> loads(FakeModelContext context) {
+        return context.logger().lines().stream()
+                .filter(line -> line.startsWith("INFO loaded version"))
+                .toList();
     }
 
     @Test

@@ -102,12 +102,35 @@ public final class NereidProcess implements AutoCloseable {
 
     /** Returns how much memory of the process is resident, in bytes. */
     public long residentBytes() throws IOException {
+        return BYTES_PER_KB * status("VmRSS:");
+    }
+
+    /** Returns how many threads the process has. */
+    public long threads() throws IOException {
+        return status("Threads:");
+    }
+
+    private long status(String field) throws IOException {
         for (String line : Files.readAllLines(Path.of("/proc", "" + process.pid(), "status"))) {
-            if (line.startsWith("VmRSS:")) {
-                return BYTES_PER_KB * Long.parseLong(line.replaceAll("\\D", ""));
+            if (line.startsWith(field)) {
+                return Long.parseLong(line.replaceAll("\\D", ""));
             }
         }
-        throw new IOException("server: its memory cannot be read");
+        throw new IOException("server: " + field + " cannot be read");
+    }
+
+    /** Returns how long the process has used processors, all threads together. */
+    public Duration processorTime() throws IOException {
+        return process.info()
+                .totalCpuDuration()
+                .orElseThrow(() -> new IOException("server: its use of processors cannot be read"));
+    }
+
+    /** Stops the server by SIGTERM, and returns how long that took. Blocks. */
+    public Duration stop() {
+        long start = System.nanoTime();
+        close();
+        return Duration.ofNanos(System.nanoTime() - start);
     }
 
     /** Returns the JVM that the server runs on. */

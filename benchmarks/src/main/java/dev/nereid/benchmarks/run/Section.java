@@ -30,6 +30,8 @@ public enum Section {
     SQUEEZENET(true),
     /** Start and memory. */
     START(false),
+    /** Many models without requests. */
+    MODELS(false),
     /** The first minute under load. */
     MINUTE(true);
 

@@ -74,7 +74,12 @@ final class IdleModel implements AutoCloseable {
 
     /** Returns a request of one item that arrives now. */
     CheckedRequest request() {
-        return new CheckedRequest(VERSION, "", INPUTS, OUTPUTS, Map.of(), RequestOptions.DEFAULT, System.nanoTime());
+        return request(System.nanoTime());
+    }
+
+    /** Returns a request of one item that arrives at a time. */
+    CheckedRequest request(long arrivedNanos) {
+        return new CheckedRequest(VERSION, "", INPUTS, OUTPUTS, Map.of(), RequestOptions.DEFAULT, arrivedNanos);
     }
 
     @Override

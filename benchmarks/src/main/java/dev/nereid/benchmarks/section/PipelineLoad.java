@@ -115,7 +115,8 @@ final class PipelineLoad {
         }
 
         private void hop() {
-            secondModel.scheduler().submit(secondModel.request(), new Hop(System.nanoTime(), free));
+            long now = System.nanoTime(); // once: a further reading would count in the hops of the same batch
+            secondModel.scheduler().submit(secondModel.request(now), new Hop(now, free));
         }
 
         /** Ends the thread, and waits for its requests in flight. */

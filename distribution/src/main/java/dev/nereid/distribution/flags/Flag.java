@@ -12,9 +12,15 @@ import java.util.function.Function;
  * @param names the name, then other names, each with its dashes
  * @param label the placeholder of the value in the help text; empty for a toggle, which has no value
  * @param description the effect, for the help text
+ * @param fromEnvironment whether a variable of the environment supplies the value where the flag is not given
  * @param setter parses and sets a value; returns the expected form if the value is invalid
  */
-public record Flag(List<String> names, String label, String description, Function<String, Optional<String>> setter) {
+public record Flag(
+        List<String> names,
+        String label,
+        String description,
+        boolean fromEnvironment,
+        Function<String, Optional<String>> setter) {
     private static final String VARIABLE_PREFIX = "NEREID_";
 
     public Flag {
@@ -23,12 +29,12 @@ public record Flag(List<String> names, String label, String description, Functio
 
     /** Declares a flag. */
     public static <T> Flag of(String name, FlagValue<T> value, String description, Consumer<T> setter) {
-        return new Flag(List.of(name), value.label(), description, text -> read(value, text, setter));
+        return new Flag(List.of(name), value.label(), description, true, text -> read(value, text, setter));
     }
 
     /** Declares a flag without a value. */
     public static Flag toggle(String name, String description, Runnable setter) {
-        return new Flag(List.of(name), "", description, text -> {
+        return new Flag(List.of(name), "", description, true, text -> {
             setter.run();
             return Optional.empty();
         });
@@ -36,7 +42,12 @@ public record Flag(List<String> names, String label, String description, Functio
 
     /** Returns the same flag with one more name. */
     Flag or(String name) {
-        return new Flag(List.of(name(), name), label, description, setter);
+        return new Flag(List.of(name(), name), label, description, fromEnvironment, setter);
+    }
+
+    /** Returns the same flag without a variable of the environment, for what belongs to one command line. */
+    public Flag withoutVariable() {
+        return new Flag(names, label, description, false, setter);
     }
 
     /** Returns the name used in errors. */

@@ -3,6 +3,7 @@ package dev.nereid.distribution.flags;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.grpc.ResponseCompression;
 import dev.nereid.server.host.HostSetting;
+import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.server.options.RateLimitOptions;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -26,7 +27,7 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
     /** The default address of a port. */
     static final String LOOPBACK = "127.0.0.1";
 
-    private static final int MAX_PORT = 65_535;
+    static final int MAX_PORT = 65_535;
     private static final String PORT_EXPECTED = "a port from 0 to " + MAX_PORT + ", 0 for any that is free";
 
     /** A boolean in the forms of the reference server. */
@@ -82,7 +83,8 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
             new FlagValue<>("N", "a whole number, 0 or more", text -> whole(text, 0, Integer.MAX_VALUE));
 
     /** A limit; 0 for none. */
-    static final FlagValue<Long> AMOUNT = new FlagValue<>("N", "a whole number, 0 or more", text -> nonNegative(text));
+    public static final FlagValue<Long> AMOUNT =
+            new FlagValue<>("N", "a whole number, 0 or more", text -> nonNegative(text));
 
     /** A limit in bytes; 0 for none. */
     static final FlagValue<Long> AMOUNT_OF_BYTES =
@@ -110,11 +112,14 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
                 default -> whole(text, 0, Integer.MAX_VALUE);
             });
 
-    /** The only model control mode. */
-    static final FlagValue<String> CONTROL_MODE = new FlagValue<>(
-            "MODE",
-            "none, the only mode that this version has",
-            text -> text.equalsIgnoreCase("none") ? Optional.of("none") : Optional.empty());
+    /** When models are loaded. */
+    static final FlagValue<ModelControlMode> CONTROL_MODE =
+            new FlagValue<>("MODE", "none, poll or explicit", text -> switch (text.toLowerCase(Locale.ROOT)) {
+                case "none" -> Optional.of(ModelControlMode.NONE);
+                case "poll" -> Optional.of(ModelControlMode.POLL);
+                case "explicit" -> Optional.of(ModelControlMode.EXPLICIT);
+                default -> Optional.empty();
+            });
 
     /** A setting for one backend, or for all. */
     static final FlagValue<BackendSetting> BACKEND_SETTING = new FlagValue<>(
@@ -148,13 +153,21 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
             FlagValue::rateResource);
 
     /** A directory; its existence is checked where it is used. */
-    static final FlagValue<Path> DIRECTORY = new FlagValue<>("DIR", "a directory", text -> {
+    public static final FlagValue<Path> DIRECTORY = new FlagValue<>("DIR", "a directory", text -> {
         try {
             return text.isEmpty() ? Optional.empty() : Optional.of(Path.of(text));
         } catch (InvalidPathException e) {
             return Optional.empty();
         }
     });
+
+    /** A model repository: a directory, or the URL of a remote one. */
+    static final FlagValue<String> REPOSITORY = new FlagValue<>(
+            "DIR|URL",
+            "a directory, or a URL such as s3://bucket/models",
+            text -> Optional.of(text)
+                    .filter(repository -> StorageFlags.isUrl(repository)
+                            || DIRECTORY.reader().apply(repository).isPresent()));
 
     /** A case-insensitive regular expression. */
     static final FlagValue<Pattern> PATTERN = new FlagValue<>("REGEX", "a regular expression", text -> {
@@ -165,7 +178,7 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
         }
     });
     /** A file; its existence is checked where it is read. */
-    static final FlagValue<Path> FILE = new FlagValue<>("FILE", "the name of a file", DIRECTORY.reader());
+    public static final FlagValue<Path> FILE = new FlagValue<>("FILE", "the name of a file", DIRECTORY.reader());
 
     /** Refuses a number outside of the range of ports. Called for the ports that are opened. */
     static void checkPort(String flag, int port) throws StartException {
@@ -175,7 +188,7 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
     }
 
     /** A non-empty text. */
-    static FlagValue<String> text(String label) {
+    public static FlagValue<String> text(String label) {
         return new FlagValue<>(label, "a text", text -> text.isEmpty() ? Optional.empty() : Optional.of(text));
     }
 

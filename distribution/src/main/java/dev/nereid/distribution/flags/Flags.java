@@ -5,7 +5,9 @@ import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import java.util.function.Consumer;
 
 /**
  * The flags of one command, and their parser. Confined to the thread that reads the command line.
@@ -17,17 +19,34 @@ public final class Flags {
     private static final int HELP_WIDTH = 110;
     private static final String HELP_INDENT = "      ";
 
+    private static final String OPERANDS_ONLY = "--";
+
     private final List<Flag> all = new ArrayList<>();
+    private Optional<Operands> operands = Optional.empty();
+
+    /** The arguments that are no flags. */
+    private record Operands(String label, boolean repeatable, Consumer<String> setter) {}
 
     /** Adds flags, in the order of the help text. */
     public void add(Flag... flags) {
         all.addAll(List.of(flags));
     }
 
+    /** Requires one argument that is no flag. */
+    public void operand(String label, Consumer<String> setter) {
+        operands = Optional.of(new Operands(label, false, setter));
+    }
+
+    /** Requires one or more arguments that are no flags. */
+    public void operands(String label, Consumer<String> setter) {
+        operands = Optional.of(new Operands(label, true, setter));
+    }
+
     /**
      * Reads a command line: {@code --name=value} or {@code --name value}. If a flag is repeated, the last value
      * applies; repeatable flags add each value to a list. A flag that is not on the command line is read from the
-     * environment, if set.
+     * environment, if set and {@linkplain Flag#fromEnvironment allowed}. Where operands are declared, they may be
+     * between the flags; after {@code --}, everything is an operand.
      *
      * @param arguments the command line after the command
      * @param environment the environment variables
@@ -35,16 +54,28 @@ public final class Flags {
      */
     public void read(List<String> arguments, Map<String, String> environment) throws UsageException {
         Set<Flag> present = new HashSet<>();
+        List<String> others = new ArrayList<>();
         for (Iterator<String> remaining = arguments.iterator(); remaining.hasNext(); ) {
             String argument = remaining.next();
+            if (operands.isPresent() && argument.equals(OPERANDS_ONLY)) {
+                remaining.forEachRemaining(others::add);
+                break;
+            }
+            if (operands.isPresent() && !argument.startsWith("-")) {
+                others.add(argument);
+                continue;
+            }
             int equal = argument.indexOf('=');
             Flag flag = find(equal < 0 ? argument : argument.substring(0, equal), argument);
             present.add(flag);
             flag.set(equal < 0 ? next(flag, remaining) : value(flag, argument.substring(equal + 1)));
         }
+        if (operands.isPresent()) {
+            setOperands(operands.get(), others);
+        }
         for (Flag flag : all) {
             String value = environment.get(flag.variable());
-            if (value != null && !present.contains(flag) && !flag.isToggle()) {
+            if (value != null && !present.contains(flag) && !flag.isToggle() && flag.fromEnvironment()) {
                 flag.set(value);
             }
         }
@@ -67,6 +98,16 @@ public final class Flags {
             text.append(line.toString().stripTrailing()).append('\n');
         }
         return text.toString();
+    }
+
+    private static void setOperands(Operands operands, List<String> values) throws UsageException {
+        if (values.isEmpty()) {
+            throw new UsageException(operands.label() + ": missing");
+        }
+        if (values.size() > 1 && !operands.repeatable()) {
+            throw new UsageException("'" + values.get(1) + "': unexpected (expected: one " + operands.label() + ")");
+        }
+        values.forEach(operands.setter());
     }
 
     private Flag find(String name, String argument) throws UsageException {

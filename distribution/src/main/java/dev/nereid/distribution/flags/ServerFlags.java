@@ -28,7 +28,7 @@ import java.util.Optional;
  * Flags of the server: models, backends, readiness and shutdown. Written by the command line reader, then only read.
  */
 public final class ServerFlags {
-    /** The model repositories, in the order of the command line. */
+    /** The directories of models, in the order of the command line. */
     public final List<Path> repositories = new ArrayList<>();
 
     /** Whether the server exits if a model fails to load at the start. */
@@ -36,6 +36,7 @@ public final class ServerFlags {
 
     private final List<Path> backendDirectories = new ArrayList<>();
     private final List<BackendSetting> backendSettings = new ArrayList<>();
+    private final ModelControlFlags control = new ModelControlFlags();
     private final CacheFlags cache = new CacheFlags();
     private final HostFlags host = new HostFlags();
     private final AdmissionFlags admission = new AdmissionFlags();
@@ -44,6 +45,7 @@ public final class ServerFlags {
     private final RateLimitFlags rateLimit = new RateLimitFlags();
     private final ErrorFlags errors = new ErrorFlags();
     private final SupervisionFlags supervision = new SupervisionFlags();
+    private final StorageFlags storage = new StorageFlags();
     private String id = "nereid";
     private boolean strictReadiness = true;
     private boolean withCompletion = true;
@@ -55,25 +57,12 @@ public final class ServerFlags {
     /** Adds the flags that set these fields. */
     public void declare(Flags flags) {
         declareModels(flags);
-        cache.declare(flags);
-        host.declare(flags);
+        declareLoading(flags);
         admission.declare(flags);
         memory.declare(flags);
-        pluginCache.declare(flags);
-        rateLimit.declare(flags);
         errors.declare(flags);
         supervision.declare(flags);
         flags.add(
-                Flag.of(
-                        "--backend-directory",
-                        FlagValue.DIRECTORY,
-                        "A directory of plugins besides the server's own. May be given several times.",
-                        backendDirectories::add),
-                Flag.of(
-                        "--backend-config",
-                        FlagValue.BACKEND_SETTING,
-                        "A setting for one backend, or for all. May be given several times.",
-                        backendSettings::add),
                 Flag.of(
                         "--id",
                         FlagValue.text("NAME"),
@@ -100,21 +89,22 @@ public final class ServerFlags {
         flags.add(
                 Flag.of(
                                 "--model-repository",
-                                FlagValue.DIRECTORY,
-                                "A model repository: a directory with a directory for each model. May be given"
-                                        + " several times.",
-                                repositories::add)
+                                FlagValue.REPOSITORY,
+                                "A model repository: a directory with a directory for each model, or the URL of a"
+                                        + " remote one, as in s3://bucket/models. May be given several times.",
+                                this::addRepository)
                         .or("--model-store"),
                 Flag.of(
                         "--exit-on-error",
                         FlagValue.TRUTH,
                         "Whether the server exits if a model fails to load at the start. Default: true.",
-                        value -> exitOnError = value),
-                Flag.of(
-                        "--model-control-mode",
-                        FlagValue.CONTROL_MODE,
-                        "When models are loaded. none: all of them at the start. Default: none.",
-                        value -> {}),
+                        value -> exitOnError = value));
+        control.declare(flags);
+    }
+
+    /** Adds the flags on which the load of a model depends: configurations, plugins and features. */
+    public void declareLoading(Flags flags) {
+        flags.add(
                 Flag.toggle(
                         "--disable-auto-complete-config",
                         "Uses model configurations as they are, without completing them from the models' files.",
@@ -128,7 +118,36 @@ public final class ServerFlags {
                         "--model-load-thread-count",
                         FlagValue.COUNT,
                         "How many models are loaded at once. Default: 4.",
-                        value -> loadThreads = value));
+                        value -> loadThreads = value),
+                Flag.of(
+                        "--backend-directory",
+                        FlagValue.DIRECTORY,
+                        "A directory of plugins besides the server's own. May be given several times.",
+                        backendDirectories::add),
+                Flag.of(
+                        "--backend-config",
+                        FlagValue.BACKEND_SETTING,
+                        "A setting for one backend, or for all. May be given several times.",
+                        backendSettings::add));
+        cache.declare(flags);
+        host.declare(flags);
+        pluginCache.declare(flags);
+        rateLimit.declare(flags);
+        storage.declare(flags);
+    }
+
+    /** Returns whether a model repository is a URL; other texts are directories. */
+    public static boolean isUrl(String repository) {
+        return StorageFlags.isUrl(repository);
+    }
+
+    /** Adds a model repository: a directory or a URL. */
+    public void addRepository(String repository) {
+        if (StorageFlags.isUrl(repository)) {
+            storage.add(repository);
+        } else {
+            repositories.add(Path.of(repository));
+        }
     }
 
     /**
@@ -139,11 +158,9 @@ public final class ServerFlags {
      * @throws StartException if a directory is missing or cannot be read
      */
     public NereidServer start(CommandContext context) throws StartException {
-        if (repositories.isEmpty()) {
+        if (repositories.isEmpty() && storage.isEmpty()) {
             throw new StartException("--model-repository: missing (expected: --model-repository=DIR)");
         }
-        requireDirectories("--model-repository", repositories);
-        requireDirectories("--backend-directory", backendDirectories);
         ServerOptions options = options(context);
         try {
             return NereidServer.startLoading(options);
@@ -152,7 +169,15 @@ public final class ServerFlags {
         }
     }
 
-    private ServerOptions options(CommandContext context) throws StartException {
+    /**
+     * Returns the options of a server.
+     *
+     * @param context the services of the process
+     * @throws StartException if a directory is missing or cannot be read
+     */
+    public ServerOptions options(CommandContext context) throws StartException {
+        requireDirectories("--model-repository", repositories);
+        requireDirectories("--backend-directory", backendDirectories);
         Path home = context.paths().home();
         Map<String, String> environment = context.environment();
         Optional<CacheOptions> responses = cache.options(home.resolve("caches"));
@@ -162,7 +187,12 @@ public final class ServerFlags {
         SchedulingOptions limits = admission.apply(SchedulingOptions.DEFAULT, memory.bound());
         try {
             return new ServerOptions(
-                    new ServerDirectories(repositories, pluginDirectories(home.resolve("plugins")), unpacked),
+                    new ServerDirectories(
+                            repositories,
+                            pluginDirectories(home.resolve("plugins")),
+                            unpacked,
+                            storage.options(context, unpacked),
+                            control.hasNamespaces()),
                     admission.apply(ModelLoadOptions.DEFAULT
                             .withAutoComplete(withCompletion)
                             .withConfigName(modelConfigName)
@@ -172,7 +202,11 @@ public final class ServerFlags {
                     memory.options().withClientSharedMemory(clientSharedMemory),
                     new SchedulingOptions(limits.limits(), rateLimit.options(), responses, delayed),
                     new LifecycleOptions(
-                            exitOnError, strictReadiness, exitTimeout, supervision.options(context.outOfMemoryExit())),
+                            exitOnError,
+                            strictReadiness,
+                            exitTimeout,
+                            supervision.options(context.outOfMemoryExit()),
+                            control.options()),
                     new ProtocolOptions(id, errors.clientErrorsAsBadRequest()));
         } catch (IllegalArgumentException e) {
             throw new StartException(String.valueOf(e.getMessage()), e);

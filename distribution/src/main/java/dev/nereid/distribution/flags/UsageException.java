@@ -4,7 +4,7 @@ package dev.nereid.distribution.flags;
 public final class UsageException extends Exception {
     private static final long serialVersionUID = 1L;
 
-    UsageException(String message) {
+    public UsageException(String message) {
         super(message);
     }
 }

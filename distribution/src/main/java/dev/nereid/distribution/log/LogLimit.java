@@ -28,6 +28,7 @@ final class LogLimit {
     private static final int MAX_CAUSES = 1024;
     private static final List<String> UNBOUNDED = List.of(
             "dev.nereid.server.repository.",
+            "dev.nereid.server.control.",
             "dev.nereid.server.lifecycle.",
             "dev.nereid.server.instance.",
             "dev.nereid.server.warmup.",

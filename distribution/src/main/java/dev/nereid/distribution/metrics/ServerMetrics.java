@@ -57,6 +57,7 @@ final class ServerMetrics {
                 .metricSnapshot(memory())
                 .metricSnapshot(threads());
         models.gauges().forEach(snapshots::metricSnapshot);
+        LoadMetrics.of(server.models().loadCounts()).forEach(snapshots::metricSnapshot);
         processors.ifPresent(cpu -> cpu.gauges().forEach(snapshots::metricSnapshot));
         try {
             ByteArrayOutputStream figures = new ByteArrayOutputStream();

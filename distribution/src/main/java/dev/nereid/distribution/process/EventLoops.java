@@ -45,7 +45,11 @@ public final class EventLoops implements AutoCloseable {
                 WORKER_IDLE_SECONDS,
                 TimeUnit.SECONDS,
                 new LinkedBlockingQueue<>(),
-                Thread.ofPlatform().name("grpc-worker/", 0).daemon(true).factory());
+                Thread.ofPlatform()
+                        .name("grpc-worker/", 0)
+                        .daemon(true)
+                        .inheritInheritableThreadLocals(false)
+                        .factory());
         grpcWorkers.allowCoreThreadTimeOut(true);
     }
 

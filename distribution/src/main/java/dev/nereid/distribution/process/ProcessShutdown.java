@@ -27,6 +27,12 @@ public final class ProcessShutdown {
     /** An invocation of {@link System#exit} by code other than the command. */
     private record Exit(Thread caller, int status) {}
 
+    /** Ends the interruption of a thread by shutdown. */
+    public interface Interruption extends AutoCloseable {
+        @Override
+        void close();
+    }
+
     /** Sets how long the command may take to end after shutdown was requested. */
     public void limit(Duration allowed) {
         limit = allowed;
@@ -55,6 +61,20 @@ public final class ProcessShutdown {
     public void await() throws InterruptedException {
         awaited = true;
         requested.await();
+    }
+
+    /** Interrupts the calling thread when shutdown is requested, unless the result was closed before. */
+    public Interruption interruptCaller() {
+        Thread caller = Thread.currentThread();
+        Thread waiting = Thread.ofVirtual().name("interrupt").start(() -> {
+            try {
+                requested.await();
+                caller.interrupt();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt(); // closed
+            }
+        });
+        return waiting::interrupt;
     }
 
     /**

@@ -7,6 +7,7 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.distribution.process.Endpoint;
 import dev.nereid.distribution.process.Endpoints;
+import dev.nereid.server.PluginExtension;
 import dev.nereid.server.plugin.BackendStatus;
 import java.util.List;
 import java.util.Optional;
@@ -15,23 +16,34 @@ import java.util.Optional;
  * The start-up report: backends, models, memory limits, addresses and example requests. Immutable.
  *
  * @param backends the backends and the state of their plugins
+ * @param extensions the repository agents and storages
  * @param models the models
  * @param memory the memory limits
  * @param endpoints the open ports
  */
-public record StartReport(List<BackendStatus> backends, ModelCatalog models, MemoryReport memory, Endpoints endpoints) {
+public record StartReport(
+        List<BackendStatus> backends,
+        List<PluginExtension> extensions,
+        ModelCatalog models,
+        MemoryReport memory,
+        Endpoints endpoints) {
     /** Maximum number of examples. */
     private static final int MAX_EXAMPLES = 10;
 
     public StartReport {
         backends = List.copyOf(backends);
+        extensions = List.copyOf(extensions);
     }
 
     /** Returns the report, whose examples send the given values. */
     public String text(CurlExample.Values values) {
         List<ModelStatus> index = models.index();
         StringBuilder text = new StringBuilder();
-        text.append(backendTable()).append('\n').append(modelTable(index)).append('\n');
+        text.append(BackendTable.of(backends))
+                .append('\n')
+                .append(ExtensionTable.of(extensions))
+                .append(modelTable(index))
+                .append('\n');
         text.append(memory.text()).append('\n');
         if (!endpoints.open().isEmpty()) {
             text.append(addresses());
@@ -40,23 +52,17 @@ public record StartReport(List<BackendStatus> backends, ModelCatalog models, Mem
         return text.toString();
     }
 
-    /** Returns the names of the models that failed, in one line. */
-    public String failures() {
+    /** Returns the names of the models that failed, in one line; empty if it was none of them. */
+    public Optional<String> failures() {
         List<String> failed = models.index().stream()
                 .filter(status -> status.state() == ModelStatus.State.UNAVAILABLE)
                 .map(ModelStatus::name)
                 .distinct()
                 .toList();
-        return "models: " + String.join(", ", failed) + " (expected: every model loads; reasons in the table above)";
-    }
-
-    private TextTable backendTable() {
-        TextTable table = new TextTable("BACKEND", "PLUGIN", "STATE", "REASON");
-        for (BackendStatus status : backends) {
-            String name = status.backend().isEmpty() ? "-" : status.backend();
-            table.add(name, status.plugin(), status.state().name(), status.reason());
-        }
-        return table;
+        return failed.isEmpty()
+                ? Optional.empty()
+                : Optional.of("models: " + String.join(", ", failed)
+                        + " (expected: every model loads; reasons in the table above)");
     }
 
     private static TextTable modelTable(List<ModelStatus> index) {

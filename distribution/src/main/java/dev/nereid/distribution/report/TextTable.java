@@ -4,24 +4,24 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** A text table with columns as wide as their widest cell. Confined to one thread. */
-final class TextTable {
+public final class TextTable {
     private static final String GAP = "  ";
 
     private final List<List<String>> rows = new ArrayList<>();
 
-    TextTable(String... header) {
+    public TextTable(String... header) {
         rows.add(List.of(header));
     }
 
-    /** Adds a row with as many cells as the header has. Line breaks within a cell become blanks. */
-    void add(String... cells) {
+    /** Adds a row with as many cells as the header has. Line breaks and control characters become blanks. */
+    public void add(String... cells) {
         if (cells.length != rows.getFirst().size()) {
             throw new IllegalArgumentException(
                     "cells: " + cells.length + " (expected: " + rows.getFirst().size() + ")");
         }
         List<String> row = new ArrayList<>();
         for (String cell : cells) {
-            row.add(cell.replaceAll("\\s+", " ").strip());
+            row.add(cell.replaceAll("[\\s\\p{Cntrl}]+", " ").strip());
         }
         rows.add(row);
     }

@@ -10,6 +10,7 @@ import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.grpc.GrpcOptions;
 import dev.nereid.server.NereidServer;
+import dev.nereid.server.options.ServerOptions;
 import inference.ModelInferRequest;
 import io.grpc.Channel;
 import io.grpc.ClientInterceptor;
@@ -114,6 +115,27 @@ class GrpcGoldenIT {
     }
 
     @Test
+    void controlsModelsAsTheReferenceDoes() throws Exception {
+        Path record = TestPaths.shared("golden");
+        Repository models = new Repository(directory)
+                .copyOf(record.resolve("models/simple"))
+                .copyOf(record.resolve("models/identity_fp32"));
+        Map<Integer, String> accepted = new TreeMap<>(Map.of(
+                5, "5 20 a missing model is not found, and no error of the server",
+                10, "10 64 the text goes on with what is wrong with the configuration",
+                12, "12 64 the text goes on with the parameter that is missing"));
+        ServerOptions options = TestServer.of(models)
+                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("identity_fp32")));
+        try (TestServer server = TestServer.open(NereidServer.start(options))) {
+            replay(record, 1, 21, server, accepted);
+        }
+
+        assertThat(problems).as(String.join("\n\n", problems)).isEmpty();
+        assertThat(accepted).isEmpty();
+        assertThat(same).isEqualTo(18);
+    }
+
+    @Test
     void sharesMemoryAsTheReferenceDoes() throws Exception {
         Path record = TestPaths.shared("golden");
         Path segments = Path.of("/dev/shm");
@@ -152,10 +174,15 @@ class GrpcGoldenIT {
     }
 
     private void replay(Path record, int first, int last, TestServer server) throws Exception {
+        replay(record, first, last, server, Map.of());
+    }
+
+    private void replay(Path record, int first, int last, TestServer server, Map<Integer, String> accepted)
+            throws Exception {
         ManagedChannel channel = server.grpc();
         for (GoldenCase one : GoldenCase.read(record.resolve("grpc.jsonl"), SPECIAL)) {
             if (one.number() >= first && one.number() <= last) {
-                replay(one, ClientInterceptors.intercept(channel, secret(one.title())), Map.of());
+                replay(one, ClientInterceptors.intercept(channel, secret(one.title())), accepted);
             }
         }
         channel.shutdown().awaitTermination(10, TimeUnit.SECONDS);

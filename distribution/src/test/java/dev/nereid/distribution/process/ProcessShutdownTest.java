@@ -1,7 +1,9 @@
 package dev.nereid.distribution.process;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -37,6 +39,15 @@ final class ProcessShutdownTest {
         shutdown.request();
 
         assertThat(shutdown.awaitEnd()).isEqualTo(7);
+    }
+
+    @Test
+    void interruptsACommandThatDoesNotWaitForShutdown() {
+        try (ProcessShutdown.Interruption _ = shutdown.interruptCaller()) {
+            shutdown.request();
+
+            assertThatThrownBy(new CountDownLatch(1)::await).isInstanceOf(InterruptedException.class);
+        }
     }
 
     @Test

@@ -2,8 +2,10 @@ package dev.nereid.distribution.testing;
 
 import dev.nereid.api.ForwardingObserver;
 import dev.nereid.api.InferResponse;
+import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorMemory;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -37,7 +39,10 @@ public final class FlowWatch {
         return sent.get();
     }
 
-    /** Returns the number of responses that were sent although the client was slow. */
+    /**
+     * Returns the number of responses that were sent although the client was slow: the flow was closed, and no look at it
+     * since the response before had found it open. It may close between a look and the response.
+     */
     public long sentAgainstTheFlow() {
         return sentAgainstTheFlow.get();
     }
@@ -53,13 +58,38 @@ public final class FlowWatch {
     }
 
     private final class Watching extends ForwardingObserver {
+        /** Whether the flow was seen open since the last response. */
+        private final AtomicBoolean seenOpen = new AtomicBoolean();
+
         Watching(ResponseObserver observer) {
             super(observer);
         }
 
+        /** Returns a view of the flow that remembers what it has shown. */
+        @Override
+        public ResponseFlow flow() {
+            ResponseFlow flow = super.flow();
+            return new ResponseFlow() {
+                @Override
+                public boolean isOpen() {
+                    boolean open = flow.isOpen();
+                    if (open) {
+                        seenOpen.set(true);
+                    }
+                    return open;
+                }
+
+                @Override
+                public void whenOpen(Runnable action) {
+                    flow.whenOpen(action);
+                }
+            };
+        }
+
         @Override
         public void onResponse(InferResponse response) {
-            if (!flow().isOpen()) {
+            boolean allowed = seenOpen.getAndSet(false);
+            if (!allowed && !super.flow().isOpen()) {
                 sentAgainstTheFlow.incrementAndGet();
             }
             maxMemory.accumulateAndGet(memory.bytesInUse(), Math::max);

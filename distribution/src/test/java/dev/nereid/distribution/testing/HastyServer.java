@@ -53,7 +53,8 @@ public final class HastyServer implements AutoCloseable {
     }
 
     /**
-     * Waits until the instance of a model is idle: its own thread may not be there yet when the response has arrived.
+     * Waits until the instance of a model is idle: its own thread, if it has one, may not be there yet when the response
+     * has arrived.
      */
     public static void awaitIdle(String model) {
         String name = "instance/" + model + "/1/" + model + "_0";
@@ -63,7 +64,7 @@ public final class HastyServer implements AutoCloseable {
                 () -> Thread.getAllStackTraces().keySet().stream()
                         .filter(thread -> thread.getName().equals(name))
                         .map(LockSupport::getBlocker)
-                        .anyMatch(blocker -> blocker != null
+                        .allMatch(blocker -> blocker != null
                                 && blocker.getClass().getSimpleName().equals("InstanceHandle")));
     }
 

@@ -70,10 +70,24 @@ public final class InstalledServer implements AutoCloseable {
     /** Starts a server with variables of its environment on free ports and waits until it listens. */
     public static InstalledServer serve(Map<String, String> environment, Path models, String... flags)
             throws IOException {
-        List<String> arguments = new ArrayList<>(List.of("serve", "--model-repository=" + models));
+        return serve(environment, models.toString(), flags);
+    }
+
+    /** Starts a server with a repository that may be remote on free ports and waits until it listens. */
+    public static InstalledServer serve(Map<String, String> environment, String repository, String... flags)
+            throws IOException {
+        InstalledServer server = begin(environment, repository, flags);
+        server.awaitReport();
+        return server;
+    }
+
+    /** Starts a server with a repository that may be remote on free ports, without a wait. */
+    public static InstalledServer begin(Map<String, String> environment, String repository, String... flags)
+            throws IOException {
+        List<String> arguments = new ArrayList<>(List.of("serve", "--model-repository=" + repository));
         arguments.addAll(FREE_PORTS);
         arguments.addAll(List.of(flags));
-        return started(launch(environment, arguments));
+        return new InstalledServer(launch(environment, arguments));
     }
 
     /** Starts a server that ignores SIGINT and SIGHUP from its start, as shells and {@code nohup} have it. */

@@ -21,6 +21,12 @@ public final class TensorBytes {
         return bytes;
     }
 
+    public static byte[] longs(long... values) {
+        byte[] bytes = new byte[values.length * Long.BYTES];
+        littleEndian(bytes).asLongBuffer().put(values);
+        return bytes;
+    }
+
     static byte[] shorts(short... values) {
         byte[] bytes = new byte[values.length * Short.BYTES];
         littleEndian(bytes).asShortBuffer().put(values);

@@ -38,16 +38,20 @@ final class RepositoryMethods {
     static List<ServerMethodDefinition<?, ?>> of(InferenceServer server) {
         RepositoryMethods methods = new RepositoryMethods(server);
         return List.of(
-                UnaryMethod.of(GRPCInferenceServiceGrpc.getRepositoryIndexMethod(), methods::index),
+                UnaryMethod.async(GRPCInferenceServiceGrpc.getRepositoryIndexMethod(), methods::index),
                 UnaryMethod.asyncWithFiles(GRPCInferenceServiceGrpc.getRepositoryModelLoadMethod(), methods::load),
                 UnaryMethod.async(GRPCInferenceServiceGrpc.getRepositoryModelUnloadMethod(), methods::unload));
     }
 
-    private RepositoryIndexResponse index(RepositoryIndexRequest request) {
+    private CompletionStage<RepositoryIndexResponse> index(RepositoryIndexRequest request) {
         checkRepository(request.getRepositoryName());
+        return server.control().index().thenApply(statuses -> describe(statuses, request.getReady()));
+    }
+
+    private static RepositoryIndexResponse describe(List<ModelStatus> statuses, boolean isReadyOnly) {
         RepositoryIndexResponse.Builder response = RepositoryIndexResponse.newBuilder();
-        for (ModelStatus status : server.models().index()) {
-            if (!request.getReady() || status.state() == ModelStatus.State.READY) {
+        for (ModelStatus status : statuses) {
+            if (!isReadyOnly || status.state() == ModelStatus.State.READY) {
                 RepositoryIndexResponse.ModelIndex.Builder model =
                         response.addModelsBuilder().setName(status.name()).setReason(status.reason());
                 status.version().ifPresent(version -> model.setVersion(Long.toString(version)));

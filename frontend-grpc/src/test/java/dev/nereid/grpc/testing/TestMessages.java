@@ -129,4 +129,19 @@ public final class TestMessages {
         }
         return MessageBytes.of(pieces);
     }
+
+    /**
+     * Returns whether bytes may hold a number of more than ten bytes. The generated classes accept some of those, which
+     * the format forbids and the reference server refuses.
+     */
+    public static boolean mayHoldLongNumber(byte[] bytes) {
+        int run = 0;
+        for (byte next : bytes) {
+            run = next < 0 ? run + 1 : 0;
+            if (run == 10) {
+                return true;
+            }
+        }
+        return false;
+    }
 }

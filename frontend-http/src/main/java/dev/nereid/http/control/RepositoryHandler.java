@@ -19,6 +19,7 @@ import io.vertx.core.Future;
 import io.vertx.core.http.HttpServerRequest;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 
@@ -45,7 +46,7 @@ public final class RepositoryHandler {
     public void index(HttpServerRequest request) {
         receive(request, body -> {
             boolean isReadyOnly = ControlRequests.readyOnly(body);
-            return () -> JsonResponses.sendFromWorker(request, context, json -> writeIndex(json, isReadyOnly));
+            return () -> sendIndex(request, isReadyOnly);
         });
     }
 
@@ -109,9 +110,17 @@ public final class RepositoryHandler {
                 request, Future.fromCompletionStage(outcome, context).mapEmpty());
     }
 
-    private void writeIndex(JsonGenerator json, boolean isReadyOnly) throws IOException {
+    private void sendIndex(HttpServerRequest request, boolean isReadyOnly) {
+        Future.fromCompletionStage(server.control().index(), context)
+                .onSuccess(models ->
+                        JsonResponses.sendFromWorker(request, context, json -> writeIndex(json, models, isReadyOnly)))
+                .onFailure(failure -> JsonResponses.sendWhenDone(request, Future.failedFuture(failure)));
+    }
+
+    private static void writeIndex(JsonGenerator json, List<ModelStatus> models, boolean isReadyOnly)
+            throws IOException {
         json.writeStartArray();
-        for (ModelStatus model : server.models().index()) {
+        for (ModelStatus model : models) {
             if (!isReadyOnly || model.state() == ModelStatus.State.READY) {
                 write(json, model);
             }

@@ -178,4 +178,96 @@ public final class CompletionLatchStress {
             result.r2 = latch.release() ? first : 0;
         }
     }
+
+    /** A request is put back to waiting while its stream, or the server, completes it: wherever it is. */
+    @JCStressTest
+    @Outcome(id = "true, true, true", expect = ACCEPTABLE, desc = "put back, completed while it waits")
+    @Outcome(id = "false, true, true", expect = ACCEPTABLE, desc = "completed during the execution")
+    @Outcome(expect = FORBIDDEN, desc = "completed twice, or never")
+    @State
+    public static class RescheduleAgainstCompletion {
+        private final CompletionLatch latch = new CompletionLatch();
+
+        /** Begins the execution. */
+        public RescheduleAgainstCompletion() {
+            latch.begin();
+        }
+
+        /** The end of the execution. */
+        @Actor
+        public void reschedule(ZZZ_Result result) {
+            result.r1 = latch.reschedule(1);
+        }
+
+        /** The stream. */
+        @Actor
+        public void complete(ZZZ_Result result) {
+            while (!latch.isCompleted()) {
+                result.r2 |= latch.completeExecuting() || latch.completeWaiting();
+            }
+        }
+
+        /** The final state. */
+        @Arbiter
+        public void end(ZZZ_Result result) {
+            result.r3 = latch.isCompleted();
+        }
+    }
+
+    /** A late thread of the first execution while the second begins and ends. */
+    @JCStressTest
+    @Outcome(id = "true, false, true", expect = ACCEPTABLE, desc = "the first execution completed nothing")
+    @Outcome(id = "false, true, false", expect = ACCEPTABLE, desc = "completed by the first, before its end")
+    @Outcome(expect = FORBIDDEN, desc = "completed by the first during the second, or twice")
+    @State
+    public static class StaleExecution {
+        private final CompletionLatch latch = new CompletionLatch();
+
+        /** Begins the first execution. */
+        public StaleExecution() {
+            latch.begin();
+        }
+
+        /** The instance. */
+        @Actor
+        public void executeAgain(ZZZ_Result result) {
+            result.r1 = latch.reschedule(1);
+            result.r3 = result.r1 && latch.begin() && latch.completeExecuting(2);
+        }
+
+        /** A thread of the first execution. */
+        @Actor
+        public void fail(ZZZ_Result result) {
+            result.r2 = latch.completeExecuting(1);
+        }
+    }
+
+    /** A request that is put back and begins again while its client cancels it by a loop over waiting. */
+    @JCStressTest
+    @Outcome(id = "true, true", expect = ACCEPTABLE, desc = "cancelled after it began again: the second waits")
+    @Outcome(id = "true, false", expect = ACCEPTABLE, desc = "executed at the moment of the cancellation")
+    @Outcome(id = "false, true", expect = ACCEPTABLE, desc = "cancelled while it waited")
+    @Outcome(expect = FORBIDDEN, desc = "neither")
+    @State
+    public static class BeginAgainAgainstCancel {
+        private final CompletionLatch latch = new CompletionLatch();
+
+        /** Waits after the first execution. */
+        public BeginAgainAgainstCancel() {
+            latch.begin();
+            latch.reschedule(1);
+        }
+
+        /** The instance. */
+        @Actor
+        public void executeAndReturn(ZZ_Result result) {
+            result.r1 = latch.begin() && latch.reschedule(2);
+        }
+
+        /** The client. */
+        @Actor
+        public void cancel(ZZ_Result result) {
+            result.r2 = latch.completeWaiting();
+        }
+    }
 }

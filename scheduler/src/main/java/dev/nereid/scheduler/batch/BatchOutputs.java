@@ -1,11 +1,12 @@
 package dev.nereid.scheduler.batch;
 
 import dev.nereid.api.memory.TensorBuffer;
-import dev.nereid.scheduler.request.ReferenceCountedMemory;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
@@ -28,6 +29,26 @@ final class BatchOutputs {
         this.scope = scope;
         this.requests = requests;
         this.items = items;
+    }
+
+    /** Allocates a checked output; pinned memory is ordinary memory. */
+    Tensor allocate(OutputSpec output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+        boolean host = place.isHost();
+        TensorBuffer buffer = host
+                ? OutputChecks.allocate(scope.model(), output, type, shape)
+                : OutputChecks.allocate(scope.model(), output, type, shape, place);
+        return add(output, Tensor.of(type, shape, buffer.segment(), host ? MemoryPlace.HOST : place), buffer);
+    }
+
+    /** Allocates a checked output of byte strings. */
+    Tensor allocateBytes(OutputSpec output, Shape shape, long byteSize) throws BackendException {
+        TensorBuffer buffer = OutputChecks.allocateBytes(scope.model(), output, shape, byteSize);
+        return add(output, Tensor.of(DataType.BYTES, shape, buffer.segment()), buffer);
+    }
+
+    private Tensor add(OutputSpec output, Tensor tensor, TensorBuffer buffer) throws BackendException {
+        add(output, tensor, ReferenceCountedMemory.of(buffer));
+        return tensor;
     }
 
     /** Adds a checked output. Takes over a reference to its memory, even if it throws. */
@@ -57,6 +78,18 @@ final class BatchOutputs {
             ScatteredParts.check(scope.model(), spec, source, requests, shape);
         }
         return spec;
+    }
+
+    /** Retains the memory of an output in which a tensor lies; {@code null} if it lies in none. */
+    @Nullable
+    ReferenceCountedMemory retain(Tensor tensor) {
+        for (Whole whole : outputs) {
+            if (whole.tensor().data().asOverlappingSlice(tensor.data()).isPresent()) {
+                whole.memory().retain();
+                return whole.memory();
+            }
+        }
+        return null;
     }
 
     /** Returns whether an output was added. */

@@ -4,21 +4,17 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.scheduler.memory.ClientMemory;
+import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.request.ClientMemory;
-import dev.nereid.scheduler.request.DeviceCopies;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.NamedTensors;
 import dev.nereid.scheduler.request.ScheduledRequest;
-import dev.nereid.spi.ParameterValue;
-import dev.nereid.spi.RequestView;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 
 /**
  * Shows a waiting request to the batching strategy. Confined to the thread that forms the batch.
@@ -26,7 +22,7 @@ import java.util.OptionalLong;
  * <p>Inputs in memory of the client are copied, since the client may remove that memory, and so are inputs on a device,
  * since the strategy could not read them.
  */
-final class CandidateView implements RequestView {
+final class CandidateView extends CheckedRequestView {
     private final ModelScope model;
     private final ScheduledRequest request;
     private final List<NamedTensor> copiedInputs = new ArrayList<>(1);
@@ -38,22 +34,18 @@ final class CandidateView implements RequestView {
         this.request = request;
     }
 
-    private CheckedRequest checked() {
+    @Override
+    ScheduledRequest scheduled() {
+        return request;
+    }
+
+    @Override
+    CheckedRequest checked() {
         if (closed) {
             throw new IllegalStateException(
                     "request '" + Quoted.text(request.checked().id()) + "': its batch is formed (expected: not yet)");
         }
         return request.checked();
-    }
-
-    @Override
-    public String id() {
-        return checked().id();
-    }
-
-    @Override
-    public int batchSize() {
-        return checked().batchSize();
     }
 
     @Override
@@ -95,38 +87,9 @@ final class CandidateView implements RequestView {
     }
 
     @Override
-    public List<String> requestedOutputs() {
-        return checked().outputs().names();
-    }
-
-    @Override
-    public Map<String, ParameterValue> parameters() {
-        return checked().parameters();
-    }
-
-    @Override
     public Optional<Sequence> sequence() {
-        return checked().options().sequence();
-    }
-
-    @Override
-    public long priority() {
-        return checked().options().priority();
-    }
-
-    @Override
-    public long timeoutMicros() {
-        return checked().options().timeoutMicros();
-    }
-
-    @Override
-    public OptionalLong deadlineNanos() {
-        return checked().options().deadlineNanos();
-    }
-
-    @Override
-    public boolean isCancelled() {
-        return request.isCancelled();
+        checked();
+        return request.sequence(request.execution() + 1);
     }
 
     /** Frees the copies, and ends access to the request. */

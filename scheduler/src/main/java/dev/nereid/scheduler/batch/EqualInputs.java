@@ -1,8 +1,8 @@
 package dev.nereid.scheduler.batch;
 
 import dev.nereid.api.NamedTensor;
+import dev.nereid.scheduler.memory.ClientMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.request.ClientMemory;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
@@ -69,6 +69,11 @@ public final class EqualInputs {
         return variable && !input.is(TensorSpec.Trait.RAGGED) ? Rule.SHAPE : Rule.NOTHING;
     }
 
+    /** Returns whether {@link #content} reads inputs. */
+    public boolean readContent() {
+        return hasContent;
+    }
+
     /**
      * Copies the content of shape tensors, for comparisons. The memory of a request may be gone by then.
      *
@@ -92,6 +97,11 @@ public final class EqualInputs {
             }
         }
         return content;
+    }
+
+    /** Returns whether any two requests may share a batch. */
+    public boolean joinAll() {
+        return always;
     }
 
     /** Returns whether two requests may share a batch. Reads no memory of inputs. */

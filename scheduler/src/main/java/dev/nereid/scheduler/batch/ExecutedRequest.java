@@ -2,42 +2,70 @@ package dev.nereid.scheduler.batch;
 
 import dev.nereid.api.Quoted;
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.memory.MemoryRanges;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.FinishedResponse;
 import dev.nereid.scheduler.request.NamedTensors;
+import dev.nereid.scheduler.request.RequestReturn;
 import dev.nereid.scheduler.request.ResponseChannel;
 import dev.nereid.scheduler.request.ResponseDelivery;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InferenceResponse;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceState;
 import dev.nereid.spi.Tensor;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A request as its backend sees it during one execution. Confined to the execution, except for methods that the SPI
  * allows for any thread; these delegate to the {@link ScheduledRequest}.
  */
-final class ExecutedRequest implements InferenceRequest {
+final class ExecutedRequest extends CheckedRequestView
+        implements InferenceRequest, NewState.Owner, GatheredInputs.Holder {
     private final ExecutionScope scope;
-    private final ScheduledRequest request;
-    private final @Nullable GatheredInputs gathered;
+    private final ExecutionInputs inputs;
+
+    /** The number of the execution; the request may be in a later one when this is used last. */
+    private final int execution;
+
+    private @Nullable GatheredInputs gathered;
     private final @Nullable BatchOutputs outputs;
     private @Nullable ResponseBuilder builder;
+    private @Nullable NewStates states;
+
+    /** The new states of the whole batch; {@code null} for none. */
+    private @Nullable NewStates statesOfBatch;
+
+    /** The new states to be stored, from {@link #cutStates} on. */
+    private List<NewStates.Part> newStates = List.of();
 
     /** The event to deliver at the end of the execution. */
     private @Nullable ResponseEvent settled;
+
+    /** Whether the backend wants the request to be executed again; from {@link #settle} on, whether it is. */
+    private boolean rescheduled;
+
+    /**
+     * Whether the backend completes the request by its sender, which was passed out during this execution. A request
+     * that is passed back to be executed again is attached again.
+     */
+    private volatile boolean detached;
+
+    /** Whether the backend failed the request during this execution. */
+    private volatile boolean failed;
 
     /**
      * Whether the request is finished. The field is volatile for threads that use a sender; only the exception for
@@ -48,94 +76,75 @@ final class ExecutedRequest implements InferenceRequest {
     /**
      * Creates the view of a request.
      *
-     * @param request the request
+     * @param inputs the request, and what the execution adds to it
      * @param gathered the inputs of its batch, or {@code null} for a batch of one that derives none
      * @param outputs the outputs of its batch, or {@code null} for a batch of one
      */
     ExecutedRequest(
             ExecutionScope scope,
-            ScheduledRequest request,
+            ExecutionInputs inputs,
             @Nullable GatheredInputs gathered,
             @Nullable BatchOutputs outputs) {
         this.scope = scope;
-        this.request = request;
-        this.gathered = gathered;
+        this.inputs = inputs;
+        ScheduledRequest request = inputs.request();
+        this.execution = request.execution();
         this.outputs = outputs;
-    }
-
-    /** Returns the checked request; throws if the backend may not use it any more. */
-    private CheckedRequest checked() {
-        if (finished && !request.delivery().isStreamOpen()) {
-            throw new IllegalStateException("request '"
-                    + Quoted.text(request.checked().id()) + "': its execution is finished (expected: not yet)");
+        if (execution > 1) {
+            gatheredBy(gathered);
+        } else {
+            this.gathered = gathered;
         }
-        return request.checked();
+    }
+
+    /** Sets the inputs of the batch, also for a stream that was opened before. */
+    void gatheredBy(@Nullable GatheredInputs inputs) {
+        gathered = inputs;
+        if (scheduled().delivery().channel() instanceof ResponseStream stream) {
+            stream.executedWith(inputs);
+        }
     }
 
     @Override
-    public String id() {
-        return checked().id();
+    public @Nullable GatheredInputs gathered() {
+        return gathered;
     }
 
     @Override
-    public int batchSize() {
-        return checked().batchSize();
+    CheckedRequest checked() {
+        if (finished && !scheduled().delivery().isStreamOpen()) {
+            throw new IllegalStateException("request '"
+                    + Quoted.text(scheduled().checked().id()) + "': its execution is finished (expected: not yet)");
+        }
+        return scheduled().checked();
     }
 
     @Override
     public List<String> inputs() {
-        return NamedTensors.names(checked().inputs());
+        checked();
+        return NamedTensors.names(scheduled().inputs());
     }
 
     @Override
     public Optional<Tensor> input(String name) {
         checked();
-        return Optional.ofNullable(NamedTensors.find(request.inputs(), name));
-    }
-
-    @Override
-    public List<String> requestedOutputs() {
-        return checked().outputs().names();
-    }
-
-    @Override
-    public Map<String, ParameterValue> parameters() {
-        return checked().parameters();
+        return Optional.ofNullable(NamedTensors.find(scheduled().inputs(), name));
     }
 
     @Override
     public Optional<Sequence> sequence() {
-        return checked().options().sequence();
-    }
-
-    @Override
-    public long priority() {
-        return checked().options().priority();
-    }
-
-    @Override
-    public long timeoutMicros() {
-        return checked().options().timeoutMicros();
-    }
-
-    @Override
-    public OptionalLong deadlineNanos() {
-        return checked().options().deadlineNanos();
-    }
-
-    @Override
-    public boolean isCancelled() {
-        return request.isCancelled();
+        checked();
+        return scheduled().sequence(execution);
     }
 
     @Override
     public CancelHook onCancel(Runnable action) {
-        return request.onCancel(action);
+        return scheduled().onCancel(action, execution);
     }
 
     @Override
     public InferenceResponse response() {
-        if (request.model().settings().decoupled()) {
+        if (scheduled().model().settings().decoupled()) {
             throw new IllegalStateException("response: the model is decoupled (expected: sender)");
         }
         checked();
@@ -143,21 +152,147 @@ final class ExecutedRequest implements InferenceRequest {
     }
 
     @Override
+    public SequenceState state(String output) throws BackendException {
+        checked();
+        if (states == null) {
+            states = new NewStates(
+                    scheduled().model(), inputs.states(), scheduled().checked().batchSize(), this);
+        }
+        return states.state(output);
+    }
+
+    @Override
+    public boolean isInput(Tensor tensor) {
+        return gathered == null ? MemoryRanges.overlap(scheduled().inputs(), tensor) : gathered.isInput(tensor);
+    }
+
+    @Override
+    public @Nullable ReferenceCountedMemory retain(Tensor tensor) {
+        ReferenceCountedMemory memory = gathered == null ? null : gathered.retainGathered(tensor);
+        if (memory == null && builder != null) {
+            memory = builder.retain(tensor);
+        }
+        return memory == null && outputs != null ? outputs.retain(tensor) : memory;
+    }
+
+    @Override
+    public boolean isWrittenElsewhere(String output) {
+        return statesOfBatch != null && statesOfBatch.isWritten(output);
+    }
+
+    /** Returns whether the request has a new value of a state of its own. */
+    boolean isWritten(String output) {
+        return states != null && states.isWritten(output);
+    }
+
+    /** Sets the new states of the whole batch. */
+    void statesOfBatch(NewStates ofBatch) {
+        statesOfBatch = ofBatch;
+    }
+
+    /**
+     * Cuts the new states of the request, and fails it if that is not possible. Before {@link #settle}, so that it fails
+     * as a whole.
+     *
+     * @param ofBatch the new states of the whole batch; {@code null} for none
+     * @param firstItem the index of the first item of the request
+     */
+    void cutStates(@Nullable NewStates ofBatch, int firstItem) {
+        if (inputs.isNull() || (ofBatch == null && states == null)) {
+            return;
+        }
+        int count = scheduled().checked().batchSize();
+        try {
+            List<NewStates.Part> cut = new ArrayList<>(2);
+            if (ofBatch != null) {
+                ofBatch.cut(firstItem, count, cut);
+            }
+            if (states != null) {
+                states.cut(0, count, cut);
+            }
+            newStates = cut;
+        } catch (BackendException e) {
+            fail(e);
+        } catch (RuntimeException | Error e) {
+            scheduled().log("states of request are not stored", e);
+            fail(SchedulerErrors.unexpected(scheduled().model().settings(), e));
+        }
+    }
+
+    /**
+     * Stores the new states of the request if it did not fail, and ends their use.
+     *
+     * @param succeeded whether the execution did
+     */
+    void storeStates(boolean succeeded) {
+        StateSink sink = inputs.states();
+        try {
+            if (succeeded && !hasFailed() && sink != null) {
+                for (NewStates.Part state : newStates) {
+                    state.store(sink);
+                }
+            }
+        } catch (RuntimeException | Error e) { // the present value stays
+            scheduled().log("storing a state failed", e);
+        } finally {
+            if (states != null) {
+                states.end();
+            }
+        }
+    }
+
+    /** Returns whether the backend failed the request, also by its sender. */
+    private boolean hasFailed() {
+        return failed || (scheduled().delivery().channel() instanceof ResponseStream stream && stream.hasFailed());
+    }
+
+    @Override
+    ScheduledRequest scheduled() {
+        return inputs.request();
+    }
+
+    @Override
+    public boolean isNullRequest() {
+        return inputs.isNull();
+    }
+
+    @Override
+    public void reschedule() {
+        if (!scope.iterative()) {
+            throw new IllegalStateException(
+                    "reschedule: the model has no iterative sequences (expected: iterative_sequence)");
+        }
+        checked();
+        ResponseChannel opened = scheduled().delivery().channel();
+        if (finished || rescheduled || (opened != null && opened.isEnded())) {
+            throw new IllegalStateException("reschedule: "
+                    + (rescheduled ? "called twice" : finished ? "the execution is finished" : "the sender is ended")
+                    + " (expected: once for each execution, before its end)");
+        }
+        rescheduled = true;
+    }
+
+    @Override
     public void fail(BackendException error) {
-        request.fail(error);
+        failed = true;
+        scheduled().complete(ResponseEvent.Failure.of(error, FailureReason.BACKEND), execution);
     }
 
     @Override
     public ResponseSender sender() {
-        if (!request.model().settings().decoupled()) {
+        if (!scheduled().model().settings().decoupled()) {
             throw new IllegalStateException("sender: the model is not decoupled (expected: response)");
         }
         checked();
-        ResponseDelivery delivery = request.delivery();
+        ResponseDelivery delivery = scheduled().delivery();
         ResponseChannel opened = delivery.channel();
         if (opened == null) {
-            opened = new ResponseStream(scope, request, gathered);
+            opened = new ResponseStream(scope, scheduled(), gathered);
             delivery.open(opened);
+        }
+        if (!detached && !finished) {
+            detached = true;
+            scheduled().detach();
         }
         return opened;
     }
@@ -165,7 +300,7 @@ final class ExecutedRequest implements InferenceRequest {
     /** Returns the builder of the response that is sent when the execution is finished. */
     ResponseBuilder builder() {
         if (builder == null) {
-            builder = new ResponseBuilder(scope, request, gathered, outputs);
+            builder = new ResponseBuilder(scope, scheduled(), this, outputs);
         }
         return builder;
     }
@@ -175,68 +310,132 @@ final class ExecutedRequest implements InferenceRequest {
         return builder != null && builder.has(output);
     }
 
-    /** Completes the request with an error, unless it is completed or streaming. */
-    void failUnlessStreaming(ResponseEvent.Failure failure) {
-        if (!request.delivery().isStreaming()) {
-            request.complete(failure);
+    /** Completes the request with an error, unless it is completed or the backend completes it by its sender. */
+    void failUnlessDetached(ResponseEvent.Failure failure) {
+        failed = true;
+        if (!detached) {
+            scheduled().complete(failure, execution);
         }
     }
 
     /**
-     * Decides how the request ends at the end of its execution. Has no effect on a request that is completed or
-     * streaming. {@link #finish} has to follow.
+     * Decides how the request ends at the end of its execution, and whether it does. Has no effect on a request that is
+     * completed, or that the backend completes by its sender. {@link #finish} has to follow.
      *
      * @param failure the failure of the execution, or {@code null}
      * @param index the index of the request in the batch
      * @param firstItem the index of the first item of the request in the batch
      * @param tally counts the outcome
+     * @param returns takes requests that are to be executed again; {@code null} if none may
      */
-    void settle(ResponseEvent.@Nullable Failure failure, int index, int firstItem, ExecutionTally tally) {
-        if (request.isCompleted() || request.delivery().isStreaming()) {
+    void settle(
+            ResponseEvent.@Nullable Failure failure,
+            int index,
+            int firstItem,
+            ExecutionTally tally,
+            @Nullable RequestReturn returns) {
+        boolean again = rescheduled && failure == null && !failed;
+        rescheduled = false;
+        if (again) {
+            detached = false;
+        }
+        if (scheduled().isCompleted() || detached) {
             return;
         }
         try {
-            settled = request.settle(failure == null ? terminalEvent(index, firstItem) : failure);
+            if (again && returns != null && !inputs.isNull()) {
+                scheduled().waitsAt(returns.newPosition(scheduled()));
+                rescheduled = scheduled().closeActions();
+            }
+            if (rescheduled) {
+                return;
+            }
+            settled = scheduled().settle(failure == null ? terminalEvent(index, firstItem) : failure, execution);
         } catch (BackendException e) {
-            settled = request.settle(ResponseEvent.Failure.of(e, FailureReason.BACKEND));
+            failed = true;
+            settled = scheduled().settle(ResponseEvent.Failure.of(e, FailureReason.BACKEND), execution);
         } catch (RuntimeException | Error e) {
-            request.log("completion of request failed", e);
-            BackendException error = SchedulerErrors.unexpected(request.model().settings(), e);
-            settled = request.settle(ResponseEvent.Failure.of(error, FailureReason.OTHER));
+            failed = true;
+            scheduled().log("completion of request failed", e);
+            BackendException error =
+                    SchedulerErrors.unexpected(scheduled().model().settings(), e);
+            settled = scheduled().settle(ResponseEvent.Failure.of(error, FailureReason.OTHER), execution);
         }
-        if (settled != null) {
-            request.count(settled, tally);
+        if (settled != null && !inputs.isNull()) {
+            scheduled().count(settled, tally);
         }
     }
 
-    /** Delivers the settled event, and releases the execution's reference to the request. */
+    /**
+     * Delivers the settled event, and releases the execution's reference to the request. Keeps the reference of a
+     * request that is to be executed again.
+     */
     void finish() {
         try {
             if (settled != null) {
-                request.deliver(settled);
+                scheduled().deliver(settled);
             }
         } catch (RuntimeException | Error e) { // the other requests complete all the same
-            request.log("completion of request failed", e);
+            scheduled().log("completion of request failed", e);
         } finally {
             finished = true;
             if (builder != null) {
                 builder.discard();
             }
-            if (settled instanceof FinishedResponse) {
-                request.freeInputs();
+            if (!rescheduled) {
+                if (settled instanceof FinishedResponse
+                        && !scheduled().delivery().isStreaming()) {
+                    scheduled().freeInputs();
+                }
+                release();
             }
-            request.release();
         }
     }
 
+    private void release() {
+        scheduled().endExecutions(!detached);
+    }
+
+    /**
+     * Puts the request back to waiting if it is to be executed again; after {@link #finish}.
+     *
+     * @return whether it waits, and has to be queued
+     */
+    boolean waitAgain(long nowNanos) {
+        boolean waits = rescheduled && waits(nowNanos);
+        try {
+            inputs.released(waits);
+        } catch (RuntimeException | Error e) { // the other requests wait all the same
+            scheduled().log("release of execution failed", e);
+        }
+        return waits;
+    }
+
+    private boolean waits(long nowNanos) {
+        boolean waits = false;
+        try {
+            waits = scheduled().waitAgain(execution, nowNanos);
+        } catch (RuntimeException | Error e) {
+            scheduled().log("request cannot be executed again", e);
+            scheduled()
+                    .complete(new ResponseEvent.Failure(SchedulerErrors.internal(e), FailureReason.OTHER), execution);
+        }
+        if (!waits) { // completed
+            release();
+        }
+        return waits;
+    }
+
     private ResponseEvent terminalEvent(int index, int firstItem) throws BackendException {
-        if (request.isCancelled()) {
-            return ResponseEvent.END; // delivered as cancelled
+        if (scheduled().isCancelled() || inputs.isNull()) {
+            return ResponseEvent.END; // delivered as cancelled, or dropped
         }
         ResponseBuilder response = builder();
         if (outputs != null) {
             outputs.putParts(index, firstItem, response);
         }
-        return response.isEmpty() && request.model().settings().decoupled() ? ResponseEvent.END : response.finish(true);
+        return response.isEmpty() && scheduled().model().settings().decoupled()
+                ? ResponseEvent.END
+                : response.finish(true);
     }
 }

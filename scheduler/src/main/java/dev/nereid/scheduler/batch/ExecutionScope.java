@@ -1,19 +1,21 @@
 package dev.nereid.scheduler.batch;
 
-import dev.nereid.scheduler.request.AcceptedMemory;
+import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchOutput;
+import dev.nereid.spi.Fence;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.Executor;
 
 /**
  * Holds the data that all executions of one model version share. Immutable except for its counters.
@@ -24,7 +26,8 @@ import java.util.concurrent.Executor;
  * @param inputs the names of all inputs, in the order of the configuration, followed by the derived ones
  * @param outputs all outputs by name, in the order of the configuration
  * @param outputTracker tracks the outputs of the backend
- * @param actions runs actions of the backend that are no executions
+ * @param callbacks calls code of the backend outside of its executions
+ * @param iterative whether the backend may have requests executed again
  */
 public record ExecutionScope(
         ModelScope model,
@@ -33,16 +36,17 @@ public record ExecutionScope(
         Set<String> inputs,
         Map<String, OutputSpec> outputs,
         OutputTracker outputTracker,
-        Executor actions) {
+        BackendCallbacks callbacks,
+        boolean iterative) {
 
     /**
-     * Creates the scope of a model without executions.
+     * Creates the scope of a model without executions, whose requests are executed once.
      *
      * @param accepted the memory in which the backend works
-     * @param actions runs actions of the backend that are no executions, such as those of
+     * @param callbacks calls code of the backend outside of its executions, such as those of
      *     {@link dev.nereid.spi.ResponseSender#onReady}; never on the calling thread
      */
-    public static ExecutionScope of(ModelScope model, AcceptedMemory accepted, Executor actions) {
+    public static ExecutionScope of(ModelScope model, AcceptedMemory accepted, BackendCallbacks callbacks) {
         ModelSettings settings = model.settings();
         Set<String> inputs = new LinkedHashSet<>();
         for (TensorSpec input : settings.inputs()) {
@@ -65,7 +69,17 @@ public record ExecutionScope(
                 Collections.unmodifiableSet(inputs),
                 Collections.unmodifiableMap(outputs),
                 new OutputTracker(settings, outputs.values()),
-                actions);
+                callbacks,
+                false);
+    }
+
+    /**
+     * Returns the same scope for a backend that may have requests executed again, or not.
+     *
+     * @param changed whether it may
+     */
+    public ExecutionScope withIterative(boolean changed) {
+        return new ExecutionScope(model, accepted, derived, inputs, outputs, outputTracker, callbacks, changed);
     }
 
     private static Map<String, String> sources(ModelSettings settings) {
@@ -80,7 +94,13 @@ public record ExecutionScope(
 
     /** Returns the same scope with another scope of requests. */
     public ExecutionScope with(ModelScope changed) {
-        return new ExecutionScope(changed, accepted, derived, inputs, outputs, outputTracker, actions);
+        return new ExecutionScope(changed, accepted, derived, inputs, outputs, outputTracker, callbacks, iterative);
+    }
+
+    /** Returns an output as the server reads it: it calls the fence of the backend, if there is one, as a callback. */
+    Tensor received(Tensor output) {
+        Optional<Fence> fence = output.fence();
+        return fence.isPresent() ? output.withFence(callbacks.isolate(fence.get())) : output;
     }
 
     /** Returns whether the backend works in memory of clients. */

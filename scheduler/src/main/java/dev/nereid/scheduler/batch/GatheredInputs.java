@@ -4,15 +4,17 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
-import dev.nereid.scheduler.request.DeviceCopies;
-import dev.nereid.scheduler.request.MemoryRanges;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.memory.DeviceCopies;
+import dev.nereid.scheduler.memory.MemoryRanges;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ModelScope;
-import dev.nereid.scheduler.request.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
@@ -31,6 +33,13 @@ import org.jspecify.annotations.Nullable;
  * another. So does an output that lies in the inputs of another request of the batch: it keeps that request.
  */
 final class GatheredInputs {
+    /** Knows the inputs that the current execution of a request gathered. */
+    interface Holder {
+        /** Returns the inputs, in which outputs may lie; {@code null} for none, in a batch of one. */
+        @Nullable
+        GatheredInputs gathered();
+    }
+
     /** A gathered or derived input and its memory, or the first request for an input that stays in place. */
     private record Gathered(String name, Tensor tensor, ReferenceCountedMemory memory) {}
 
@@ -57,32 +66,59 @@ final class GatheredInputs {
     }
 
     /**
-     * Joins an input along the first dimension, or derives it. The join takes one copy for each request. Always returns
-     * the same tensor for an input.
+     * Joins an input along the first dimension, or derives it. The join takes one copy for each request, from wherever
+     * its input lies. Always returns the same tensor for an input and a place. Confined to the execution.
+     *
+     * @param place where the tensor is to lie; an input of one request that lies there stays in place
      */
-    Tensor gather(String input) throws BackendException {
+    Tensor gather(String input, MemoryPlace place) throws BackendException {
+        Tensor earlier = find(input, place);
+        if (earlier != null) {
+            return earlier;
+        }
+        BatchInput derived = scope.derived().find(input);
+        if (derived != null) {
+            return place.isHost() ? derive(input, derived) : inPlace(input, gather(input, MemoryPlace.HOST), place);
+        }
+        if (requests.size() == 1) {
+            return inPlace(input, single(scope.model(), requests.getFirst(), input), place);
+        }
+        List<Tensor> parts = parts(input);
+        return is(scope.model(), input, TensorSpec.Trait.SHAPE_TENSOR)
+                ? first(input, parts.getFirst(), place) // equal in all requests of a batch
+                : join(input, parts, place);
+    }
+
+    private @Nullable Tensor find(String input, MemoryPlace place) {
         lock.lock();
         try {
             for (Gathered earlier : gathered) {
-                if (earlier.name().equals(input)) {
+                if (earlier.name().equals(input) && liesIn(earlier.tensor(), place)) {
                     return earlier.tensor();
                 }
             }
-            BatchInput derived = scope.derived().find(input);
-            if (derived != null) {
-                return derive(input, derived);
-            }
-            if (requests.size() == 1) {
-                Tensor own = single(scope.model(), requests.getFirst(), input);
-                return own.place().isHost() ? own : copied(input, own.shape(), List.of(own));
-            }
-            List<Tensor> parts = parts(input);
-            return is(scope.model(), input, TensorSpec.Trait.SHAPE_TENSOR)
-                    ? first(input, parts.getFirst()) // equal in all requests of a batch
-                    : join(input, parts);
+            return null;
         } finally {
             lock.unlock();
         }
+    }
+
+    private void add(String input, Tensor tensor, ReferenceCountedMemory memory) {
+        lock.lock();
+        try {
+            gathered.add(new Gathered(input, tensor, memory));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns whether a tensor need not be moved to a place. Any memory of the host will do for one of the host. */
+    private static boolean liesIn(Tensor tensor, MemoryPlace place) {
+        return place.isHost() ? tensor.place().isHost() : tensor.place().equals(place);
+    }
+
+    private Tensor inPlace(String input, Tensor tensor, MemoryPlace place) throws BackendException {
+        return liesIn(tensor, place) ? tensor : copied(input, tensor.shape(), List.of(tensor), place);
     }
 
     /** Returns the input of a batch of one. It stays in place, and is flat if it is ragged. */
@@ -99,32 +135,57 @@ final class GatheredInputs {
         return spec.isPresent() && spec.get().is(trait);
     }
 
-    /** Returns an input of the first request, which stays in place if it lies on the host. */
-    @GuardedBy("lock")
-    private Tensor first(String input, Tensor tensor) throws BackendException {
-        if (!tensor.place().isHost()) {
-            return copied(input, tensor.shape(), List.of(tensor));
+    /** Returns an input of the first request, and keeps it if it stays in place. */
+    private Tensor first(String input, Tensor tensor, MemoryPlace place) throws BackendException {
+        if (liesIn(tensor, place)) {
+            add(input, tensor, retained(requests.getFirst(), tensor));
         }
-        ScheduledRequest owner = requests.getFirst();
-        gathered.add(new Gathered(input, tensor, retained(owner)));
-        return tensor;
+        return inPlace(input, tensor, place);
     }
 
-    private static ReferenceCountedMemory retained(ScheduledRequest owner) {
+    /** Retains a request and its inputs, and the memory of the added input in which a tensor lies. */
+    private static ReferenceCountedMemory retained(ScheduledRequest owner, Tensor tensor) {
         owner.retain();
-        return ReferenceCountedMemory.of(owner::release, null);
+        return ReferenceCountedMemory.of(owner::release, owner.retainAdded(tensor));
+    }
+
+    /** Returns whether a tensor lies in an input of a request of the batch. */
+    boolean isInput(Tensor tensor) {
+        for (ScheduledRequest request : requests) {
+            if (MemoryRanges.overlap(request.inputs(), tensor)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Retains the gathered memory that a tensor lies in, which is no input of a request; {@code null} if elsewhere. */
+    @Nullable
+    ReferenceCountedMemory retainGathered(Tensor tensor) {
+        lock.lock();
+        try {
+            for (Gathered candidate : gathered) {
+                if (MemoryRanges.overlap(candidate.tensor(), tensor)) {
+                    candidate.memory().retain();
+                    return candidate.memory();
+                }
+            }
+            return null;
+        } finally {
+            lock.unlock();
+        }
     }
 
     /**
      * Retains the gathered memory, or the request of the batch, that an output lies in. Its inputs are kept then.
      *
      * @param own the request of the output, whose response retains it anyway; {@code null} for all of the batch
-     * @return what was retained; {@code null} if the output lies elsewhere
+     * @return what was retained; {@code null} if the output lies elsewhere, or in an input of its own client
      */
     @Nullable
     ReferenceCountedMemory retain(Tensor output, @Nullable ScheduledRequest own) {
         if (own != null && own.keepInputsFor(output)) {
-            return null;
+            return own.retainAdded(output);
         }
         lock.lock();
         try {
@@ -159,7 +220,7 @@ final class GatheredInputs {
     private @Nullable ReferenceCountedMemory retainOwner(Tensor output) {
         for (int i = 0; i < requests.size(); i++) {
             if (requests.get(i).keepInputsFor(output)) {
-                return retained(requests.get(i));
+                return retained(requests.get(i), output);
             }
         }
         return null;
@@ -191,7 +252,6 @@ final class GatheredInputs {
     }
 
     /** Derives an input, for all of its names. */
-    @GuardedBy("lock")
     private Tensor derive(String input, BatchInput derived) throws BackendException {
         String source = derived.source();
         List<Shape> sources = parts(source).stream().map(Tensor::shape).toList();
@@ -209,11 +269,11 @@ final class GatheredInputs {
                 memory.release();
                 throw e;
             }
-            gathered.add(new Gathered(input, tensor, memory));
+            add(input, tensor, memory);
             for (String name : derived.names()) {
                 if (!name.equals(input)) {
                     memory.retain();
-                    gathered.add(new Gathered(name, tensor, memory));
+                    add(name, tensor, memory);
                 }
             }
             return tensor;
@@ -222,8 +282,7 @@ final class GatheredInputs {
         }
     }
 
-    @GuardedBy("lock")
-    private Tensor join(String input, List<Tensor> parts) throws BackendException {
+    private Tensor join(String input, List<Tensor> parts, MemoryPlace place) throws BackendException {
         Tensor first = parts.getFirst();
         boolean ragged = is(scope.model(), input, TensorSpec.Trait.RAGGED);
         long length = 0;
@@ -232,46 +291,61 @@ final class GatheredInputs {
             Shape shape = part.shape();
             length = Math.addExact(length, ragged ? shape.elementCount() : shape.dim(0));
         }
-        return copied(input, ragged ? Shape.of(length) : first.shape().withFirst(length), parts);
+        return copied(input, ragged ? Shape.of(length) : first.shape().withFirst(length), parts, place);
     }
 
-    /** Copies an input to memory of the host, one part after the other. */
-    @GuardedBy("lock")
-    private Tensor copied(String input, Shape shape, List<Tensor> parts) throws BackendException {
+    /** Copies an input to memory of the server, one part after the other. */
+    private Tensor copied(String input, Shape shape, List<Tensor> parts, MemoryPlace place) throws BackendException {
         long byteSize = 0;
         for (Tensor part : parts) {
             byteSize = Math.addExact(byteSize, part.byteSize());
         }
-        TensorBuffer buffer = OutputChecks.allocate(scope.model(), byteSize);
-        try {
-            long at = 0;
-            for (Tensor part : parts) {
-                copy(input, part, buffer.segment(), at);
-                at += part.byteSize();
+        DeviceMemory device = place.isHost() ? null : device(input, place, "no memory in ");
+        for (Tensor part : parts) {
+            if (!part.place().isHost()) {
+                device(input, part.place(), "lies in ");
             }
-        } catch (BackendException | RuntimeException | Error e) {
-            buffer.close();
-            throw e;
-        }
-        Tensor copied = Tensor.of(parts.getFirst().type(), shape, buffer.segment());
-        gathered.add(new Gathered(input, copied, ReferenceCountedMemory.of(buffer)));
-        return copied;
-    }
-
-    private void copy(String input, Tensor part, MemorySegment to, long at) throws BackendException {
-        if (part.place().isHost()) {
-            MemorySegment.copy(part.data(), 0, to, at, part.byteSize());
-            return;
-        }
-        Optional<DeviceMemory> device = scope.model().memory().device(part.place());
-        if (device.isEmpty()) {
-            throw error(input, ErrorCode.UNSUPPORTED, "lies in " + part.place() + " (expected: ordinary memory)");
         }
         try {
-            DeviceCopies.toHost(part, device.get(), to.asSlice(at, part.byteSize()));
+            TensorBuffer buffer = scope.model().memory().allocate(byteSize, place);
+            try {
+                long at = 0;
+                for (Tensor part : parts) {
+                    copy(part, device, buffer.segment(), at);
+                    at += part.byteSize();
+                }
+            } catch (RuntimeException | Error e) {
+                buffer.close();
+                throw e;
+            }
+            MemoryPlace actual = device == null ? MemoryPlace.HOST : place;
+            Tensor copied = Tensor.of(parts.getFirst().type(), shape, buffer.segment(), actual);
+            add(input, copied, ReferenceCountedMemory.of(buffer));
+            return copied;
         } catch (InferenceException e) {
             throw SchedulerErrors.of(e);
         }
+    }
+
+    /** Copies a part to memory of the server, on a device or, if that is {@code null}, on the host. */
+    private void copy(Tensor part, @Nullable DeviceMemory device, MemorySegment to, long at) {
+        TensorMemory memory = scope.model().memory();
+        if (device != null) {
+            DeviceCopies.toDevice(part, device, to.asSlice(at, part.byteSize()), memory);
+        } else if (part.place().isHost()) {
+            MemorySegment.copy(part.data(), 0, to, at, part.byteSize());
+        } else {
+            DeviceMemory source = memory.device(part.place()).orElseThrow();
+            DeviceCopies.toHost(part, source, to.asSlice(at, part.byteSize()));
+        }
+    }
+
+    private DeviceMemory device(String input, MemoryPlace place, String problem) throws BackendException {
+        Optional<DeviceMemory> device = scope.model().memory().device(place);
+        if (device.isEmpty()) {
+            throw error(input, ErrorCode.UNSUPPORTED, problem + place + " (expected: memory of the host)");
+        }
+        return device.get();
     }
 
     private void checkJoins(String input, Tensor first, Tensor other, boolean ragged) throws BackendException {

@@ -4,7 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
-import dev.nereid.scheduler.request.DeviceCopies;
+import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
@@ -19,7 +19,8 @@ import java.util.Optional;
 /** Checks outputs of backends, and allocates memory for them. */
 final class OutputChecks {
     /** Represents all threads but the calling one; never started. */
-    private static final Thread OTHER_THREAD = Thread.ofPlatform().unstarted(() -> {});
+    private static final Thread OTHER_THREAD =
+            Thread.ofPlatform().inheritInheritableThreadLocals(false).unstarted(() -> {});
 
     private OutputChecks() {}
 
@@ -52,13 +53,20 @@ final class OutputChecks {
                 throw error(model, output, "lies in " + place + " (expected: memory of the host)");
             }
         }
-        if (!data.isNative() || !data.isAccessibleBy(OTHER_THREAD)) {
-            throw error(
-                    model,
-                    output,
-                    "lies in " + (data.isNative() ? "a confined arena" : "a Java array")
-                            + " (expected: native memory that any thread may use)");
+        if (!isShared(data)) {
+            throw error(model, output, notShared(data));
         }
+    }
+
+    /** Returns whether memory is native, and every thread may use it. */
+    static boolean isShared(MemorySegment data) {
+        return data.isNative() && data.isAccessibleBy(OTHER_THREAD);
+    }
+
+    /** Describes memory that other threads may not use. */
+    static String notShared(MemorySegment data) {
+        return "lies in " + (data.isNative() ? "a confined arena" : "a Java array")
+                + " (expected: native memory that any thread may use)";
     }
 
     /** Allocates zeroed memory for an output of fixed-size elements. */

@@ -6,8 +6,8 @@ import dev.nereid.api.OutputTarget;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.scheduler.batch.OutputPlacement.Output;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.FinishedResponse;
-import dev.nereid.scheduler.request.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
@@ -37,7 +37,7 @@ final class ResponseBuilder implements InferenceResponse {
 
     private final ScheduledRequest request;
     private final ExecutionScope scope;
-    private final @Nullable GatheredInputs gathered;
+    private final GatheredInputs.Holder inputs;
     private final @Nullable BatchOutputs shared;
     private final @Nullable Output[] outputs;
     private @Nullable Map<String, ParameterValue> parameters;
@@ -47,17 +47,17 @@ final class ResponseBuilder implements InferenceResponse {
      * Creates a response without outputs.
      *
      * @param request the request
-     * @param gathered the inputs that its batch gathered, in which outputs may lie; {@code null} for a batch of one
+     * @param inputs knows the inputs that its batch gathered, in which outputs may lie
      * @param shared the outputs of the whole batch, which are split among responses; {@code null} for none
      */
     ResponseBuilder(
             ExecutionScope scope,
             ScheduledRequest request,
-            @Nullable GatheredInputs gathered,
+            GatheredInputs.Holder inputs,
             @Nullable BatchOutputs shared) {
         this.request = request;
         this.scope = scope;
-        this.gathered = gathered;
+        this.inputs = inputs;
         this.shared = shared;
         this.outputs = new @Nullable Output[scope.outputs().size()];
     }
@@ -116,16 +116,16 @@ final class ResponseBuilder implements InferenceResponse {
             memory.release();
             throw e;
         }
-        add(spec, tensor, memory);
+        add(spec, scope.received(tensor), memory);
     }
 
     /** Keeps the inputs that an output lies in; returns what the output has to release of those. */
     private @Nullable ReferenceCountedMemory retainInputs(Tensor output) {
+        GatheredInputs gathered = inputs.gathered();
         if (gathered != null) {
             return gathered.retain(output, request);
         }
-        request.keepInputsFor(output);
-        return null;
+        return request.keepInputsFor(output) ? request.retainAdded(output) : null;
     }
 
     @Override
@@ -163,6 +163,23 @@ final class ResponseBuilder implements InferenceResponse {
     /** Returns whether an output was added. */
     boolean has(OutputSpec output) {
         return outputs[output.index()] != null;
+    }
+
+    /** Retains the memory of an output in which a tensor lies; {@code null} if it lies in none. */
+    @Nullable
+    ReferenceCountedMemory retain(Tensor tensor) {
+        for (Output output : outputs) {
+            if (output != null
+                    && output.tensor()
+                            .tensor()
+                            .data()
+                            .asOverlappingSlice(tensor.data())
+                            .isPresent()) {
+                output.memory().retain();
+                return output.memory();
+            }
+        }
+        return null;
     }
 
     /** Returns whether no output was added. */

@@ -10,12 +10,11 @@ import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.statistics.ModelMeter;
+import dev.nereid.scheduler.statistics.ResponseIndices;
 import dev.nereid.spi.BackendException;
-import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ResponseReport;
 import java.util.ArrayDeque;
-import java.util.BitSet;
 import java.util.Queue;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -34,12 +33,16 @@ import org.jspecify.annotations.Nullable;
  * Once the request is cancelled or completed, or the sender is ended, it is always ready.
  *
  * <p>The stream holds a reference to the request until it is ended, even if the request completes meanwhile. The last
- * reference is released after the delivery of the last response.
+ * reference is released after the delivery of the last response. The inputs are freed before that, when executions and
+ * sender have ended.
  */
-public final class ResponseStream implements ResponseChannel {
+public final class ResponseStream implements ResponseChannel, GatheredInputs.Holder {
     private final ExecutionScope scope;
     private final ScheduledRequest request;
-    private final @Nullable GatheredInputs gathered;
+
+    /** The inputs that the current execution gathered, in which outputs may lie. */
+    private volatile @Nullable GatheredInputs gathered;
+
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
@@ -57,21 +60,15 @@ public final class ResponseStream implements ResponseChannel {
     @GuardedBy("lock")
     private boolean ended;
 
-    /** The statistics index of the next response, failed or not. Responses beyond the last index share that. */
-    @GuardedBy("lock")
-    private int sent;
+    /** Whether the backend failed the request by the sender. */
+    private volatile boolean failed;
 
-    /** The statistics indices of failed responses; {@code null} as long as there are none. */
+    /** The users of the inputs: the executions, as one, and the sender. The last one frees them. */
     @GuardedBy("lock")
-    private @Nullable BitSet failed;
+    private int inputUsers = 2;
 
-    /** The statistics index of the next response that the backend reports. */
     @GuardedBy("lock")
-    private int reports;
-
-    /** When the last failed response was added, or the stream was created. */
-    @GuardedBy("lock")
-    private long lastNanos;
+    private final ResponseIndices indices;
 
     /** The action of the backend for the time when the stream is ready; {@code null} until the first one. */
     private volatile @Nullable ReadyAction readyAction;
@@ -81,13 +78,23 @@ public final class ResponseStream implements ResponseChannel {
         this.scope = scope;
         this.request = request;
         this.gathered = gathered;
-        this.lastNanos = request.model().nanoTime().getAsLong();
+        this.indices = new ResponseIndices(request.model().nanoTime().getAsLong());
         request.retain();
+    }
+
+    /** Sets the inputs that another execution of the request gathers, or that this one begins to. */
+    void executedWith(@Nullable GatheredInputs inputs) {
+        gathered = inputs;
+    }
+
+    @Override
+    public @Nullable GatheredInputs gathered() {
+        return gathered;
     }
 
     @Override
     public InferenceResponse newResponse() {
-        return new ResponseBuilder(scope, request, gathered, null);
+        return new ResponseBuilder(scope, request, this, null);
     }
 
     @Override
@@ -104,6 +111,7 @@ public final class ResponseStream implements ResponseChannel {
                 add(builder.finish(false), false);
             }
         } catch (BackendException e) {
+            failed = true;
             request.fail(e);
         } finally {
             request.release();
@@ -140,10 +148,10 @@ public final class ResponseStream implements ResponseChannel {
         try {
             request.complete(builder.finish(true));
         } catch (BackendException e) {
+            failed = true;
             request.fail(e);
         } finally {
-            checkReadiness();
-            request.release();
+            releaseStream();
         }
     }
 
@@ -157,14 +165,45 @@ public final class ResponseStream implements ResponseChannel {
         endWith(ResponseEvent.Failure.of(requireNonNull(error, "error"), FailureReason.BACKEND));
     }
 
+    /** Returns whether the backend failed the request by the sender. */
+    boolean hasFailed() {
+        return failed;
+    }
+
     private void endWith(ResponseEvent last) {
         if (end()) {
+            failed = last instanceof ResponseEvent.Failure;
             try {
                 request.complete(last);
             } finally {
-                checkReadiness();
-                request.release();
+                releaseStream();
             }
+        }
+    }
+
+    /** Releases what an open stream holds, once. */
+    private void releaseStream() {
+        checkReadiness();
+        endInputUse();
+        request.release();
+    }
+
+    @Override
+    public void executed() {
+        endInputUse();
+    }
+
+    private void endInputUse() {
+        boolean last;
+        lock.lock();
+        try {
+            inputUsers--;
+            last = inputUsers == 0;
+        } finally {
+            lock.unlock();
+        }
+        if (last) {
+            request.freeInputs();
         }
     }
 
@@ -205,7 +244,7 @@ public final class ResponseStream implements ResponseChannel {
         try {
             ReadyAction current = readyAction;
             if (current == null) {
-                current = new ReadyAction(new ReadySender(), scope.actions());
+                current = new ReadyAction(new ReadySender(), scope.callbacks());
                 readyAction = current;
             }
             return current;
@@ -236,10 +275,7 @@ public final class ResponseStream implements ResponseChannel {
     private int nextReport() {
         lock.lock();
         try {
-            if (failed != null) {
-                reports = failed.nextClearBit(reports);
-            }
-            return reports++;
+            return indices.nextReport();
         } finally {
             lock.unlock();
         }
@@ -252,6 +288,13 @@ public final class ResponseStream implements ResponseChannel {
             return ended;
         } finally {
             lock.unlock();
+        }
+    }
+
+    @Override
+    public void endByServer() {
+        if (end()) {
+            releaseStream();
         }
     }
 
@@ -324,19 +367,11 @@ public final class ResponseStream implements ResponseChannel {
     /** Assigns the next statistics index to a response. A failed one is counted before its delivery. */
     @GuardedBy("lock")
     private void takeIndex(ResponseEvent event) {
-        int index = sent;
         if (event instanceof ResponseEvent.FailedResponse failure) {
             long now = request.model().nanoTime().getAsLong();
-            ErrorCode code = failure.error().code();
-            request.model().meter().responded(index, ResponseReport.failed(lastNanos, now, code));
-            lastNanos = now;
-            if (failed == null) {
-                failed = new BitSet();
-            }
-            failed.set(index);
-        }
-        if (index < ModelMeter.MAX_INDICES) {
-            sent = index + 1;
+            indices.addFailed(failure.error().code(), now, request.model().meter());
+        } else {
+            indices.add();
         }
     }
 

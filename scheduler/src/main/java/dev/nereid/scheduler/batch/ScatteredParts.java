@@ -34,6 +34,23 @@ final class ScatteredParts {
     }
 
     /**
+     * Returns the shape of an output of a batch of one in the response of its request.
+     *
+     * @param output the output; {@code null} if the model has none of the name
+     * @param single the only request
+     * @param given the shape as the backend gave it
+     */
+    static Shape ofSingle(ModelScope model, @Nullable OutputSpec output, List<ScheduledRequest> single, Shape given)
+            throws BackendException {
+        String source = output == null ? null : output.source();
+        if (output == null || source == null) {
+            return given;
+        }
+        check(model, output, source, single, given);
+        return shape(model, output, source, single.getFirst());
+    }
+
+    /**
      * Replaces the variable dimensions of an output by those of a source. Returns {@code null} if the source has too
      * few.
      */

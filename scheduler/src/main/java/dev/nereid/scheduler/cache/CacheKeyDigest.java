@@ -20,7 +20,7 @@ import java.util.TreeMap;
 /**
  * Computes the {@link CacheKey} under which the response to a request is cached. Confined to the computation of one key.
  *
- * <p>The key covers everything on which a response may depend: model and version, inputs with their types, shapes and
+ * <p>The key covers everything on which a response may depend: model, version and load, inputs with their types, shapes and
  * bytes in the order of their names, requested outputs, priority, and parameters in the order of their names. It does
  * not cover id, timeout and deadline, which do not change the response. Every part of variable length is preceded by
  * its length, and every list by its count, so that different requests never produce the same bytes.
@@ -47,10 +47,12 @@ public final class CacheKeyDigest {
      * Computes the key of a request. Reads all inputs, which takes about a millisecond for a megabyte.
      *
      * @param request a request whose inputs lie in memory that Java code may read
+     * @param loadId identifies what the model was loaded from
      * @return the key
      */
-    public static CacheKey of(CheckedRequest request) {
+    public static CacheKey of(CheckedRequest request, String loadId) {
         CacheKeyDigest digest = new CacheKeyDigest();
+        digest.add(loadId);
         digest.add(request);
         return digest.key();
     }

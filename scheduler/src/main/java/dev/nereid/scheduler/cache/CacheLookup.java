@@ -2,8 +2,8 @@ package dev.nereid.scheduler.cache;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.FinishedResponse;
-import dev.nereid.scheduler.request.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.cache.CacheEntry;
@@ -61,7 +61,7 @@ final class CacheLookup implements LookupObserver {
 
     private void lookUp() {
         try {
-            CacheKey made = CacheKeyDigest.of(request.checked());
+            CacheKey made = CacheKeyDigest.of(request.checked(), gate.loadId());
             key = made;
             gate.cache().lookup(made, this);
         } catch (RuntimeException | Error e) {
@@ -86,7 +86,9 @@ final class CacheLookup implements LookupObserver {
             withoutEntry(entry, "entry " + key + " does not match its request");
             return;
         }
-        if (!request.completeUnqueued(hit)) {
+        if (request.completeUnqueued(hit)) {
+            request.freeInputs(); // the response lies in the entry
+        } else {
             hit.discard();
         }
         request.release();

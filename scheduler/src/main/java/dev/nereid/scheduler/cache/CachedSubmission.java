@@ -65,7 +65,7 @@ public final class CachedSubmission {
         }
         CacheLookup lookup = new CacheLookup(this, request, nanoTime.getAsLong());
         // The thread of the lookup delivers a hit, which may take long too.
-        if (request.isHeavy() || request.checked().inputBytes() > MAX_DIRECT_BYTES) {
+        if (request.needsInstanceThread() || request.checked().inputBytes() > MAX_DIRECT_BYTES) {
             lookup.startOn(access.background());
         } else {
             lookup.start();
@@ -113,6 +113,11 @@ public final class CachedSubmission {
 
     ResponseCache cache() {
         return access.cache();
+    }
+
+    /** Returns the identity of what the model was loaded from. */
+    String loadId() {
+        return access.loadId();
     }
 
     ModelScope model() {

@@ -3,7 +3,7 @@ package dev.nereid.scheduler.instance;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ExecutionBatch;
-import dev.nereid.scheduler.request.ClientMemory;
+import dev.nereid.scheduler.memory.ClientMemory;
 import dev.nereid.scheduler.request.Continuations;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ResponseEvent;

@@ -2,10 +2,11 @@ package dev.nereid.scheduler.instance;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.scheduler.request.AcceptedMemory;
+import dev.nereid.scheduler.batch.BackendCallbacks;
+import dev.nereid.scheduler.memory.AcceptedMemory;
+import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.MemoryPlace;
 import java.util.Set;
-import java.util.concurrent.Executor;
 
 /**
  * Properties of the executions of one model, declared by its backend. Immutable.
@@ -14,11 +15,17 @@ import java.util.concurrent.Executor;
  * @param accepted the memory in which the backend works
  * @param shortExecutions whether executions take microseconds and never block, so that direct execution is possible
  * @param blocksDevice whether executions block their GPU, so that all instances on it share one thread
- * @param actions runs actions of the backend that are no executions, such as those of
- *     {@link dev.nereid.spi.ResponseSender#onReady}; never on the calling thread
+ * @param maxDeferred the largest number of deferred executions of an instance, or of those that share a thread; at
+ *     least 1
+ * @param callbacks calls code of the backend outside of its executions
  */
 public record ExecutionTraits(
-        String backend, AcceptedMemory accepted, boolean shortExecutions, boolean blocksDevice, Executor actions) {
+        String backend,
+        AcceptedMemory accepted,
+        boolean shortExecutions,
+        boolean blocksDevice,
+        int maxDeferred,
+        BackendCallbacks callbacks) {
     /** The traits of a backend that declares none. */
     public static final ExecutionTraits DEFAULT = new ExecutionTraits("", false, false);
 
@@ -42,24 +49,43 @@ public record ExecutionTraits(
      * @param blocksDevice whether executions block their GPU
      */
     public ExecutionTraits(String backend, AcceptedMemory accepted, boolean shortExecutions, boolean blocksDevice) {
-        this(backend, accepted, shortExecutions, blocksDevice, Thread::startVirtualThread);
+        this(
+                backend,
+                accepted,
+                shortExecutions,
+                blocksDevice,
+                BackendTraits.DEFAULT.maxDeferred(),
+                BackendCallbacks.DIRECT);
     }
 
     /**
-     * Returns the same traits with another executor of actions.
+     * Returns the same traits with other callbacks.
      *
-     * @param changed runs actions of the backend that are no executions, never on the calling thread
+     * @param changed calls code of the backend outside of its executions
      * @return the changed traits
      */
-    public ExecutionTraits withActions(Executor changed) {
-        return new ExecutionTraits(backend, accepted, shortExecutions, blocksDevice, changed);
+    public ExecutionTraits with(BackendCallbacks changed) {
+        return new ExecutionTraits(backend, accepted, shortExecutions, blocksDevice, maxDeferred, changed);
+    }
+
+    /**
+     * Returns the same traits with another limit on deferred executions.
+     *
+     * @param changed the largest number of deferred executions of an instance; at least 1
+     * @return the changed traits
+     */
+    public ExecutionTraits withMaxDeferred(int changed) {
+        return new ExecutionTraits(backend, accepted, shortExecutions, blocksDevice, changed, callbacks);
     }
 
     /** Checks the components. */
     public ExecutionTraits {
         requireNonNull(backend, "backend");
         requireNonNull(accepted, "accepted");
-        requireNonNull(actions, "actions");
+        requireNonNull(callbacks, "callbacks");
+        if (maxDeferred < 1) {
+            throw new IllegalArgumentException("maxDeferred: " + maxDeferred + " (expected: >= 1)");
+        }
     }
 
     /**
@@ -70,6 +96,6 @@ public record ExecutionTraits(
      */
     public ExecutionTraits withPlaces(Set<MemoryPlace.Kind> kinds) {
         AcceptedMemory changed = new AcceptedMemory(accepted.ofClients(), kinds);
-        return new ExecutionTraits(backend, changed, shortExecutions, blocksDevice, actions);
+        return new ExecutionTraits(backend, changed, shortExecutions, blocksDevice, maxDeferred, callbacks);
     }
 }

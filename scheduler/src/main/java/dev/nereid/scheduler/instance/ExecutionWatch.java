@@ -58,14 +58,24 @@ public final class ExecutionWatch implements Watchdog.Watched {
     @Override
     public void check(long nowNanos) {
         for (InstanceWorker worker : threads.workers()) {
-            check(worker, worker.current(), executionLimit, "execution takes longer than its limit", nowNanos);
-            check(worker, worker.warming(), loadLimit, "execution of warm-up takes longer than its limit", nowNanos);
+            check(
+                    worker,
+                    worker.executions().current(),
+                    executionLimit,
+                    "execution takes longer than its limit",
+                    nowNanos);
+            check(
+                    worker,
+                    worker.executions().warming(),
+                    loadLimit,
+                    "execution of warm-up takes longer than its limit",
+                    nowNanos);
         }
     }
 
     private void check(
             InstanceWorker worker, @Nullable ExecutionBatch batch, Duration limit, String event, long nowNanos) {
-        if (batch == null || limit.isZero() || worker.isOverdue(batch) || !batch.isStarted()) {
+        if (batch == null || limit.isZero() || worker.executions().isOverdue(batch) || !batch.isStarted()) {
             return;
         }
         long elapsed = nowNanos - batch.startNanos();
@@ -74,10 +84,10 @@ public final class ExecutionWatch implements Watchdog.Watched {
             return;
         }
         StackTraceElement[] stack = thread.getStackTrace();
-        if (!worker.overdue(batch)) { // ended by now: the stack may be that of another execution
+        if (!worker.executions().overdue(batch)) { // ended by now: the stack may be that of another execution
             return;
         }
-        if (batch == worker.current()) {
+        if (batch == worker.executions().current()) {
             total.incrementAndGet();
         }
         LOG.atWarn()

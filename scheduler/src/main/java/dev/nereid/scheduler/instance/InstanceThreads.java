@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.FatalErrorHandler;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executor;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
@@ -12,152 +13,132 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Starts, tracks and ends the threads of the instances of a model. Safe for use by any thread; its lock is held while
- * threads start and lists change, and never during a wait.
+ * threads start for a warm-up and lists change, and never during a wait.
+ *
+ * <p>A thread starts with the first batch that needs it: a model without requests has no threads. For a warm-up all
+ * threads start at once.
  */
 public final class InstanceThreads {
     private static final Logger LOG = LoggerFactory.getLogger(InstanceThreads.class);
 
     private final FatalErrorHandler fatalErrors;
-
-    /** A worker and the thread that runs it. */
-    private final class Running implements Runnable {
-        private final InstanceWorker worker;
-        private final Thread thread;
-
-        Running(InstanceWorker worker) {
-            this.worker = worker;
-            this.thread = Thread.ofPlatform()
-                    .name(prefix + worker.name())
-                    .daemon(true)
-                    .uncaughtExceptionHandler(InstanceThreads.this::logDeath)
-                    .unstarted(this);
-        }
-
-        /** Runs the worker; however that ends, the instance is closed once no request uses it. */
-        @Override
-        public void run() {
-            try {
-                worker.run();
-            } catch (RuntimeException | Error e) {
-                logDeath(thread, e);
-            } finally {
-                worker.close();
-                leave();
-            }
-        }
-
-        private void leave() {
-            lock.lock();
-            try {
-                if (worker.isRetired()) {
-                    all.remove(this);
-                } else {
-                    ended.add(this);
-                }
-            } finally {
-                lock.unlock();
-            }
-        }
-
-        InstanceWorker worker() {
-            return worker;
-        }
-
-        boolean isReady() {
-            return thread.isAlive() && !worker.isGone() && worker.isReady();
-        }
-
-        /** Waits for the end of the thread. */
-        void join() {
-            boolean interrupted = false;
-            while (thread.isAlive()) {
-                try {
-                    thread.join();
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
-        }
-    }
-
     private final String prefix;
     private final Consumer<Thread> starter;
+    private final Executor unplaced;
     private final ReentrantLock lock = new ReentrantLock();
 
     /** All workers that may run, or count as serving. Retired workers remove themselves at their end. */
     @GuardedBy("lock")
-    private final List<Running> all = new ArrayList<>();
+    private final List<InstanceThread> all = new ArrayList<>();
 
     /** The workers of {@link #all} whose threads have ended. */
     @GuardedBy("lock")
-    private final List<Running> ended = new ArrayList<>();
+    private final List<InstanceThread> ended = new ArrayList<>();
 
     @GuardedBy("lock")
     private boolean closing;
 
-    private volatile List<Running> serving = List.of();
+    private volatile List<InstanceThread> serving = List.of();
+
+    private final InstanceThread.Listener listener = new InstanceThread.Listener() {
+        @Override
+        public void died(Thread thread, Throwable cause) {
+            fatalErrors.check(cause);
+            LOG.atError()
+                    .addKeyValue("thread", thread.getName())
+                    .setCause(cause)
+                    .log("instance thread died");
+        }
+
+        @Override
+        public void ended(InstanceThread one) {
+            remove(one);
+        }
+    };
 
     /**
      * Creates an empty set.
      *
      * @param prefix the prefix of thread names
      * @param fatalErrors notified of fatal errors that end a thread
+     * @param unplaced runs a task soon, on a thread that is not placed: a thread inherits the place of the one that
+     *     starts it
      */
-    public InstanceThreads(String prefix, FatalErrorHandler fatalErrors) {
-        this(prefix, fatalErrors, Thread::start);
+    public InstanceThreads(String prefix, FatalErrorHandler fatalErrors, Executor unplaced) {
+        this(prefix, fatalErrors, unplaced, Thread::start);
     }
 
     /**
      * Creates an empty set.
      *
-     * @param fatalErrors notified of fatal errors that end a thread, or prevent its start
+     * @param fatalErrors notified of fatal errors that end a thread
      * @param starter starts a thread, or throws if it cannot
      */
-    InstanceThreads(String prefix, FatalErrorHandler fatalErrors, Consumer<Thread> starter) {
+    InstanceThreads(String prefix, FatalErrorHandler fatalErrors, Executor unplaced, Consumer<Thread> starter) {
+        this.unplaced = unplaced;
         this.prefix = prefix;
         this.fatalErrors = fatalErrors;
         this.starter = starter;
     }
 
     /**
-     * Starts a thread for each worker, unless the threads are being closed. In either case {@link #close} or
-     * {@link #end} closes the workers.
+     * Lets workers serve, unless the threads are being closed. Starts a thread for each if there is a warm-up; else each
+     * thread starts with the first batch that needs it. In any case {@link #close} or {@link #end} closes the workers.
      *
-     * @param warmup the workers' warm-up, notified of threads that could not be started
+     * @param warmup the workers' warm-up, notified of threads that are not started now
      */
     public void start(List<InstanceWorker> workers, Warmup warmup) {
-        int started = 0;
-        lock.lock();
+        int begun = 0;
         try {
-            List<Running> added = workers.stream().map(Running::new).toList();
-            all.addAll(added); // workers that are not started are closed too
-            while (started < added.size() && !closing) {
-                starter.accept(added.get(started).thread);
-                started++;
+            List<InstanceThread> added = add(workers);
+            while (begun < added.size() && begin(added.get(begun), warmup)) {
+                begun++;
             }
         } finally { // such as no memory for another thread
-            lock.unlock();
-            for (int i = started; i < workers.size(); i++) {
+            for (int i = begun; i < workers.size(); i++) {
                 workers.get(i).leaveQueue();
                 warmup.skip();
             }
         }
     }
 
-    private void logDeath(Thread thread, Throwable cause) {
-        fatalErrors.check(cause);
-        LOG.atError().addKeyValue("thread", thread.getName()).setCause(cause).log("instance thread died");
+    private List<InstanceThread> add(List<InstanceWorker> workers) {
+        List<InstanceThread> added = workers.stream()
+                .map(worker -> new InstanceThread(worker, prefix, starter, unplaced, listener))
+                .toList();
+        lock.lock();
+        try {
+            all.addAll(added); // workers that are not started are closed too
+        } finally {
+            lock.unlock();
+        }
+        return added;
+    }
+
+    /** Lets a worker serve; returns {@code false} if the threads are being closed. */
+    private boolean begin(InstanceThread one, Warmup warmup) {
+        lock.lock();
+        try {
+            if (closing) {
+                return false;
+            }
+            if (warmup.hasSamples()) {
+                one.start();
+                return true;
+            }
+        } finally {
+            lock.unlock();
+        }
+        one.startLate(); // not under the lock: requests that wait for it already may fail
+        warmup.pass();
+        return true;
     }
 
     /** Sets the workers that count as serving. */
     public void serve(Predicate<InstanceWorker> these) {
         lock.lock();
         try {
-            serving =
-                    all.stream().filter(running -> these.test(running.worker())).toList();
+            serving = all.stream().filter(one -> these.test(one.worker())).toList();
         } finally {
             lock.unlock();
         }
@@ -165,7 +146,7 @@ public final class InstanceThreads {
 
     /** Returns whether all serving workers are alive and ready. */
     public boolean areReady() {
-        List<Running> current = serving;
+        List<InstanceThread> current = serving;
         for (int i = 0; i < current.size(); i++) {
             if (!current.get(i).isReady()) {
                 return false;
@@ -178,7 +159,7 @@ public final class InstanceThreads {
     public List<InstanceWorker> workers() {
         lock.lock();
         try {
-            return all.stream().map(Running::worker).toList();
+            return all.stream().map(InstanceThread::worker).toList();
         } finally {
             lock.unlock();
         }
@@ -186,12 +167,12 @@ public final class InstanceThreads {
 
     /** Returns the workers that count as serving. */
     public List<InstanceWorker> servingWorkers() {
-        return serving.stream().map(Running::worker).toList();
+        return serving.stream().map(InstanceThread::worker).toList();
     }
 
     /** Returns whether every serving worker has an execution that exceeds its limit. Does not allocate. */
     public boolean areAllOverdue() {
-        List<Running> current = serving;
+        List<InstanceThread> current = serving;
         for (int i = 0; i < current.size(); i++) {
             if (!current.get(i).worker().isOverdue()) {
                 return false;
@@ -200,11 +181,25 @@ public final class InstanceThreads {
         return !current.isEmpty();
     }
 
-    /** Waits for the end of workers, closes those whose thread could not, and removes them. */
+    /** Removes a worker that has ended, or remembers its end if it still counts as serving. */
+    private void remove(InstanceThread one) {
+        lock.lock();
+        try {
+            if (one.worker().isRetired()) {
+                all.remove(one);
+            } else {
+                ended.add(one);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Waits for the end of retired workers, closes those whose thread could not, and removes them. */
     void end(Predicate<InstanceWorker> these) {
-        List<Running> ending = snapshot(these);
-        ending.forEach(Running::join);
-        ending.forEach(running -> running.worker().close());
+        List<InstanceThread> ending = snapshot(these);
+        ending.forEach(InstanceThread::end);
+        ending.forEach(one -> one.worker().close());
         lock.lock();
         try {
             all.removeAll(ending);
@@ -214,15 +209,18 @@ public final class InstanceThreads {
         }
     }
 
-    /** Retires workers; their threads close and remove them when their requests are done. */
+    /**
+     * Retires workers; their threads close and remove them when their requests are done. Those without a thread are
+     * closed by the calling thread, unless requests use them.
+     */
     public void retire(Predicate<InstanceWorker> these) {
-        List<Running> leaving = snapshot(these);
-        leaving.forEach(running -> running.worker().retire());
+        List<InstanceThread> leaving = snapshot(these);
+        leaving.forEach(one -> one.worker().retire());
+        leaving.forEach(InstanceThread::endIfUnstarted); // when all are retired, and none is woken in place of another
         lock.lock();
         try {
-            List<Running> gone = ended.stream()
-                    .filter(running -> running.worker().isRetired())
-                    .toList();
+            List<InstanceThread> gone =
+                    ended.stream().filter(one -> one.worker().isRetired()).toList();
             all.removeAll(gone);
             ended.removeAll(gone);
         } finally {
@@ -230,10 +228,10 @@ public final class InstanceThreads {
         }
     }
 
-    private List<Running> snapshot(Predicate<InstanceWorker> these) {
+    private List<InstanceThread> snapshot(Predicate<InstanceWorker> these) {
         lock.lock();
         try {
-            return all.stream().filter(running -> these.test(running.worker())).toList();
+            return all.stream().filter(one -> these.test(one.worker())).toList();
         } finally {
             lock.unlock();
         }
@@ -241,10 +239,10 @@ public final class InstanceThreads {
 
     /** Abandons the requests that are in execution. */
     public void abandon() {
-        snapshot(worker -> true).forEach(running -> running.worker().abandon());
+        snapshot(worker -> true).forEach(one -> one.worker().executions().abandon());
     }
 
-    /** Starts no more threads, and waits for the end of all. */
+    /** Starts no more threads, and waits for the end of all. Called when no request is in flight, nor may come. */
     public void awaitEnd() {
         lock.lock();
         try {
@@ -252,11 +250,11 @@ public final class InstanceThreads {
         } finally {
             lock.unlock();
         }
-        snapshot(worker -> !worker.isLost()).forEach(Running::join);
+        snapshot(worker -> !worker.isLost()).forEach(InstanceThread::end);
     }
 
     /** Closes the instances whose thread never started, or could not close them. Called after {@link #awaitEnd}. */
     public void close() {
-        snapshot(worker -> true).forEach(running -> running.worker().close());
+        snapshot(worker -> true).forEach(one -> one.worker().close());
     }
 }

@@ -4,30 +4,30 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.batch.ExecutionScope;
-import dev.nereid.scheduler.queue.BatchSource;
 import dev.nereid.scheduler.queue.InstanceHandle;
+import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.rate.RateLimitPermits;
 import dev.nereid.scheduler.request.Continuations;
-import dev.nereid.scheduler.request.InputStaging;
+import dev.nereid.scheduler.request.DetachedRequests;
 import dev.nereid.scheduler.request.RequestDrain;
-import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.ModelInstance;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
-import org.jspecify.annotations.Nullable;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Takes batches from a queue and executes them on its instances. Run by one thread at a time: its own, a submitting
- * thread in direct execution, or the thread of a test.
+ * Takes batches from a source and executes them on its instances. Run by one thread at a time: its own, which may start
+ * with the first batch that needs it, a submitting thread in direct execution, or the thread of a test.
  *
  * <p>After an error, of a backend or of its own, the worker completes the requests that it took and goes on. It leaves
- * the queue only if it is retired, or if its thread could not be started or its warm-up failed. The last worker that
+ * the source only if it is retired, or if its thread could not be started or its warm-up failed. The last worker that
  * leaves completes all waiting requests, and the queue accepts no more.
  */
 public final class InstanceWorker implements Runnable {
@@ -41,18 +41,14 @@ public final class InstanceWorker implements Runnable {
 
     private final ExecutionScope scope;
     private final DeviceInstances instances;
-    private final BatchSource source;
-    private final DirectExecutionPolicy executions;
-    private final BatchRunner runner;
-    private final InputStaging staging;
+    private final WorkSource source;
+    private final DirectExecutionPolicy policy;
     private final boolean limited;
     private final RateLimitPermitAcquirer permitAcquirer;
 
-    /** Whether the instance's own thread may execute a later step: there is no batch for the instance. */
-    private final BooleanSupplier freeWithoutWork;
-
     private final Warmup warmup;
     private final InstanceHandle handle;
+    private final InstanceExecutions executions;
 
     /** The requests that use the instances. */
     private final RequestDrain drain = new RequestDrain();
@@ -60,17 +56,13 @@ public final class InstanceWorker implements Runnable {
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean retired;
 
+    /** Whether the retired worker may still take what is bound to it. */
+    private volatile boolean takesBound;
+
     /** Whether the worker left the queue. */
-    private volatile boolean gone;
+    private final AtomicBoolean gone = new AtomicBoolean();
 
-    /** The batch in execution; written by the thread that runs the instance. */
-    private volatile @Nullable ExecutionBatch current;
-
-    /** The batch of the warm-up in execution; written by the instance's own thread. */
-    private volatile @Nullable ExecutionBatch warming;
-
-    /** The last execution that was reported as exceeding its limit; written by the watchdog. */
-    private volatile @Nullable ExecutionBatch overdue;
+    private final AtomicBoolean lose = new AtomicBoolean();
 
     /** Whether the thread that executes will not return from the backend. */
     private volatile boolean lost;
@@ -80,28 +72,29 @@ public final class InstanceWorker implements Runnable {
      *
      * @param instances execute the batches
      * @param source the source of the batches
-     * @param executions records how long executions take
+     * @param policy records how long executions take
+     * @param maxDeferred the largest number of deferred executions
      * @param warmup runs before the first batch
      */
     public InstanceWorker(
             ExecutionScope scope,
             DeviceInstances instances,
-            BatchSource source,
-            DirectExecutionPolicy executions,
+            WorkSource source,
+            DirectExecutionPolicy policy,
+            int maxDeferred,
             Warmup warmup) {
         this.scope = scope;
         this.instances = instances;
         this.warmup = warmup;
         this.source = source;
-        this.executions = executions;
-        this.runner = new BatchRunner(scope.model(), executions);
-        this.staging = new InputStaging(scope.model(), scope.accepted(), instances.device());
+        this.policy = policy;
         this.limited = instances.permits().areLimited();
         this.permitAcquirer = new RateLimitPermitAcquirer(instances, source);
-        this.freeWithoutWork = () -> !limited && !source.hasWork();
         boolean placed = instances.arePlaced();
         // Last, since a registered worker has to be deregistered.
         this.handle = source.register(this::runDirectly, instances::load);
+        handle.limitDeferred(maxDeferred);
+        this.executions = new InstanceExecutions(scope, instances, source, handle, policy, permitAcquirer, drain);
         if (placed) {
             handle.pin();
         }
@@ -135,37 +128,9 @@ public final class InstanceWorker implements Runnable {
             instances.place();
             for (int i = 0; i < instances.size(); i++) {
                 ManagedInstance instance = instances.next();
-                samples.warm(instance.name(), batch -> warm(instance, batch));
+                samples.warm(instance.name(), batch -> executions.warm(instance, batch));
             }
         });
-    }
-
-    private void warm(ManagedInstance instance, ExecutionBatch batch) {
-        batch.executedBy(Thread.currentThread());
-        warming = batch;
-        try {
-            warmWithPermit(instance, batch);
-        } finally {
-            warming = null;
-        }
-    }
-
-    private void warmWithPermit(ManagedInstance instance, ExecutionBatch batch) {
-        if (!limited) {
-            runner.warm(instance, batch);
-            return;
-        }
-        RateLimitPermits permits = instance.permits();
-        permits.request();
-        if (!permits.await()) {
-            batch.refuse(scope.model().nanoTime().getAsLong());
-            return;
-        }
-        try {
-            runner.warm(instance, batch);
-        } finally {
-            batch.onEnd(permits::release);
-        }
     }
 
     private void serve() {
@@ -189,11 +154,11 @@ public final class InstanceWorker implements Runnable {
             }
             return begun;
         }
-        boolean taken = source.take(handle);
-        if (taken) {
+        boolean found = source.take(handle);
+        if (found) {
             workAndContinue();
         }
-        return taken;
+        return found;
     }
 
     /** Completes the requests that were taken, after a failure outside of the backend. */
@@ -202,11 +167,7 @@ public final class InstanceWorker implements Runnable {
             scope.model().fatalErrors().check(cause);
             LOG.atError().addKeyValue("instance", name()).setCause(cause).log("instance failed to execute a batch");
             InferenceException error = SchedulerErrors.internal(cause);
-            while (!handle.taken().isEmpty()) {
-                ScheduledRequest request = handle.taken().removeLast();
-                request.complete(new ResponseEvent.Failure(error, FailureReason.OTHER));
-                request.release();
-            }
+            executions.failTaken(request -> error);
         } catch (Throwable again) { // no memory for the error: the requests left are executed next
             scope.model().fatalErrors().check(again);
         }
@@ -227,11 +188,71 @@ public final class InstanceWorker implements Runnable {
         return instances.areReady();
     }
 
+    /**
+     * Lets the instance wait for its first batch without a thread.
+     *
+     * @param starter starts the thread that runs this worker, or calls {@link #startFailed}; must not throw
+     */
+    void addUnstarted(Runnable starter) {
+        source.addUnstarted(handle, starter);
+    }
+
+    /**
+     * Completes the requests that need the thread that could not be started. Called by the starter; does not throw.
+     *
+     * @param error returns the error of a request
+     */
+    void startFailed(Function<ScheduledRequest, InferenceException> error) {
+        try {
+            handle.rejectExpired();
+            executions.failTaken(error);
+        } catch (Throwable e) { // no memory for the error: the requests left are executed next
+            scope.model().fatalErrors().check(e);
+        }
+        for (ScheduledRequest request : source.startFailed(handle)) {
+            rejectSafely(request, error);
+        }
+    }
+
+    private void rejectSafely(ScheduledRequest request, Function<ScheduledRequest, InferenceException> error) {
+        try {
+            request.reject(error.apply(request), FailureReason.OTHER);
+        } catch (RuntimeException | Error e) { // such as no memory for the error
+            request.failSafely(e);
+        }
+    }
+
+    /**
+     * Leaves the queue with an instance whose thread was never started, nor will be. Waits while a submitting thread
+     * executes a batch on the instance.
+     */
+    void leaveUnstarted() {
+        source.removeUnstarted(handle);
+        leaveQueue();
+    }
+
+    /** Returns whether the instance's own thread is placed. */
+    boolean isPlaced() {
+        return instances.arePlaced();
+    }
+
+    /** Returns whether no request uses the instances. */
+    boolean isUnused() {
+        return drain.count() == 0;
+    }
+
     /** Stops the instance from taking requests; it is closed when its requests are done. Called by any thread. */
     public void retire() {
         retired = true;
-        source.retire(handle);
-        instances.cancelPermits();
+        takesBound = source.retire(handle);
+        if (!takesBound) {
+            instances.cancelPermits();
+        }
+    }
+
+    /** Returns whether the worker is retired, and may still have to take what is bound to it. */
+    boolean mayTakeBound() {
+        return takesBound;
     }
 
     /** Returns whether the instance takes no more requests. */
@@ -239,14 +260,14 @@ public final class InstanceWorker implements Runnable {
         return retired;
     }
 
-    /** Returns whether the worker left the queue: it is retired, or its thread ended. */
+    /** Returns whether the worker left the queue: it is retired, or has ended. */
     public boolean isGone() {
-        return gone;
+        return gone.get();
     }
 
     /**
      * Closes the instance once no request uses it, unless it is closed. Other threads call this only after the worker's
-     * own thread has ended. A failed worker may have left deferred executions, and open responses.
+     * own thread has ended, or if it was never started. A failed worker may have left deferred executions, and open responses.
      */
     void close() {
         if (lost) {
@@ -261,7 +282,7 @@ public final class InstanceWorker implements Runnable {
     /** Executes one batch at most, without waiting; returns whether there was one. */
     public boolean step() {
         if (limited) {
-            boolean begun = permitAcquirer.tryBegin();
+            boolean begun = permitAcquirer.tryBegin(handle);
             if (begun) {
                 workWithPermit();
             }
@@ -277,7 +298,7 @@ public final class InstanceWorker implements Runnable {
     /** Executes the batch of the handle on the instance's own thread, and then the steps that it took over. */
     private void workAndContinue() {
         try {
-            work(false);
+            executions.execute(false);
         } finally { // also after an error: the instances of those steps wait for this thread
             Continuations.current().run();
         }
@@ -289,8 +310,8 @@ public final class InstanceWorker implements Runnable {
         boolean more = false;
         try {
             if (source.poll(handle)) {
-                work(false);
-                more = !retired && permitAcquirer.isWorthAnother();
+                executions.execute(false);
+                more = !retired && permitAcquirer.isWorthAnother(handle);
             }
         } finally {
             permitAcquirer.end(permits, more);
@@ -307,7 +328,7 @@ public final class InstanceWorker implements Runnable {
         while (more) {
             boolean failed = false;
             try {
-                work(true);
+                executions.execute(true);
             } catch (Throwable e) { // not an error of the caller's own request
                 failed = true;
                 recover(e);
@@ -316,8 +337,8 @@ public final class InstanceWorker implements Runnable {
             try {
                 boolean mayGoOn = batches < MAX_DIRECT_BATCHES
                         && !failed
-                        && executions.areTrusted()
-                        && !Continuations.current().hasExecutions();
+                        && policy.areTrusted()
+                        && !Continuations.current().hasExecution();
                 more = source.finishDirectRun(handle, mayGoOn);
             } catch (Throwable e) { // the instance's own thread is woken
                 more = false;
@@ -329,117 +350,30 @@ public final class InstanceWorker implements Runnable {
 
     /** Leaves the queue, and completes requests that no instance is left to execute. */
     void leaveQueue() {
-        gone = true;
+        if (!gone.compareAndSet(false, true)) { // lost, and its thread returned after all
+            return;
+        }
         instances.closePermits();
         handle.rejectExpired();
-        for (ScheduledRequest request : handle.taken()) { // left from a failure
-            request.fail(SchedulerErrors.of(SchedulerErrors.noInstance(request.checked())), FailureReason.OTHER);
-            request.release();
-        }
-        handle.taken().clear();
-        for (ScheduledRequest request : source.deregister()) {
+        executions.failTaken(request -> SchedulerErrors.noInstance(request.checked())); // left from a failure
+        for (ScheduledRequest request : source.deregister(handle)) {
             request.reject(SchedulerErrors.noInstance(request.checked()), FailureReason.OTHER);
         }
     }
 
-    /**
-     * Executes the batch of the handle.
-     *
-     * @param direct whether the thread is not the instance's own
-     */
-    private void work(boolean direct) {
-        handle.rejectExpired();
-        for (int i = 0; i < handle.taken().size(); i++) {
-            handle.taken().get(i).usedBy(drain);
-        }
-        boolean clientMemory = scope.clientMemory()
-                && handle.taken().size() == 1
-                && handle.taken().getFirst().usesClientMemory();
-        // Also for a backend that declares client memory: the fault of one client must not fail the others of a batch.
-        stageInputs(clientMemory);
-        if (!handle.taken().isEmpty()) {
-            ExecutionBatch batch = new ExecutionBatch(scope, handle.taken());
-            handle.taken().clear();
-            ManagedInstance instance = instances.next();
-            if (limited) {
-                permitAcquirer.use(batch);
-            }
-            batch.executedBy(Thread.currentThread());
-            current = batch;
-            try {
-                if (scope.model().detached().areAbandoned()) {
-                    batch.refuse(scope.model().nanoTime().getAsLong());
-                } else {
-                    runner.run(
-                            instance,
-                            batch,
-                            clientMemory,
-                            direct,
-                            direct ? InstanceWorker::isAlwaysFree : freeWithoutWork);
-                }
-            } catch (Throwable e) { // the batch is not completed yet
-                batch.threw(
-                        new ResponseEvent.Failure(SchedulerErrors.internal(e), FailureReason.OTHER),
-                        scope.model().nanoTime().getAsLong());
-                throw e;
-            } finally {
-                current = null;
-            }
-        }
-    }
-
-    /** Returns whether a thread in direct execution may execute a later step: it releases its instance before. */
-    private static boolean isAlwaysFree() {
-        return true;
-    }
-
-    /** Moves inputs to memory that the instances accept; removes requests that completed because that failed. */
-    private void stageInputs(boolean inPlace) {
-        for (int i = handle.taken().size() - 1; i >= 0; i--) {
-            if (!handle.taken().get(i).stageInputs(staging, inPlace)) {
-                handle.taken().remove(i);
-            }
-        }
-    }
-
-    /** Returns the batch in execution; {@code null} for none. Called by any thread. */
-    @Nullable
-    ExecutionBatch current() {
-        return current;
-    }
-
-    /** Returns the batch of the warm-up in execution; {@code null} for none. Called by any thread. */
-    @Nullable
-    ExecutionBatch warming() {
-        return warming;
-    }
-
-    /** Marks an execution as exceeding its limit; returns whether it goes on. Called by the watchdog. */
-    @SuppressWarnings("ReferenceEquality") // Each execution has its own batch.
-    boolean overdue(ExecutionBatch batch) {
-        boolean goesOn = batch == current || batch == warming;
-        if (goesOn) {
-            overdue = batch;
-        }
-        return goesOn;
-    }
-
-    /** Returns whether an execution was reported as exceeding its limit. */
-    @SuppressWarnings("ReferenceEquality")
-    boolean isOverdue(ExecutionBatch batch) {
-        return batch == overdue;
+    /** Returns the executions of the worker. */
+    InstanceExecutions executions() {
+        return executions;
     }
 
     /** Returns whether the current execution was reported as exceeding its limit. */
     public boolean isOverdue() {
-        ExecutionBatch executed = current;
-        return executed != null && isOverdue(executed);
+        return executions.isOverdue();
     }
 
     /** Returns whether a thread executes a batch of this worker. */
     public boolean executesOn(Thread thread) {
-        ExecutionBatch batch = current;
-        return batch != null && thread.equals(batch.thread());
+        return executions.executesOn(thread);
     }
 
     /**
@@ -447,25 +381,25 @@ public final class InstanceWorker implements Runnable {
      * complete and are no longer counted as in flight, and the instance is never closed. Called by any thread.
      */
     public void lose() {
-        lost = true;
-        retire();
-        abandon();
-        leaveQueue();
-        for (int left = drain.count(); left > 0; left--) {
-            scope.model().drain().deregister();
+        if (!lose.compareAndSet(false, true)) {
+            return;
         }
+        lost = true;
+        Set<DetachedRequests.Detached> left =
+                new HashSet<>(scope.model().detached().of(drain));
+        ExecutionBatch batch = executions.current();
+        if (batch != null) {
+            left.addAll(batch.scheduled());
+        }
+        retire();
+        source.lose(handle);
+        left.forEach(DetachedRequests.Detached::abandon);
+        leaveQueue();
+        left.forEach(DetachedRequests.Detached::lose);
     }
 
     /** Returns whether {@link #lose} was called. */
     boolean isLost() {
         return lost;
-    }
-
-    /** Abandons the requests in execution. Called by any thread. */
-    void abandon() {
-        ExecutionBatch batch = current;
-        if (batch != null) {
-            batch.abandon();
-        }
     }
 }

@@ -1,9 +1,9 @@
 package dev.nereid.scheduler.instance;
 
+import dev.nereid.scheduler.memory.ClientMemory;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.rate.RateLimitPermits;
 import dev.nereid.scheduler.rate.RateProfile;
-import dev.nereid.scheduler.request.ClientMemory;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelInstance;

@@ -1,15 +1,15 @@
 package dev.nereid.scheduler.instance;
 
 import dev.nereid.scheduler.batch.ExecutionBatch;
-import dev.nereid.scheduler.queue.BatchSource;
 import dev.nereid.scheduler.queue.InstanceHandle;
+import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.rate.RateLimitPermits;
 import org.jspecify.annotations.Nullable;
 
 /** Acquires a rate limiter permit for each batch of a worker. Confined to the thread that runs the instances. */
 final class RateLimitPermitAcquirer {
     private final DeviceInstances instances;
-    private final BatchSource source;
+    private final WorkSource source;
 
     /** The batch that uses the permit; {@code null} before {@link #use} and after {@link #end}. */
     private @Nullable ExecutionBatch used;
@@ -18,9 +18,9 @@ final class RateLimitPermitAcquirer {
      * Creates an acquirer without a permit.
      *
      * @param instances the holders of the permits
-     * @param source the queue of the batches
+     * @param source the source of the batches
      */
-    RateLimitPermitAcquirer(DeviceInstances instances, BatchSource source) {
+    RateLimitPermitAcquirer(DeviceInstances instances, WorkSource source) {
         this.instances = instances;
         this.source = source;
     }
@@ -40,9 +40,9 @@ final class RateLimitPermitAcquirer {
     }
 
     /** Requests a permit if there is a batch, and returns whether it is granted. A granted permit is used. */
-    boolean tryBegin() {
+    boolean tryBegin(InstanceHandle handle) {
         RateLimitPermits permits = instances.permits();
-        if (!permits.isRequested() && !source.hasWork()) {
+        if (!permits.isRequested() && !source.hasWork(handle)) {
             return false;
         }
         permits.request();
@@ -55,8 +55,8 @@ final class RateLimitPermitAcquirer {
     }
 
     /** Returns whether the permit was used, and there is a batch for another one. */
-    boolean isWorthAnother() {
-        return used != null && source.hasWork();
+    boolean isWorthAnother(InstanceHandle handle) {
+        return used != null && source.hasWork(handle);
     }
 
     /**

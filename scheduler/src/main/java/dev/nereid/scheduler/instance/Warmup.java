@@ -25,7 +25,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Runs the warm-up samples on instances that start together. Safe for use by any thread.
  *
- * <p>Each instance executes the samples on its own thread, before its first request and without the queue. Instances
+ * <p>Each instance executes the samples on its own thread, before its first request and without the queue. Without
+ * samples the threads may start later, and no instance waits for another. Instances
  * take requests only when all of them are warm: if one fails, none does. The executions are not counted in the
  * statistics. A sample ends when all its requests are complete and their memory is released.
  */
@@ -89,6 +90,16 @@ public final class Warmup {
             }
         }
         return !hasFailed();
+    }
+
+    /** Returns whether there is anything to execute. */
+    boolean hasSamples() {
+        return !samples.isEmpty();
+    }
+
+    /** Ends the part of a thread that starts later, since there are no samples. */
+    void pass() {
+        endPart();
     }
 
     /** Ends the part of a thread that was not started, as a failure. */
@@ -189,7 +200,11 @@ public final class Warmup {
                 requests.add(request);
                 request.begin();
             }
-            return requests.isEmpty() ? null : new ExecutionBatch(uncounted, requests);
+            DroppedStates states = new DroppedStates(scope.model().settings());
+            return requests.isEmpty()
+                    ? null
+                    : new ExecutionBatch(
+                            uncounted, requests.stream().map(states::of).toList());
         } catch (RuntimeException | Error e) { // no instance has the requests
             requests.forEach(ScheduledRequest::release);
             checked.subList(requests.size(), checked.size()).forEach(CheckedRequest::releaseInputs);

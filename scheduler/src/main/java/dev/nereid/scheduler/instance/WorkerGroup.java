@@ -1,9 +1,10 @@
 package dev.nereid.scheduler.instance;
 
 import dev.nereid.scheduler.batch.ExecutionScope;
-import dev.nereid.scheduler.queue.RequestQueue;
+import dev.nereid.scheduler.queue.WorkSource;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 
 /**
  * Workers that start together, and their warm-up. Immutable except for the state of both.
@@ -17,22 +18,25 @@ public record WorkerGroup(List<InstanceWorker> workers, Warmup warmup) {
     }
 
     /**
-     * Creates a worker for each instance, or for each device that executions block. All are registered with the queue
+     * Creates a worker for each instance, or for each device that executions block. All are registered with their source
      * before the first one starts; if that fails, none is.
+     *
+     * @param sources returns the source of batches for the instances of one worker
      */
     public static WorkerGroup of(
             ExecutionScope scope,
             List<ManagedInstance> instances,
-            boolean blocksDevice,
-            RequestQueue queue,
+            ExecutionTraits traits,
+            Function<DeviceInstances, WorkSource> sources,
             DirectExecutionPolicy executions,
             List<WarmupSample> samples) {
-        List<DeviceInstances> groups = DeviceInstances.of(instances, blocksDevice);
+        List<DeviceInstances> groups = DeviceInstances.of(instances, traits.blocksDevice());
         Warmup warmup = new Warmup(scope, samples, groups.size());
         List<InstanceWorker> workers = new ArrayList<>();
         try {
             for (DeviceInstances group : groups) {
-                InstanceWorker worker = new InstanceWorker(scope, group, queue.batches(), executions, warmup);
+                InstanceWorker worker = new InstanceWorker(
+                        scope, group, sources.apply(group), executions, traits.maxDeferred(), warmup);
                 workers.add(worker);
                 warmup.onFailure(worker::retire);
             }

@@ -2,9 +2,9 @@ package dev.nereid.scheduler.queue;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.scheduler.request.ScheduledRequest;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Passes batches to the instances of one model. Guarded by the lock of the queue, which each method takes; no backend,
@@ -14,7 +14,7 @@ import java.util.function.LongSupplier;
  * <p><b>Pull.</b> Each instance takes its next batch itself when it is free; no dispatcher thread stands between
  * instances and threads that offer requests. {@link IdleInstances} decides which instance to wake.
  */
-public final class BatchSource {
+public final class BatchSource implements WorkSource {
     private final QueueLock lock;
     private final LongSupplier nanoTime;
 
@@ -26,6 +26,9 @@ public final class BatchSource {
 
     @GuardedBy("lock")
     private final IdleInstances idleInstances;
+
+    @GuardedBy("lock")
+    private @Nullable ReturnedRequests returned;
 
     /**
      * Creates the instances' view of a queue.
@@ -49,32 +52,71 @@ public final class BatchSource {
         this.nanoTime = nanoTime;
     }
 
-    /**
-     * Registers an instance.
-     *
-     * @param directRun runs the instance on the thread that acquired it, and then calls {@link #finishDirectRun}
-     * @param load the load of the instance by the rate limiter; must not take any lock
-     */
-    public InstanceHandle register(Runnable directRun, LongSupplier load) {
+    /** Lets requests come back from executions. Called before the first instance is registered. */
+    void acceptReturns(ReturnedRequests accepted) {
         lock.lock();
         try {
-            return idleInstances.add(directRun, load);
+            returned = accepted;
         } finally {
             lock.unlock();
         }
     }
 
-    /**
-     * Waits for a batch or expired requests, and adds them to the handle.
-     *
-     * @return {@code false} if the instance has no more work, ever
-     */
+    @Override
+    public InstanceHandle register(Runnable directRun, LongSupplier load) {
+        lock.lock();
+        try {
+            InstanceHandle handle = new InstanceHandle(directRun, load);
+            if (returned != null) {
+                handle.returnTo(returned.of(handle));
+            }
+            idleInstances.add(); // last, since it has to be undone
+            return handle;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void addUnstarted(InstanceHandle handle, Runnable starter) {
+        lock.lock();
+        try {
+            handle.starter = starter;
+            idleInstances.addUnstarted(handle);
+            idleInstances.wakeOne(nanoTime.getAsLong());
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public List<ScheduledRequest> startFailed(InstanceHandle handle) {
+        lock.lock();
+        try {
+            return idleInstances.startFailed(handle, nanoTime.getAsLong()) ? requests.drain() : List.of();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void removeUnstarted(InstanceHandle handle) {
+        lock.lock();
+        try {
+            idleInstances.removeUnstarted(handle);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
     public boolean take(InstanceHandle handle) {
         lock.lock();
         try {
+            idleInstances.started(handle);
             long now = nanoTime.getAsLong();
             while (handle.retired || !idleInstances.serve(handle, now)) {
-                if (handle.retired || !taker.mayHaveWork()) {
+                if (hasNoMoreWork(handle)) {
                     return false;
                 }
                 idleInstances.await(handle, now);
@@ -86,7 +128,20 @@ public final class BatchSource {
         }
     }
 
-    /** Does as {@link #take}, but returns {@code false} instead of waiting. */
+    /**
+     * Returns whether an instance has no more work, ever. If no instance has, the others are woken: the last request may
+     * have been completed in the queue, for which only this instance was woken.
+     */
+    @GuardedBy("lock")
+    private boolean hasNoMoreWork(InstanceHandle handle) {
+        boolean over = !taker.mayHaveWork();
+        if (over) {
+            idleInstances.wakeAll();
+        }
+        return over || handle.retired;
+    }
+
+    @Override
     public boolean poll(InstanceHandle handle) {
         lock.lock();
         try {
@@ -96,17 +151,14 @@ public final class BatchSource {
         }
     }
 
-    /**
-     * Waits until there is a batch, and leaves it in the queue. The batch may have changed or gone when it is taken.
-     *
-     * @return {@code false} if the instance has no more work, ever
-     */
+    @Override
     public boolean awaitWork(InstanceHandle handle) {
         lock.lock();
         try {
+            idleInstances.started(handle);
             long now = nanoTime.getAsLong();
-            while (handle.retired || !taker.hasBatch(now)) {
-                if (handle.retired || !taker.mayHaveWork()) {
+            while (handle.retired || handle.isFull() || !taker.hasBatch(now)) {
+                if (hasNoMoreWork(handle)) {
                     return false;
                 }
                 idleInstances.await(handle, now);
@@ -120,32 +172,30 @@ public final class BatchSource {
         }
     }
 
-    /** Returns whether there is a batch. */
-    public boolean hasWork() {
+    @Override
+    public boolean hasWork(InstanceHandle handle) {
         lock.lock();
         try {
-            return taker.hasBatch(nanoTime.getAsLong());
+            return !handle.isFull() && taker.hasBatch(nanoTime.getAsLong());
         } finally {
             lock.unlock();
         }
     }
 
-    /**
-     * Takes another batch for direct execution, as {@link #poll} does, or makes the instance idle again.
-     *
-     * @param mayRun whether the caller may run another batch
-     * @return whether there is another batch; if not, or if this throws, the caller must not run the instance any more
-     */
+    @Override
     public boolean finishDirectRun(InstanceHandle handle, boolean mayRun) {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
-            if (mayRun && !handle.retired && !requests.hasHeavy() && idleInstances.serveDirectly(handle, now)) {
+            if (mayRun
+                    && !handle.retired
+                    && !requests.needInstanceThread()
+                    && idleInstances.serveDirectly(handle, now)) {
                 return true;
             }
             idleInstances.addIdle(handle);
-            if (taker.isStopped() || handle.retired) {
-                idleInstances.wakeIfWaiting(handle);
+            if (handle.retired || (taker.isStopped() && handle.thread != null)) {
+                idleInstances.release(handle);
             } else {
                 idleInstances.wakeOne(now);
             }
@@ -158,37 +208,66 @@ public final class BatchSource {
         }
     }
 
-    /** Stops an instance from taking batches; its thread has to {@link #deregister} then. */
-    public void retire(InstanceHandle handle) {
+    @Override
+    public void deferred(InstanceHandle handle) {
+        lock.lock();
+        try {
+            handle.deferred++;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void deferredEnded(InstanceHandle handle) {
+        lock.lock();
+        try {
+            handle.deferred--;
+            idleInstances.unblock(handle, nanoTime.getAsLong());
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean retire(InstanceHandle handle) {
         lock.lock();
         try {
             handle.retired = true;
-            if (!idleInstances.wakeIfWaiting(handle)) { // it may have been woken for a batch, and wait for its permit
+            if (!idleInstances.release(handle)) { // it may have been woken for a batch, and wait for its permit
                 idleInstances.wakeOne(nanoTime.getAsLong());
+            }
+            return false;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void lose(InstanceHandle handle) {
+        lock.lock();
+        try {
+            taker.lose(handle);
+            if (!taker.mayHaveWork()) {
+                idleInstances.wakeAll();
             }
         } finally {
             lock.unlock();
         }
     }
 
-    /**
-     * Deregisters an instance.
-     *
-     * @return the requests that no instance is left to execute, to be completed by the caller
-     */
-    public List<ScheduledRequest> deregister() {
-        List<ScheduledRequest> stranded = new ArrayList<>();
+    @Override
+    public List<ScheduledRequest> deregister(InstanceHandle handle) {
         lock.lock();
         try {
-            idleInstances.remove();
+            idleInstances.remove(handle);
             if (idleInstances.hasNoInstances()) {
-                requests.drainTo(stranded);
-            } else { // this instance may have been woken for a waiting request
-                idleInstances.wakeOne(nanoTime.getAsLong());
+                return requests.drain();
             }
+            idleInstances.wakeOne(nanoTime.getAsLong()); // this instance may have been woken for a waiting request
+            return List.of();
         } finally {
             lock.unlock();
         }
-        return stranded;
     }
 }

@@ -4,6 +4,7 @@ import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.QueueView;
 import dev.nereid.scheduler.batch.StrategyBatcher;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import java.util.List;
 import java.util.concurrent.locks.Lock;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -33,6 +34,12 @@ final class BatchTaker {
 
     private boolean stopped;
 
+    /** Whether requests may come back from an execution; they are counted then. */
+    private boolean counts;
+
+    /** The number of requests that were taken and may come back. */
+    private int out;
+
     /** The number of requests that have to wait before the first batch is taken. It is 0 without a hold. */
     private int held;
 
@@ -57,6 +64,35 @@ final class BatchTaker {
         this.view = requests.view();
         this.nanoTime = nanoTime;
         this.strategy = strategy;
+    }
+
+    /** Counts requests from their batch to the end of its execution. Called before the first request is added. */
+    void countTaken() {
+        counts = true;
+    }
+
+    /** Ends the count of requests whose execution has ended, unless its instance is lost. */
+    void givenBack(InstanceHandle handle, int ended) {
+        if (!handle.lost) {
+            handle.out -= ended;
+            out -= ended;
+        }
+    }
+
+    /** Ends the count of all requests of an instance. */
+    void lose(InstanceHandle handle) {
+        if (!handle.lost) {
+            handle.lost = true;
+            out -= handle.out;
+        }
+    }
+
+    WaitingRequests requests() {
+        return requests;
+    }
+
+    LongSupplier nanoTime() {
+        return nanoTime;
     }
 
     /** Takes no batch until a number of requests wait, once. */
@@ -100,9 +136,9 @@ final class BatchTaker {
         return stopped;
     }
 
-    /** Returns whether requests wait, or may be added. */
+    /** Returns whether requests wait, or may be added or come back. */
     boolean mayHaveWork() {
-        return !stopped || requests.length() > 0;
+        return !stopped || requests.length() > 0 || out > 0;
     }
 
     /**
@@ -129,13 +165,43 @@ final class BatchTaker {
     }
 
     private void takeFirst(InstanceHandle handle, int count) {
+        handle.taken.ensureCapacity(handle.taken.size() + count); // or a removed request would be lost without memory
         for (int i = 0; i < count; i++) {
             ScheduledRequest request = requests.poll();
-            if (request != null && request.begin()) { // if not, the thread that completes it is about to remove it
-                request.delivery().takePlace();
-                handle.taken.add(request);
+            if (request != null) {
+                begin(handle, request);
             }
         }
+    }
+
+    private void begin(InstanceHandle handle, ScheduledRequest request) {
+        if (request.begin()) { // if not, the thread that completes it is about to remove it
+            request.delivery().takePlace();
+            handle.taken.add(request);
+            if (counts) {
+                handle.out++;
+                out++;
+            }
+        }
+    }
+
+    /** Returns whether a request that is offered now can be taken at once, as far as other requests are concerned. */
+    boolean takesAtOnce() {
+        return strategy == null && !stopped && !isHeld() && requests.length() == 0;
+    }
+
+    /** Returns whether requests make one batch now. */
+    boolean plansAll(QueueView offered, int count) {
+        return planner.take(offered, nanoTime.getAsLong(), false) == count;
+    }
+
+    /** Begins requests that were not queued; returns whether any began. */
+    boolean takeUnqueued(InstanceHandle handle, List<ScheduledRequest> offered) {
+        handle.taken.ensureCapacity(handle.taken.size() + offered.size());
+        for (int i = 0; i < offered.size(); i++) {
+            begin(handle, offered.get(i));
+        }
+        return !handle.taken.isEmpty();
     }
 
     /**

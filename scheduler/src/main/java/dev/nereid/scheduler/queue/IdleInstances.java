@@ -2,7 +2,7 @@ package dev.nereid.scheduler.queue;
 
 import static java.util.Objects.requireNonNull;
 
-import java.util.function.LongSupplier;
+import java.util.ArrayList;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,6 +22,16 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Direct execution.</b> A thread that offers a request may acquire an idle instance to run it on, without a
  * wake-up. That instance is busy in the sense above: the thread checks the queue again before it releases the instance.
  *
+ * <p><b>Deferred executions.</b> An instance with as many of them as it may have is neither idle nor leader: it is
+ * blocked, and becomes idle with the end of one. It is busy in the sense above: the thread that makes it idle checks
+ * whether waiting requests need it.
+ *
+ * <p><b>Late start.</b> An instance may have no thread yet. It is idle, behind all that have one; to wake it is to start
+ * its thread, after the release of the lock. Until that thread takes the lock, or the start has failed, the instance is
+ * woken in the sense above. After a failed start it is idle again: the waiting requests are left to the instances that
+ * are busy, woken or waiting with a thread, or completed by the thread that failed if there is none. Where all instances
+ * are woken to end, those without a thread are left idle; the thread that closes them removes them.
+ *
  * <p>The instance that became idle last is woken first: its caches are warm. Under the rate limiter it is the instance
  * with the lowest load. A woken instance may have to wait for its permit; meanwhile it is busy in the sense above, and
  * leaves the requests in the queue until the permit is granted.
@@ -33,6 +43,9 @@ final class IdleInstances {
 
     /** The instance that became idle last; head of a linked list. */
     private @Nullable InstanceHandle idle;
+
+    /** The waiting instances that may take no batch before the end of a deferred execution. */
+    private final ArrayList<InstanceHandle> blocked = new ArrayList<>(0);
 
     /** The number of instances that were woken and did not take the lock yet. */
     private int woken;
@@ -51,20 +64,19 @@ final class IdleInstances {
         this.taker = taker;
     }
 
-    /**
-     * Registers an instance.
-     *
-     * @param directRun runs the instance on the thread that acquired it for direct execution
-     * @param load the load of the instance by the rate limiter; must not take any lock
-     */
-    InstanceHandle add(Runnable directRun, LongSupplier load) {
+    /** Registers an instance. Blocked instances need no memory afterwards. */
+    void add() {
+        blocked.ensureCapacity(number + 1);
         number++;
-        return new InstanceHandle(directRun, load);
     }
 
-    /** Deregisters an instance. */
-    void remove() {
+    /** Deregisters an instance, which is in use by the calling thread alone. */
+    void remove(InstanceHandle handle) {
         number--;
+        if (handle.starting) { // its thread failed before it took a batch
+            handle.starting = false;
+            woken--;
+        }
     }
 
     /** Returns whether no instance is registered. */
@@ -83,6 +95,9 @@ final class IdleInstances {
      * @return whether any were taken; if not, the instance itself waits for the rest of the queue
      */
     boolean serve(InstanceHandle handle, long now) {
+        if (handle.isFull() && handle.taken.isEmpty()) {
+            return false;
+        }
         long end = handle.taken.isEmpty() ? taker.take(handle, now) : now; // requests left from a failure go first
         if (!taker.isPlain() && taker.isStopped()) {
             wakeAll(); // instances that waited for a batch being formed check whether requests are left
@@ -139,16 +154,136 @@ final class IdleInstances {
      * with the requests that were taken.
      */
     void reclaim(InstanceHandle handle) {
-        if (handle.waiting && !isIdle(handle)) {
+        if (handle.waiting && !handle.blocked && !isIdle(handle)) {
             addIdle(handle);
         }
         wakeIfWaiting(handle);
     }
 
-    /** Adds an instance to the idle ones. */
+    /** Adds an instance without a thread to the idle ones. Others go before it, since their caches are warm. */
+    void addUnstarted(InstanceHandle handle) {
+        if (handle.retired || handle.thread != null) { // removed before it was added
+            return;
+        }
+        handle.waiting = true;
+        InstanceHandle last = idle;
+        if (last == null || handle.isFull()) {
+            addIdle(handle);
+            return;
+        }
+        while (last.idleBefore != null) {
+            last = last.idleBefore;
+        }
+        last.idleBefore = handle;
+    }
+
+    /** Makes the calling thread the instance's own, if it has none yet. Called before the thread takes batches. */
+    void started(InstanceHandle handle) {
+        if (handle.thread == null) {
+            handle.thread = Thread.currentThread();
+            if (handle.starting) {
+                handle.starting = false;
+                woken--;
+            }
+        }
+    }
+
+    /**
+     * Makes an instance idle again whose thread was not started, unless another thread removes the instance. Wakes
+     * another one for the waiting requests.
+     *
+     * @return whether no other instance will ever look at the waiting requests by itself
+     */
+    boolean startFailed(InstanceHandle handle, long now) {
+        handle.starting = false;
+        woken--;
+        if (handle.thread != null) { // it deregisters the instance, and wakes another one then
+            lock.wake(handle.thread);
+            return false;
+        }
+        if (handle.retired) {
+            wakeOne(now); // the instance in its place, which may have no thread either
+            return false;
+        }
+        addUnstarted(handle);
+        if (unstarted() == number) {
+            return true;
+        }
+        wakeStarted(now);
+        return false;
+    }
+
+    /** Returns the number of instances that wait and have no thread. */
+    private int unstarted() {
+        int count = 0;
+        for (InstanceHandle handle = idle; handle != null; handle = handle.idleBefore) {
+            count += handle.thread == null ? 1 : 0;
+        }
+        for (InstanceHandle handle : blocked) {
+            count += handle.thread == null ? 1 : 0;
+        }
+        return count;
+    }
+
+    /** Wakes an instance that has a thread if the waiting requests need one more. */
+    private void wakeStarted(long now) {
+        InstanceHandle handle = idle;
+        while (handle != null && handle.thread == null) {
+            handle = handle.idleBefore;
+        }
+        if (leader != null) {
+            wakeOne(now);
+        } else if (handle != null && !taker.isEmpty() && !taker.defersWakeup() && woken < taker.batches()) {
+            wake(handle);
+        }
+    }
+
+    /** Removes an instance without a thread; waits while another thread runs it, or tries to start its thread. */
+    void removeUnstarted(InstanceHandle handle) {
+        handle.thread = Thread.currentThread();
+        if (handle.blocked || isIdle(handle)) {
+            unlink(handle);
+        } else if (handle.waiting) { // run by a submitting thread, which wakes this one when it is done
+            sleepWhileInUse(handle);
+            woken--;
+        } else {
+            sleepWhileInUse(handle);
+        }
+    }
+
+    private void sleepWhileInUse(InstanceHandle handle) {
+        boolean interrupted = false;
+        while (handle.starting || handle.waiting) {
+            interrupted |= lock.sleep(handle);
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Adds an instance to the idle ones, or to the blocked ones. */
     void addIdle(InstanceHandle handle) {
+        if (handle.isFull()) {
+            handle.blocked = true;
+            blocked.add(handle);
+            return;
+        }
         handle.idleBefore = idle;
         idle = handle;
+    }
+
+    /** Makes an instance idle that was blocked; called when one of its deferred executions ended. */
+    void unblock(InstanceHandle handle, long now) {
+        if (handle.blocked && !handle.isFull()) {
+            handle.blocked = false;
+            blocked.remove(handle);
+            addIdle(handle);
+            if (taker.isStopped() && handle.thread != null) { // it may have no more work, ever
+                wake(handle);
+            } else {
+                wakeOne(now);
+            }
+        }
     }
 
     /** Wakes the first idle instance. Does so if one is idle and fewer are woken than there are batches. */
@@ -169,19 +304,46 @@ final class IdleInstances {
         return first;
     }
 
-    /** Wakes all waiting instances. */
+    /** Wakes all waiting instances that have a thread. */
     void wakeAll() {
         if (leader != null) {
             wake(leader);
         }
-        while (idle != null) {
-            wake(idle);
+        InstanceHandle handle = idle;
+        while (handle != null) {
+            InstanceHandle before = handle.idleBefore;
+            if (handle.thread != null) {
+                wake(handle);
+            }
+            handle = before;
         }
+        for (int i = blocked.size() - 1; i >= 0; i--) {
+            if (blocked.get(i).thread != null) {
+                wake(blocked.get(i));
+            }
+        }
+    }
+
+    /**
+     * Wakes an instance that takes no more work, if it waits. One without a thread is removed instead: it is not woken
+     * any more.
+     *
+     * @return whether it waited
+     */
+    boolean release(InstanceHandle handle) {
+        if (handle.thread != null) {
+            return wakeIfWaiting(handle);
+        }
+        boolean waits = handle.blocked || isIdle(handle);
+        if (waits) {
+            unlink(handle);
+        }
+        return waits;
     }
 
     /** Wakes an instance if it waits; returns whether it did. */
     boolean wakeIfWaiting(InstanceHandle handle) {
-        boolean waits = handle == leader || isIdle(handle);
+        boolean waits = handle == leader || handle.blocked || isIdle(handle);
         if (waits) {
             wake(handle);
         }
@@ -197,7 +359,22 @@ final class IdleInstances {
     }
 
     private void wake(InstanceHandle handle) {
-        if (handle == leader) {
+        unlink(handle);
+        woken++;
+        if (handle.thread == null) {
+            handle.starting = true;
+            lock.start(handle);
+        } else {
+            lock.wake(handle.thread);
+        }
+    }
+
+    /** Removes an instance that waits. */
+    private void unlink(InstanceHandle handle) {
+        if (handle.blocked) {
+            handle.blocked = false;
+            blocked.remove(handle);
+        } else if (handle == leader) {
             leader = null;
         } else if (handle == idle) {
             idle = handle.idleBefore;
@@ -210,15 +387,13 @@ final class IdleInstances {
         }
         handle.idleBefore = null;
         handle.waiting = false;
-        woken++;
-        lock.wake(handle.thread);
     }
 
     /**
      * Waits for work. The instance waits as the leader for a limited time if there is none, or else until it is woken.
      */
     void await(InstanceHandle handle, long now) {
-        if (leader == null && taker.needsLeader()) {
+        if (leader == null && taker.needsLeader() && !handle.isFull()) {
             lead(handle, taker.waitNanos(now));
         } else {
             idle(handle);

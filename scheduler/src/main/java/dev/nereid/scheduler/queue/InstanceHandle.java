@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.queue;
 
-import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.RequestReturn;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongSupplier;
@@ -20,14 +21,27 @@ public final class InstanceHandle implements OfferResult {
     /** The load of the instance by the rate limiter; always 0 without limits. */
     final LongSupplier load;
 
-    /** The instance's own thread, once it has waited; guarded by the lock of the queue. */
+    /**
+     * The instance's own thread, once it takes batches; guarded by the lock of the queue. For an instance without one it
+     * is the thread that waits to remove the instance.
+     */
     @Nullable
     Thread thread;
 
-    /** Whether that thread waits and is not woken; guarded likewise. */
+    /** Starts the instance's own thread, if it is not started at the load; guarded likewise. */
+    @Nullable
+    Runnable starter;
+
+    /** Whether a thread is about to start the instance's own thread, and owns the handle; guarded likewise. */
+    boolean starting;
+
+    /** Whether the instance's own thread waits and is not woken, or is to be started when woken; guarded likewise. */
     boolean waiting;
 
-    /** The instance that became idle before this one and still is. Present if this one is idle; guarded likewise. */
+    /**
+     * The instance that became idle before this one and still is. Present if this one is idle; guarded likewise. While
+     * this one is {@link #starting}, it is the next one to be started.
+     */
     @Nullable
     InstanceHandle idleBefore;
 
@@ -37,19 +51,44 @@ public final class InstanceHandle implements OfferResult {
     /** Whether the instance takes no more batches; guarded by the lock of the queue. */
     boolean retired;
 
+    /** The number of deferred executions at which the instance takes no batch. Set before the instance first waits. */
+    int maxDeferred = Integer.MAX_VALUE;
+
+    /** The number of deferred executions that have not ended; guarded by the lock of the queue. */
+    int deferred;
+
+    /** Whether the instance waits for the end of a deferred execution, not for work; guarded likewise. */
+    boolean blocked;
+
+    /** The number of requests that it took and that may come back; guarded likewise. */
+    int out;
+
+    /** Whether the thread that executes does not return; guarded likewise. */
+    boolean lost;
+
+    /** Takes requests back from executions; {@code null} if none is executed again. Set at the registration. */
+    @Nullable
+    RequestReturn returns;
+
     /** The begun requests of the next batch; filled by the queue, emptied by the instance. */
-    final List<ScheduledRequest> taken = new ArrayList<>();
+    final ArrayList<ExecutionInputs> taken = new ArrayList<>();
 
     /** The requests that expired in the queue; filled by the queue, emptied by the instance. */
     final List<Deadline> expired = new ArrayList<>(0);
 
-    InstanceHandle(Runnable directRun, LongSupplier load) {
+    /**
+     * Creates a handle, for a source of batches.
+     *
+     * @param directRun runs the instance on the thread that acquired it
+     * @param load the load of the instance by the rate limiter
+     */
+    public InstanceHandle(Runnable directRun, LongSupplier load) {
         this.directRun = directRun;
         this.load = load;
     }
 
     /** Returns the requests of the next batch, to be removed by the instance. */
-    public List<ScheduledRequest> taken() {
+    public List<ExecutionInputs> taken() {
         return taken;
     }
 
@@ -61,13 +100,33 @@ public final class InstanceHandle implements OfferResult {
         }
     }
 
+    /** Returns what takes requests back from executions; {@code null} if none is executed again. */
+    public @Nullable RequestReturn returns() {
+        return returns;
+    }
+
+    /** Sets what takes requests back. Called by a source of batches at the registration. */
+    public void returnTo(RequestReturn given) {
+        returns = given;
+    }
+
+    /** Limits the deferred executions. Called before the instance first waits. */
+    public void limitDeferred(int limit) {
+        maxDeferred = limit;
+    }
+
+    /** Returns whether the instance has as many deferred executions as it may have. */
+    boolean isFull() {
+        return deferred >= maxDeferred;
+    }
+
     /** Restricts the instance to its own thread. Called before the instance first waits. */
     public void pin() {
         placed = true;
     }
 
-    /** Runs the instance on the calling thread, which acquired it for direct execution. */
-    public void runDirectly() {
-        directRun.run();
+    /** Returns what runs the instance on the calling thread, which acquired it for direct execution. */
+    public Runnable directRun() {
+        return directRun;
     }
 }

@@ -23,7 +23,7 @@ final class PriorityLevels implements QueueView {
     private PriorityLevel recent;
     private int length;
     private long items;
-    private int heavy;
+    private int needingInstanceThread;
 
     /** The first request that the planner visited, and the current one. */
     private @Nullable QueueEntry head;
@@ -52,8 +52,8 @@ final class PriorityLevels implements QueueView {
     }
 
     /** Returns the number of waiting requests that are excluded from direct execution. */
-    int heavy() {
-        return heavy;
+    int needingInstanceThread() {
+        return needingInstanceThread;
     }
 
     /**
@@ -78,7 +78,7 @@ final class PriorityLevels implements QueueView {
         level.add(entry);
         length++;
         items += entry.request().checked().batchSize();
-        heavy += entry.request().isHeavy() ? 1 : 0;
+        needingInstanceThread += entry.request().needsInstanceThread() ? 1 : 0;
     }
 
     /** Removes a request from the level on which it waits. */
@@ -89,7 +89,7 @@ final class PriorityLevels implements QueueView {
         }
         length--;
         items -= entry.request().checked().batchSize();
-        heavy -= entry.request().isHeavy() ? 1 : 0;
+        needingInstanceThread -= entry.request().needsInstanceThread() ? 1 : 0;
     }
 
     /** Returns the request that goes first; {@code null} if none waits. */

@@ -1,5 +1,7 @@
 package dev.nereid.scheduler.queue;
 
+import static java.util.Objects.requireNonNull;
+
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -7,7 +9,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The lock of a queue, which wakes threads after its release. Safe for use by any thread. {@link #wake} defers the
- * wake-up to the release, so that the thread does not wake up only to sleep again until the lock is free.
+ * wake-up to the release, so that the thread does not wake up only to sleep again until the lock is free. Threads of
+ * instances that have none yet are started after the release, too: a start takes long, and may fail.
  *
  * <p>It replaces one condition for each instance: the lists and nodes of conditions would move between processors at
  * each wake-up, and such transfers dominate the cost of an offer to an idle instance. It extends {@link ReentrantLock}
@@ -19,6 +22,9 @@ final class QueueLock extends ReentrantLock {
     /** The thread to wake next; written while the lock is held. */
     private transient @Nullable Thread toWake;
 
+    /** The instances whose threads are to be started; head of a linked list, written while the lock is held. */
+    private transient @Nullable InstanceHandle toStart;
+
     /**
      * Wakes a thread when the lock is released. Wakes it earlier if another thread is passed meanwhile. The caller
      * holds the lock.
@@ -28,6 +34,17 @@ final class QueueLock extends ReentrantLock {
     void wake(@Nullable Thread thread) {
         LockSupport.unpark(toWake);
         toWake = thread;
+    }
+
+    /**
+     * Starts the thread of an instance when the lock is released, on the thread that releases it. The caller holds the
+     * lock.
+     *
+     * @param handle an instance that is marked as starting
+     */
+    void start(InstanceHandle handle) {
+        handle.idleBefore = toStart;
+        toStart = handle;
     }
 
     /**
@@ -65,9 +82,24 @@ final class QueueLock extends ReentrantLock {
     @Override
     public void unlock() {
         Thread woken = toWake;
+        InstanceHandle starting = toStart;
         toWake = null;
+        toStart = null;
         super.unlock();
         LockSupport.unpark(woken);
+        if (starting != null) {
+            startAll(starting);
+        }
+    }
+
+    private static void startAll(InstanceHandle first) {
+        InstanceHandle handle = first;
+        while (handle != null) {
+            InstanceHandle next = handle.idleBefore; // read first: the started thread uses the handle
+            handle.idleBefore = null;
+            requireNonNull(handle.starter).run();
+            handle = next;
+        }
     }
 
     /** Not supported: a thread that awaits a condition would not run deferred wake-ups. */

@@ -41,6 +41,9 @@ public final class RequestQueue {
     @GuardedBy("lock")
     private final IdleInstances idleInstances;
 
+    @GuardedBy("lock")
+    private final UnqueuedBatch unqueued;
+
     /**
      * Creates an empty queue.
      *
@@ -63,13 +66,29 @@ public final class RequestQueue {
         this.requests = new WaitingRequests(priorities, equalInputs);
         this.taker = new BatchTaker(lock, planner, requests, nanoTime, strategy);
         this.idleInstances = new IdleInstances(lock, taker);
+        this.unqueued = new UnqueuedBatch(priorities, equalInputs.joinAll(), taker, idleInstances);
         this.batches = new BatchSource(lock, requests, taker, idleInstances, nanoTime);
-        this.deadlineTimer = new DeadlineTimer(timer, this::onTimeout);
+        this.deadlineTimer = new DeadlineTimer(lock, timer, this::onTimeout);
     }
 
     /** Returns the source from which instances take batches; always the same object. */
     public BatchSource batches() {
         return batches;
+    }
+
+    /**
+     * Lets requests come back from executions, to be executed again. Instances stay while requests may come back.
+     * Called before the first instance is registered.
+     */
+    public void acceptReturns() {
+        lock.lock();
+        try {
+            taker.countTaken();
+            batches.acceptReturns(
+                    new ReturnedRequests(lock, taker, idleInstances, equalInputs, remover, deadlineTimer));
+        } finally {
+            lock.unlock();
+        }
     }
 
     /**
@@ -93,6 +112,7 @@ public final class RequestQueue {
         try {
             if (taker.endHold()) {
                 idleInstances.wakeAll();
+                idleInstances.wakeOne(nanoTime.getAsLong());
             }
         } finally {
             lock.unlock();
@@ -100,7 +120,8 @@ public final class RequestQueue {
     }
 
     /**
-     * Adds a request, if it may still be executed. If this throws, the request is not in the queue.
+     * Adds a request, if it may still be executed. If this throws, the request is not in the queue, or in a batch that
+     * an instance executes all the same.
      *
      * @param mayRun whether the caller runs an idle instance if there is a batch for it
      * @return the handle of that instance with its batch, to be run by the caller at once; or else the outcome for the
@@ -109,11 +130,13 @@ public final class RequestQueue {
     public OfferResult offer(ScheduledRequest request, boolean mayRun) {
         QueueEntry entry = new QueueEntry(request, equalInputs.content(request.checked()), remover);
         request.waitsAt(entry);
-        OfferResult result;
+        OfferResult.Outcome outcome;
+        InstanceHandle handle;
         Deadline next;
         lock.lock();
         try {
-            result = admit(entry, mayRun);
+            outcome = add(entry);
+            handle = entry.level == null ? null : serve(mayRun);
             next = deadlineTimer.reserve(requests.timeouts().next());
         } catch (RuntimeException
                 | Error e) { // such as no memory: the caller completes the request, and no instance takes it
@@ -122,22 +145,49 @@ public final class RequestQueue {
         } finally {
             lock.unlock();
         }
-        deadlineTimer.schedule(next);
-        return result;
+        try {
+            deadlineTimer.schedule(next);
+        } catch (RuntimeException | Error e) { // such as no memory
+            lock.lock();
+            try {
+                requests.remove(entry);
+                reclaim(handle);
+            } finally {
+                lock.unlock();
+            }
+            throw e;
+        }
+        return handle == null ? outcome : handle;
     }
 
     /**
-     * Adds requests together, as {@link #offer} does. If this throws, none is in the queue that is not executed.
+     * Adds requests together, as {@link #offer} does. If this throws, each is out of the queue, or in a batch that an
+     * instance executes all the same.
      *
      * @param mayRun whether the caller runs an idle instance if there is a batch for it
-     * @param outcomes receives the outcome for each request
+     * @param outcomes receives the outcome for each request; nothing if all are passed to the instance at once
      * @return the handle of that instance with its batch, to be run by the caller; {@code null} if it runs none
      */
     public @Nullable InstanceHandle offerAll(
             List<ScheduledRequest> offered, boolean mayRun, List<OfferResult.Outcome> outcomes) {
+        InstanceHandle passed = mayRun ? pass(offered) : null;
+        return passed == null ? queueAll(offered, mayRun, outcomes) : passed;
+    }
+
+    private @Nullable InstanceHandle pass(List<ScheduledRequest> offered) {
+        lock.lock();
+        try {
+            return unqueued.pass(offered);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private @Nullable InstanceHandle queueAll(
+            List<ScheduledRequest> offered, boolean mayRun, List<OfferResult.Outcome> outcomes) {
         List<QueueEntry> entries = new ArrayList<>(offered.size());
         for (ScheduledRequest request : offered) {
-            QueueEntry entry = new QueueEntry(request, equalInputs.content(request.checked()), remover);
+            QueueEntry entry = new QueueEntry(request, content(request), remover);
             request.waitsAt(entry);
             entries.add(entry);
         }
@@ -151,23 +201,54 @@ public final class RequestQueue {
             handle = taker.isStopped() ? null : serve(mayRun);
             next = deadlineTimer.reserve(requests.timeouts().next());
         } catch (RuntimeException | Error e) { // such as no memory
-            entries.forEach(requests::remove);
+            removeAll(entries);
             throw e;
         } finally {
             lock.unlock();
         }
-        deadlineTimer.schedule(next);
+        try {
+            deadlineTimer.schedule(next);
+        } catch (RuntimeException | Error e) { // such as no memory
+            lock.lock();
+            try {
+                removeAll(entries);
+                reclaim(handle);
+            } finally {
+                lock.unlock();
+            }
+            throw e;
+        }
         return handle;
     }
 
-    @GuardedBy("lock")
-    private OfferResult admit(QueueEntry entry, boolean mayRun) {
-        OfferResult.Outcome outcome = add(entry);
-        if (outcome != OfferResult.Outcome.ACCEPTED || entry.level == null) {
-            return outcome;
+    /** Reads the content of inputs, unless the request was cancelled while it was collected, and its inputs freed. */
+    private byte @Nullable [] content(ScheduledRequest request) {
+        if (!equalInputs.readContent()) {
+            return equalInputs.content(request.checked());
         }
-        InstanceHandle handle = serve(mayRun);
-        return handle == null ? outcome : handle;
+        if (!request.tryRetain()) {
+            return null;
+        }
+        try {
+            return equalInputs.content(request.checked());
+        } finally {
+            request.release();
+        }
+    }
+
+    @GuardedBy("lock")
+    private void removeAll(List<QueueEntry> entries) {
+        for (int i = 0; i < entries.size(); i++) {
+            requests.remove(entries.get(i));
+        }
+    }
+
+    /** Leaves the batch of an acquired instance to the instance's own thread, since the caller will not run it. */
+    @GuardedBy("lock")
+    private void reclaim(@Nullable InstanceHandle acquired) {
+        if (acquired != null) {
+            idleInstances.reclaim(acquired);
+        }
     }
 
     /** Adds a request; accepts one that was cancelled meanwhile, and its memory released, without adding it. */
@@ -193,7 +274,7 @@ public final class RequestQueue {
     @GuardedBy("lock")
     private @Nullable InstanceHandle serve(boolean mayRun) {
         long now = nanoTime.getAsLong(); // later than the arrival if the cache was read first
-        if (mayRun && taker.isPlain() && idleInstances.mayRunDirectly() && !requests.hasHeavy()) {
+        if (mayRun && taker.isPlain() && idleInstances.mayRunDirectly() && !requests.needInstanceThread()) {
             InstanceHandle handle = idleInstances.acquireIdle();
             if (idleInstances.serveDirectly(handle, now)) {
                 return handle;
@@ -207,19 +288,24 @@ public final class RequestQueue {
     /** Removes and rejects expired requests; called by the timeout. */
     private void onTimeout() {
         List<Deadline> expired = new ArrayList<>();
-        Deadline next;
+        try {
+            deadlineTimer.schedule(expire(expired));
+        } finally { // also those that were removed before a failure
+            expired.forEach(Deadline::rejectRequest);
+        }
+    }
+
+    private @Nullable Deadline expire(List<Deadline> expired) {
         lock.lock();
         try {
             deadlineTimer.onTimeout();
             long now = nanoTime.getAsLong();
             requests.timeouts().expire(now, expired);
             idleInstances.wakeOne(now);
-            next = deadlineTimer.reserve(requests.timeouts().next());
+            return deadlineTimer.reserve(requests.timeouts().next());
         } finally {
             lock.unlock();
         }
-        deadlineTimer.schedule(next);
-        expired.forEach(Deadline::rejectRequest);
     }
 
     /** Removes a completed request, if it is in the queue. */
@@ -250,6 +336,7 @@ public final class RequestQueue {
         try {
             taker.stop();
             idleInstances.wakeAll();
+            idleInstances.wakeOne(nanoTime.getAsLong());
         } finally {
             lock.unlock();
         }
@@ -257,14 +344,12 @@ public final class RequestQueue {
 
     /** Removes all waiting requests, to be completed by the caller. */
     public List<ScheduledRequest> drain() {
-        List<ScheduledRequest> drained = new ArrayList<>();
         lock.lock();
         try {
-            requests.drainTo(drained);
+            return requests.drain();
         } finally {
             lock.unlock();
         }
-        return drained;
     }
 
     /** Closes the timeout; called once no request waits, nor ever will. */

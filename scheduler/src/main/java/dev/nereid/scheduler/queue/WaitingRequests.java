@@ -3,6 +3,7 @@ package dev.nereid.scheduler.queue;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.batch.QueueView;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -41,8 +42,8 @@ final class WaitingRequests {
     }
 
     /** Returns whether any request is excluded from direct execution. */
-    boolean hasHeavy() {
-        return levels.heavy() > 0;
+    boolean needInstanceThread() {
+        return levels.needingInstanceThread() > 0;
     }
 
     /**
@@ -60,6 +61,12 @@ final class WaitingRequests {
         levels.add(entry, level);
         timeouts.start(entry, policy);
         return true;
+    }
+
+    /** Adds a request that was executed before. It is admitted, and has no timeout any more. */
+    void addAgain(QueueEntry entry) {
+        levels.add(entry, levels.level(entry.request().checked().options().priority()));
+        timeouts.start(entry, QueuePolicy.NONE);
     }
 
     /**
@@ -88,10 +95,12 @@ final class WaitingRequests {
         return first.request();
     }
 
-    /** Removes all requests. */
-    void drainTo(List<ScheduledRequest> drained) {
+    /** Removes and returns all requests; removes none if that throws. */
+    List<ScheduledRequest> drain() {
+        List<ScheduledRequest> drained = new ArrayList<>(length());
         for (ScheduledRequest request = poll(); request != null; request = poll()) {
             drained.add(request);
         }
+        return drained;
     }
 }

@@ -11,17 +11,25 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs the cancel actions that a backend registered for one request. Guarded by its own lock; actions run outside of
+ * Runs the cancel actions that a backend registered for one execution of a request. Guarded by its own lock; actions run outside of
  * it.
  *
  * <p>Created only for requests that are cancelled during their execution, or whose backend registers an action. An
  * action runs at most once, since the thread that removes it from the list runs it. It never runs after the request is
- * completed: a completion during actions is passed to the thread that runs them, which delivers it afterwards, so the
+ * completed, or waits again: a completion during actions is passed to the thread that runs them, which delivers it afterwards, so the
  * completing thread does not wait. It never runs after its hook is closed: {@link Hook#close} is the only place that
  * waits for an action.
  */
 final class CancelActions {
     private static final Logger LOG = LoggerFactory.getLogger(CancelActions.class);
+
+    /** Those of an execution that is about to end: they drop all actions. Shared by all requests. */
+    static final CancelActions CLOSED = new CancelActions();
+
+    static {
+        boolean closed = CLOSED.closeUnlessCancelled();
+        assert closed : "CLOSED: cancelled (expected: new)";
+    }
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition ran = lock.newCondition();
@@ -103,6 +111,25 @@ final class CancelActions {
         lock.lock();
         try {
             return completed && runners == 0;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Prevents further actions from starting, for an execution after which the request waits again.
+     *
+     * @return {@code false} if actions ran or run: the request is cancelled, and must not wait again
+     */
+    boolean closeUnlessCancelled() {
+        lock.lock();
+        try {
+            if (cancelled) {
+                return false;
+            }
+            completed = true;
+            waiting.clear();
+            return true;
         } finally {
             lock.unlock();
         }

@@ -13,6 +13,15 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Race with the completion.</b> {@code actions} is null for most requests. A completion steps the
  * {@link CompletionLatch} and then reads {@code actions}; a cancellation writes {@code actions} and then reads the
  * latch. Both are volatile, so at least one sees the other, and {@link CancelActions} orders them.
+ *
+ * <p><b>Re-execution.</b> Each execution has its own {@link CancelActions}. Before the request waits again those of the
+ * execution are closed and replaced by {@link CancelActions#CLOSED}, so that a late thread of the backend adds nothing;
+ * after the step back to waiting they are removed. If actions ran by then, the request is cancelled and does not wait
+ * again. A cancellation that comes later finds the request waiting, or is found by the thread that queues it.
+ *
+ * <p>An execution that begins before either of them looks is found by its own actions: the canceller sets
+ * {@code requested} and then reads the actions, perhaps those of the execution before; {@link #onCancel} adds an action
+ * and then reads {@code requested}. Both are volatile, so at least one of the two runs the action.
  */
 final class CancellationState {
     private static final VarHandle ACTIONS;
@@ -71,12 +80,20 @@ final class CancellationState {
         }
     }
 
-    /** Registers an action that runs when the request is cancelled, as the SPI describes. */
-    CancelHook onCancel(Runnable action, CompletionLatch latch) {
-        if (latch.isExecuting()) {
+    /**
+     * Registers an action that runs when the request is cancelled during an execution, as the SPI describes.
+     *
+     * @param execution the number of the execution
+     */
+    CancelHook onCancel(Runnable action, CompletionLatch latch, int execution) {
+        if (latch.isExecuting(execution)) {
             CancelActions current = actions();
-            if (latch.isExecuting()) {
-                return current.add(action);
+            if (latch.isExecuting(execution)) {
+                CancelHook hook = current.add(action);
+                if (requested) {
+                    current.cancel(); // the canceller may have seen an earlier execution
+                }
+                return hook;
             }
         }
         return () -> {};
@@ -95,6 +112,32 @@ final class CancellationState {
     boolean areActionsDone() {
         CancelActions current = actions;
         return current == null || current.areDone();
+    }
+
+    /**
+     * Closes the cancel actions of the current execution, so that the request can wait again. Called by the thread that
+     * ends the execution.
+     *
+     * @return {@code false} if actions ran: the request has to be completed as cancelled
+     */
+    boolean closeActions() {
+        CancelActions current = actions;
+        while (current == null) {
+            if (ACTIONS.compareAndSet(this, null, CancelActions.CLOSED)) {
+                return true;
+            }
+            current = actions;
+        }
+        if (!current.closeUnlessCancelled()) {
+            return false;
+        }
+        actions = CancelActions.CLOSED; // only this thread replaces existing ones
+        return true;
+    }
+
+    /** Removes the closed actions of the last execution. Called after the step of the latch to waiting. */
+    void reopen() {
+        actions = null;
     }
 
     private CancelActions actions() {

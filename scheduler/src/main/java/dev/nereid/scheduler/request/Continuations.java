@@ -1,9 +1,7 @@
 package dev.nereid.scheduler.request;
 
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Queue;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -24,7 +22,7 @@ public final class Continuations {
         /**
          * Queues requests together. Completes those that cannot be queued; never throws.
          *
-         * @param requests created and admitted requests of this model, at least one
+         * @param requests created and admitted requests of this model, at least one; valid during the call
          * @param mayRun whether the caller can execute a batch of them itself, later on this thread
          * @return the execution that the caller has to run; {@code null} if other threads execute the requests
          */
@@ -32,15 +30,32 @@ public final class Continuations {
         Runnable enqueue(List<ScheduledRequest> requests, boolean mayRun);
     }
 
-    private record Submission(Target target, ScheduledRequest request) {}
+    /** The requests of one target, in their order. */
+    private record Group(Target target, List<ScheduledRequest> requests) {}
 
     /** The maximum number of executions of later steps that a thread runs in a row. */
     private static final int MAX_HOPS = 16;
 
+    /** The maximum size of a list that is kept for the next requests. */
+    private static final int MAX_KEPT = 256;
+
     private static final ThreadLocal<Continuations> CURRENT = ThreadLocal.withInitial(Continuations::new);
 
-    private final List<Submission> collected = new ArrayList<>();
-    private final Queue<Runnable> executions = new ArrayDeque<>();
+    /** The collected requests, in the order in which their targets came first. */
+    private final List<Group> collected = new ArrayList<>();
+
+    /** The group of the last request; {@code null} if it was offered. */
+    private @Nullable Group recent;
+
+    /** An empty list for the next group; {@code null} while one is in use. */
+    private @Nullable List<ScheduledRequest> spare;
+
+    /**
+     * The execution to run; {@code null} for none. The thread takes over one at a time: the instance of a second one
+     * would wait for the first.
+     */
+    private @Nullable Runnable execution;
+
     private final ObserverScope scope = ObserverScope.current();
     private final Runnable offer = this::offer;
     private int hops;
@@ -63,8 +78,30 @@ public final class Continuations {
 
     /** Adds a request, to be queued when the outermost scope is closed. Called while one is open. */
     public void add(Target target, ScheduledRequest request) {
-        collected.add(new Submission(target, request));
         scope.afterwards(offer);
+        group(target).requests().add(request);
+    }
+
+    @SuppressWarnings("ReferenceEquality") // Each model has one target.
+    private Group group(Target target) {
+        if (recent == null || recent.target() != target) {
+            recent = find(target);
+        }
+        return recent;
+    }
+
+    @SuppressWarnings("ReferenceEquality")
+    private Group find(Target target) {
+        for (int i = 0; i < collected.size(); i++) {
+            if (collected.get(i).target() == target) {
+                return collected.get(i);
+            }
+        }
+        List<ScheduledRequest> requests = spare;
+        Group made = new Group(target, requests == null ? new ArrayList<>() : requests);
+        collected.add(made);
+        spare = null;
+        return made;
     }
 
     /**
@@ -84,22 +121,23 @@ public final class Continuations {
         free = before;
     }
 
-    /** Returns whether executions wait for {@link #run}. */
-    public boolean hasExecutions() {
-        return !executions.isEmpty();
+    /** Returns whether an execution waits for {@link #run}. */
+    public boolean hasExecution() {
+        return execution != null;
     }
 
     /**
-     * Runs the executions that this thread took over, and those that follow from them. Called when the thread has
-     * released its instance; has no effect within itself.
+     * Runs the execution that this thread took over, and those that follow from it. Called when the thread has released
+     * its instance; has no effect within itself.
      */
     public void run() {
-        if (running || executions.isEmpty()) {
+        if (running) {
             return;
         }
         running = true;
         try {
-            for (Runnable next = executions.poll(); next != null; next = executions.poll()) {
+            for (Runnable next = execution; next != null; next = execution) {
+                execution = null;
                 hops++;
                 next.run();
             }
@@ -111,37 +149,35 @@ public final class Continuations {
 
     /** Offers the collected requests, and those that observers of refused ones submit, to their queues. */
     private void offer() {
-        try {
-            while (!collected.isEmpty()) {
-                Target target = collected.getFirst().target();
-                BooleanSupplier idle = free;
-                boolean mayRun = idle != null && hops + executions.size() < MAX_HOPS && idle.getAsBoolean();
-                Runnable execution = target.enqueue(remove(target), mayRun);
-                if (execution != null) {
-                    executions.add(execution);
-                }
+        while (!collected.isEmpty()) {
+            Group next = collected.removeFirst();
+            recent = null;
+            try {
+                offer(next);
+            } catch (RuntimeException | Error e) { // such as a failure to find out whether the thread is free
+                ScheduledRequest.failUnqueued(next.requests(), e);
             }
-        } catch (RuntimeException | Error e) { // such as no memory for a list
-            while (!collected.isEmpty()) {
-                collected.removeLast().request().failUnqueued(e);
-            }
+            keep(next.requests());
         }
     }
 
-    /** Removes the requests of one target, in their order. */
-    @SuppressWarnings("ReferenceEquality") // Each model has one target.
-    private List<ScheduledRequest> remove(Target target) {
-        List<ScheduledRequest> requests = new ArrayList<>(collected.size());
-        int kept = 0;
-        for (int i = 0; i < collected.size(); i++) {
-            Submission next = collected.get(i);
-            if (next.target() == target) {
-                requests.add(next.request());
-            } else {
-                collected.set(kept++, next);
-            }
+    private void offer(Group group) {
+        if (group.requests().isEmpty()) {
+            return; // there was no memory for its first request
         }
-        collected.subList(kept, collected.size()).clear();
-        return requests;
+        BooleanSupplier idle = free;
+        boolean mayRun = idle != null && execution == null && hops < MAX_HOPS && idle.getAsBoolean();
+        Runnable acquired = group.target().enqueue(group.requests(), mayRun);
+        if (acquired != null) {
+            execution = acquired;
+        }
+    }
+
+    /** Keeps a list, so that the requests of each batch do not grow one of their own. */
+    private void keep(List<ScheduledRequest> requests) {
+        if (requests.size() <= MAX_KEPT) {
+            requests.clear();
+            spare = requests;
+        }
     }
 }

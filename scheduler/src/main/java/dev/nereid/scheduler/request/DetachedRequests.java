@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.request;
 
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -11,14 +12,26 @@ import java.util.concurrent.ConcurrentHashMap;
  * reads {@code abandoned}. At least one of the two sees the other.
  */
 public final class DetachedRequests {
-    private final Set<ScheduledRequest> requests = ConcurrentHashMap.newKeySet();
+    /** A request that the server can do without. Safe for use by any thread. */
+    public interface Detached {
+        /** Completes the request, unless it is completed. */
+        void abandon();
+
+        /** Ends the count of the request as in flight. Called once, after {@link #abandon}. */
+        void lose();
+
+        /** Returns whether the request is counted as using an instance in its current execution. */
+        boolean uses(RequestDrain instance);
+    }
+
+    private final Set<Detached> requests = ConcurrentHashMap.newKeySet();
     private volatile boolean abandoned;
 
     /**
      * Adds a request until {@link #remove}; abandons it if all are abandoned. The caller holds a reference to the
      * request.
      */
-    void add(ScheduledRequest request) {
+    void add(Detached request) {
         requests.add(request);
         if (abandoned) {
             request.abandon();
@@ -26,7 +39,7 @@ public final class DetachedRequests {
     }
 
     /** Removes a request. */
-    void remove(ScheduledRequest request) {
+    void remove(Detached request) {
         requests.remove(request);
     }
 
@@ -42,7 +55,12 @@ public final class DetachedRequests {
 
     /** Abandons all requests of the set. */
     public void abandonAll() {
-        requests.forEach(ScheduledRequest::abandon);
+        requests.forEach(Detached::abandon);
+    }
+
+    /** Returns the requests whose current execution uses an instance. */
+    public List<Detached> of(RequestDrain instance) {
+        return requests.stream().filter(request -> request.uses(instance)).toList();
     }
 
     /** Returns the number of requests. */

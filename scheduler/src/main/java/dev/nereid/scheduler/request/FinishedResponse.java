@@ -4,6 +4,7 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.TensorLease;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Tensor;
 import java.lang.invoke.MethodHandles;

@@ -2,7 +2,7 @@ package dev.nereid.scheduler.request;
 
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.memory.TensorMemory;
-import dev.nereid.scheduler.admission.ModelAdmission;
+import dev.nereid.scheduler.admission.RequestAdmission;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.spi.ModelSettings;
 import java.time.InstantSource;
@@ -27,7 +27,7 @@ public record ModelScope(
         FatalErrorHandler fatalErrors,
         ModelMeter meter,
         RequestDrain drain,
-        ModelAdmission admission,
+        RequestAdmission admission,
         DetachedRequests detached) {
     /** Creates a scope without requests. */
     public ModelScope(
@@ -36,8 +36,8 @@ public record ModelScope(
             LongSupplier nanoTime,
             FatalErrorHandler fatalErrors,
             ModelMeter meter,
-            ModelAdmission load) {
-        this(settings, memory, nanoTime, fatalErrors, meter, new RequestDrain(), load, new DetachedRequests());
+            RequestAdmission admission) {
+        this(settings, memory, nanoTime, fatalErrors, meter, new RequestDrain(), admission, new DetachedRequests());
     }
 
     /**

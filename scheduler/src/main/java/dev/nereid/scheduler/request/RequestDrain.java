@@ -28,6 +28,11 @@ public final class RequestDrain {
         count.incrementAndGet();
     }
 
+    /** Counts arriving requests. */
+    public void register(int number) {
+        count.addAndGet(number);
+    }
+
     /** Counts a request that ends. It is completed, its responses are closed, its memory is released. */
     public void deregister() {
         if (count.decrementAndGet() == 0 && awaited) {
@@ -53,6 +58,28 @@ public final class RequestDrain {
             while (count.get() > 0) {
                 none.awaitUninterruptibly();
             }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Waits until no request is in flight, or a time has passed.
+     *
+     * @return whether none is in flight
+     */
+    public boolean await(long nanos) throws InterruptedException {
+        awaited = true;
+        long remaining = nanos;
+        lock.lockInterruptibly();
+        try {
+            while (count.get() > 0) {
+                if (remaining <= 0) {
+                    return false;
+                }
+                remaining = none.awaitNanos(remaining);
+            }
+            return true;
         } finally {
             lock.unlock();
         }

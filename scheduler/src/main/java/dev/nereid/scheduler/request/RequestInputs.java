@@ -3,6 +3,7 @@ package dev.nereid.scheduler.request;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.NamedTensor;
+import dev.nereid.scheduler.memory.ClientMemory;
 import dev.nereid.spi.Tensor;
 import java.util.AbstractList;
 import java.util.List;
@@ -95,6 +96,15 @@ public class RequestInputs extends AbstractList<NamedTensor> implements RandomAc
     /** Returns whether an input may lie in memory of a client. */
     public boolean useClientMemory() {
         return inClientMemory;
+    }
+
+    /**
+     * Returns whether inputs may have to be moved before an execution.
+     *
+     * @param inPlace whether the execution works in memory of the client
+     */
+    boolean needStaging(boolean inPlace) {
+        return !onHost || (inClientMemory && !inPlace);
     }
 
     /** Frees the memory of the inputs. {@link ScheduledRequest} does so once, after the last use of them. */

@@ -10,6 +10,18 @@ public interface ResponseChannel extends ResponseSender {
     /** Receives the cancellation of the request; called once or more, by the request. */
     void onCancelled();
 
-    /** Returns whether the backend ended the sender. */
+    /**
+     * Ends the sender, unless it is ended, of a request that is completed. Called by the server for a request that the
+     * backend passed back to be executed again; what is sent later is dropped.
+     */
+    void endByServer();
+
+    /**
+     * Ends the use of the inputs by executions, of which none follows. The inputs are freed when the sender is ended
+     * too. Called once, by the holder of the reference of queue or execution.
+     */
+    void executed();
+
+    /** Returns whether the sender is ended. */
     boolean isEnded();
 }

@@ -43,11 +43,11 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     }
 
     /**
-     * Takes the next place in the order of responses, if the model preserves one. Called once, when the request begins
-     * or completes without having been queued.
+     * Takes the next place in the order of responses, if the model preserves one. Called when the request begins or
+     * completes without having been queued; a request that begins again keeps its place.
      */
     public void takePlace() {
-        if (order != null) {
+        if (order != null && place < 0) {
             place = order.nextPlace();
         }
     }
@@ -79,7 +79,22 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     /** Sends all responses through a channel from now on. */
     public void open(ResponseChannel opened) {
         channel = opened;
-        request.detach();
+    }
+
+    /**
+     * Tells the channel of a decoupled model that no execution follows.
+     *
+     * @param endsStream whether to end the sender, of a request that was executed again and that its backend can not end
+     *     any more
+     */
+    void executed(boolean endsStream) {
+        ResponseChannel opened = channel;
+        if (opened != null) {
+            if (endsStream) {
+                opened.endByServer();
+            }
+            opened.executed();
+        }
     }
 
     @Override

@@ -75,9 +75,15 @@ public final class ResponseOrder {
     void send(long place, Recipient recipient, ResponseEvent event, boolean last) {
         recipient.retain();
         if (add(place, new Held(recipient, event, last))) {
-            for (Held next = next(); next != null; next = next()) {
-                next.recipient.sendNow(next.event);
-                next.recipient.release();
+            ObserverScope observers = ObserverScope.current();
+            observers.open(); // requests that follow from these responses are queued together
+            try {
+                for (Held next = next(); next != null; next = next()) {
+                    next.recipient.sendNow(next.event);
+                    next.recipient.release();
+                }
+            } finally {
+                observers.close();
             }
         }
     }

@@ -2,15 +2,15 @@ package dev.nereid.scheduler.request;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.memory.InputStaging;
 import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
-import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.Tensor;
+import dev.nereid.spi.Sequence;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,27 +24,23 @@ import org.jspecify.annotations.Nullable;
  * cancelled: also if the backend responds with outputs, or with an error caused by the interruption. If the server
  * stops waiting for a request, the thread that abandons it completes it at once, and holds a reference to it meanwhile.
  *
+ * <p><b>Executions.</b> A request may be executed several times: {@link #waitAgain} puts it back to waiting. What comes
+ * from an execution – its response, its failure – names the execution, and completes the request during that one alone.
+ * What comes from the request's stream, its client or the server completes it whether it waits or is executed. A
+ * cancellation that races with the step back to waiting is not lost: the canceller sets a flag and then reads the latch,
+ * the thread that queues the request takes the step, queues it, and then reads the flag ({@link #checkQueued}).
+ *
  * <p><b>Memory.</b> References keep the inputs alive: one of the queue or execution, one of each response, and one of
  * the stream of a decoupled model. The last release frees the inputs and ends the count of the request as in flight.
- * Outputs may therefore lie in inputs, and while no request is in flight no thread reads memory of the model. The end of
- * an execution frees the inputs earlier, if no output lies in them ({@link #freeInputs}).
+ * Outputs may therefore lie in inputs, and while no request is in flight no thread reads memory of the model. The last
+ * user of the inputs, execution or sender, frees them earlier, if no output lies in them ({@link #freeInputs}).
  */
-public final class ScheduledRequest implements Cancellation {
-    private final ModelScope model;
-    private final CheckedRequest checked;
-    private final long enqueuedNanos;
+public final class ScheduledRequest extends RequestUse implements Cancellation {
     private final ResponseDelivery delivery;
-    private final CompletionLatch latch = new CompletionLatch();
     private final CancellationState cancellation = new CancellationState();
 
-    /** Whether the request is among the detached requests. It is removed from them at its end. */
-    private volatile boolean detached;
-
-    /** When the execution began; written before the backend sees the request. */
-    private long startedNanos;
-
     /** Whether only instance threads may execute the request. It needs more work than its execution then. */
-    private boolean heavy;
+    private boolean needsInstanceThread;
 
     /**
      * The last position in a queue. A queue writes it and then checks that the request still waits; a thread that
@@ -52,21 +48,6 @@ public final class ScheduledRequest implements Cancellation {
      * one sees the other.
      */
     private volatile @Nullable QueuePosition position;
-
-    /** Counts the requests that use the instance; written before the backend sees the request. */
-    private @Nullable RequestDrain instanceDrain;
-
-    /** The request's bytes in the load; below 0 if it is not counted as load. Set before the request is queued. */
-    private long loadBytes = -1;
-
-    /** The inputs as the backend sees them, if they differ from the request's. Set before the backend sees them. */
-    private InputStaging.@Nullable Staged staged;
-
-    /** Whether an output lies in the inputs. Written during the execution, before its end. */
-    private boolean inputsKept;
-
-    /** Whether the inputs were freed before the last release. Written by the holder of a reference. */
-    private boolean inputsFreed;
 
     /**
      * Counts the request as in flight, and takes ownership of its memory. The caller offers it to the queue.
@@ -80,19 +61,9 @@ public final class ScheduledRequest implements Cancellation {
             CheckedRequest checked,
             ResponseObserver observer,
             long enqueuedNanos) {
-        this.model = model;
-        this.checked = checked;
+        super(model, checked, enqueuedNanos);
         this.delivery = new ResponseDelivery(this, observer, order);
-        this.enqueuedNanos = enqueuedNanos;
         model.drain().register();
-    }
-
-    public ModelScope model() {
-        return model;
-    }
-
-    public CheckedRequest checked() {
-        return checked;
     }
 
     /** Returns the delivery of its responses. */
@@ -100,57 +71,34 @@ public final class ScheduledRequest implements Cancellation {
         return delivery;
     }
 
-    /** Returns when the server received the request. */
-    public long arrivedNanos() {
-        return checked.arrivedNanos();
+    @Override
+    public ScheduledRequest request() {
+        return this;
     }
 
-    /** Returns the inputs as the backend sees them. */
-    public List<NamedTensor> inputs() {
-        return staged == null ? checked.inputs() : staged.inputs();
+    /** Returns the number of the current or last execution, from 1; 0 before the first. */
+    public int execution() {
+        return latch.execution();
     }
 
     /**
-     * Returns an input as the backend sees it.
+     * Returns the position in a sequence as one execution sees it.
      *
-     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the request has no such input
+     * @param execution the number of the execution; the sequence starts in the first only
      */
-    public Tensor input(String name) throws BackendException {
-        Tensor found = NamedTensors.find(inputs(), name);
-        if (found == null) {
-            throw new BackendException(
-                    ErrorCode.INVALID_ARGUMENT,
-                    "input '" + name + "' of model '" + checked.model() + "': not in the request");
-        }
-        return found;
-    }
-
-    /** Counts the request as using an instance; called before the backend sees the request. */
-    public void usedBy(RequestDrain instance) {
-        instance.register();
-        instanceDrain = instance;
-    }
-
-    /**
-     * Records the bytes that the request adds to the load. They are subtracted at its end. Called before it is offered.
-     */
-    public void admitted(long bytes) {
-        loadBytes = bytes;
+    public Optional<Sequence> sequence(int execution) {
+        Optional<Sequence> position = checked.options().sequence();
+        return execution <= 1 ? position : position.map(one -> new Sequence(one.id(), false, one.end()));
     }
 
     /** Excludes the request from direct execution. Called before it is offered. */
     public void requireInstanceThread() {
-        heavy = true;
+        needsInstanceThread = true;
     }
 
     /** Returns whether the request is excluded from direct execution. */
-    public boolean isHeavy() {
-        return heavy;
-    }
-
-    /** Returns whether the backend would work in memory of the client. */
-    public boolean usesClientMemory() {
-        return checked.inputs().useClientMemory() || checked.outputs().hasTargets();
+    public boolean needsInstanceThread() {
+        return needsInstanceThread;
     }
 
     /**
@@ -160,21 +108,22 @@ public final class ScheduledRequest implements Cancellation {
      * @return whether the request can be executed; otherwise it is completed and released
      */
     public boolean stageInputs(InputStaging staging, boolean inPlace) {
-        if (staged != null || !InputStaging.isNeeded(checked.inputs(), inPlace)) {
+        if (!checked.inputs().needStaging(inPlace)) {
             return true;
         }
         try {
-            staged = staging.stage(checked.inputs(), inPlace);
+            stage(staging, inPlace);
             return true;
         } catch (InferenceException e) {
             complete(new ResponseEvent.Failure(e, FailureReason.OTHER));
-            release();
+            endExecutions(true);
             return false;
         }
     }
 
-    public long enqueuedNanos() {
-        return enqueuedNanos;
+    /** Returns the last position in a queue; {@code null} if the request was never offered. */
+    public @Nullable QueuePosition position() {
+        return position;
     }
 
     /** Sets the position in a queue. The queue checks {@link #isWaiting} afterwards, and only then adds the request. */
@@ -197,22 +146,64 @@ public final class ScheduledRequest implements Cancellation {
         return latch.begin();
     }
 
-    /** Records when the execution begins. */
-    public void started(long nanos) {
-        startedNanos = nanos;
+    /**
+     * Closes the cancel actions of the execution, before {@link #waitAgain}, and allocates all that the new wait needs.
+     *
+     * @return {@code false} if the request is cancelled, and has to be completed instead
+     */
+    public boolean closeActions() {
+        prepareEnd();
+        return !isCancelled() && cancellation.closeActions();
+    }
+
+    /**
+     * Puts an executing request back to waiting. Called by the thread that ends the execution, last of all, after
+     * {@link #waitsAt}; it offers the request to the queue then, and calls {@link #checkQueued}. The execution's
+     * reference becomes the queue's.
+     *
+     * @param execution the number of the execution that ends
+     * @param nowNanos when the new wait begins
+     * @return {@code false} if the request was completed meanwhile; the caller still holds the execution's reference
+     */
+    public boolean waitAgain(int execution, long nowNanos) {
+        attach();
+        endExecution(nowNanos);
+        retain(); // from the step on, any thread may complete the request and release the queue's reference
+        boolean waits = latch.reschedule(execution);
+        if (waits) {
+            cancellation.reopen();
+            endUnused(delivery);
+        }
+        release();
+        return waits;
+    }
+
+    /** Completes a request that was cancelled or abandoned while it was queued again. Called afterwards. */
+    public void checkQueued() {
+        if (model.detached().areAbandoned()) {
+            abandon();
+        } else if (isCancelled()) {
+            ResponseEvent.Failure failure = cancellation.failure();
+            reject(failure.error(), failure.reason());
+        }
     }
 
     /** Completes a waiting request with an error. Removes it from its queue, and releases its inputs. */
     public boolean reject(InferenceException error, FailureReason reason) {
+        ResponseEvent failure = new ResponseEvent.Failure(error, reason); // after the step it could not fail any more
         if (!latch.completeWaiting()) {
             return false;
         }
+        leaveQueue();
+        endWaiting(failure, reason);
+        return true;
+    }
+
+    private void leaveQueue() {
         QueuePosition left = position;
         if (left != null) {
             left.leave();
         }
-        endWaiting(new ResponseEvent.Failure(error, reason), reason);
-        return true;
     }
 
     /**
@@ -224,10 +215,27 @@ public final class ScheduledRequest implements Cancellation {
         reject(SchedulerErrors.internal(cause), FailureReason.OTHER);
     }
 
+    /** Does as {@link #failUnqueued(Throwable)} for each request, also if that fails for another. */
+    public static void failUnqueued(List<ScheduledRequest> requests, Throwable cause) {
+        for (int i = 0; i < requests.size(); i++) {
+            requests.get(i).failSafely(cause);
+        }
+    }
+
+    /** Does as {@link #failUnqueued(Throwable)}, but never throws. */
+    public void failSafely(Throwable cause) {
+        try {
+            failUnqueued(cause);
+        } catch (RuntimeException | Error e) { // such as no memory for the error
+            model.fatalErrors().check(e);
+        }
+    }
+
     /** Refuses a request that was not queued, unless it is completed, and releases its inputs. */
     public void refuse(InferenceException error) {
+        ResponseEvent refusal = observer -> observer.onRefused(error); // after the step it could not fail any more
         if (latch.completeWaiting()) {
-            endWaiting(observer -> observer.onRefused(error), FailureReason.REJECTED);
+            endWaiting(refusal, FailureReason.REJECTED);
         }
     }
 
@@ -249,8 +257,22 @@ public final class ScheduledRequest implements Cancellation {
     }
 
     private void endWaiting(ResponseEvent event, FailureReason reason) {
-        model.meter().failed(reason, model.nanoTime().getAsLong() - checked.arrivedNanos());
-        delivery.send(event);
+        try {
+            model.meter().failed(reason, model.nanoTime().getAsLong() - checked.arrivedNanos());
+        } finally { // no other thread would complete the request
+            delivery.sendTerminal(event);
+            endExecutions(true);
+        }
+    }
+
+    /**
+     * Releases the reference of the queue or the execution: no execution follows. The inputs of a decoupled model are
+     * freed here or with the end of the sender, so that an open response does not hold them.
+     *
+     * @param endsStream whether to end the sender; if not, the backend does
+     */
+    public void endExecutions(boolean endsStream) {
+        delivery.executed(endsStream);
         release();
     }
 
@@ -259,6 +281,9 @@ public final class ScheduledRequest implements Cancellation {
         cancellation.request();
         if (!reject(SchedulerErrors.cancelled(), FailureReason.CANCELED)) {
             cancellation.notifyBackend(latch);
+            if (latch.isWaiting()) { // again
+                reject(SchedulerErrors.cancelled(), FailureReason.CANCELED);
+            }
             delivery.onCancelled();
         }
     }
@@ -269,31 +294,18 @@ public final class ScheduledRequest implements Cancellation {
      * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} at once; its inputs stay as long as the backend uses them. Has no
      * effect on a completed request.
      */
+    @Override
     public void abandon() {
         if (!latch.tryRetain()) {
             return;
         }
-        if (!reject(SchedulerErrors.stopped(checked), FailureReason.REJECTED) && latch.isExecuting()) {
+        if (!reject(SchedulerErrors.stopped(checked), FailureReason.REJECTED) && !latch.isCompleted()) {
             ResponseEvent.Failure failure = ResponseEvent.Failure.abandoned(checked);
             cancellation.request(failure);
-            cancel();
-            complete(failure);
+            cancellation.notifyBackend(latch);
+            complete(failure); // also if it waits again
         }
         release();
-    }
-
-    /** Adds the request to the detached requests. The caller holds a reference. */
-    public void detach() {
-        detached = true;
-        model.detached().add(this);
-    }
-
-    /** Removes the request from the detached requests. It is waiting or on an instance again. */
-    public void attach() {
-        if (detached) {
-            detached = false;
-            model.detached().remove(this);
-        }
     }
 
     /** Returns whether the request is cancelled. */
@@ -301,128 +313,97 @@ public final class ScheduledRequest implements Cancellation {
         return cancellation.isRequested();
     }
 
-    /** Registers an action that runs when the request is cancelled, as the SPI describes. */
-    public CancelHook onCancel(Runnable action) {
-        return cancellation.onCancel(action, latch);
-    }
-
-    /** Adds a reference to the request and its inputs; the caller holds one. */
-    public void retain() {
-        latch.retain();
+    /** Registers an action that runs when the request is cancelled in an execution, as the SPI describes. */
+    public CancelHook onCancel(Runnable action, int execution) {
+        return cancellation.onCancel(action, latch, execution);
     }
 
     /**
-     * Adds a reference to the inputs; called by any thread.
-     *
-     * @return {@code false} if the inputs are freed
-     */
-    public boolean tryRetain() {
-        return latch.tryRetain();
-    }
-
-    /**
-     * Keeps the inputs until the last release if an output lies in them. Called during the execution.
-     *
-     * @return whether it does
-     */
-    public boolean keepInputsFor(Tensor output) {
-        boolean inside = MemoryRanges.overlap(inputs(), output);
-        if (inside) {
-            inputsKept = true;
-        }
-        return inside;
-    }
-
-    /**
-     * Frees the inputs before the last release, so that an open response does not hold them. Called once, by the
-     * execution that completed the request with a response, after the delivery and before its own release. Has no
-     * effect if an output lies in the inputs, or if a cancel action may still read them. If the request uses memory of
-     * the client, whose registrations last as long as the request, only copies are freed.
+     * Frees the inputs before the last release, so that an open response does not hold them. Called once, by the last
+     * user of the inputs, before its own release: by the execution that completed the request with a response, after the
+     * delivery; for a decoupled model with a sender, by the later one of executions and sender; after a hit of the
+     * cache. Has no effect if an output lies in the inputs, or if a cancel action may still read them. If the request
+     * uses memory of the client, whose registrations last as long as the request, only copies are freed.
      */
     public void freeInputs() {
-        if (inputsKept || !latch.isShared() || !cancellation.areActionsDone()) {
-            return;
-        }
-        if (usesClientMemory()) {
-            freeStaged();
-        } else {
-            inputsFreed = true;
-            freeInputMemory();
+        if (latch.isShared() && cancellation.areActionsDone()) {
+            freeUnusedInputs();
         }
     }
 
-    private void freeInputMemory() {
-        freeStaged();
-        try {
-            checked.releaseInputs();
-        } catch (Throwable e) {
-            log("release of inputs failed", e);
-        }
-    }
-
-    private void freeStaged() {
-        InputStaging.Staged copies = staged;
-        if (copies != null) {
-            staged = null;
-            copies.close();
-        }
-    }
-
-    /** Releases a reference; the last release frees the inputs, unless they are freed. */
-    public void release() {
-        if (!latch.release()) {
-            return;
-        }
-        if (!inputsFreed) {
-            freeInputMemory();
-        }
-        if (detached) {
-            model.detached().remove(this);
-        }
-        if (instanceDrain != null) {
-            instanceDrain.deregister();
-        }
-        if (loadBytes >= 0) {
-            model.admission().leave(loadBytes);
-        }
-        model.drain().deregister();
-    }
-
-    /** Completes the request with an error of the backend. */
+    /** Completes the request with an error of the backend, whether it is executed or waits again. */
     public void fail(BackendException error) {
         fail(error, FailureReason.BACKEND);
     }
 
-    /** Completes the request with an error of its execution. */
+    /** Completes the request with an error, whether it is executed or waits again. */
     public void fail(BackendException error, FailureReason reason) {
         complete(ResponseEvent.Failure.of(error, reason));
     }
 
-    /** Completes an executing request by itself, unless it is completed: settles, counts and delivers. */
+    /**
+     * Completes a request by itself, unless it is completed: settles, counts and delivers. A request that waits again
+     * leaves its queue.
+     */
     public void complete(ResponseEvent given) {
-        ResponseEvent event = settle(given);
-        if (event == null) {
+        while (!latch.isCompleted()) {
+            if (latch.completeExecuting()) {
+                completeNow(given, startedNanos());
+                return;
+            }
+            if (latch.completeWaiting()) {
+                leaveQueue();
+                completeNow(given, model.nanoTime().getAsLong());
+                endExecutions(true);
+                return;
+            }
+        }
+        given.discard();
+    }
+
+    /**
+     * Does as {@link #complete(ResponseEvent)} during one execution, and nothing after it. The caller need not hold a
+     * reference.
+     */
+    public void complete(ResponseEvent given, int execution) {
+        if (!latch.tryRetain()) {
+            given.discard();
             return;
         }
+        if (latch.completeExecuting(execution)) {
+            completeNow(given, startedNanos());
+        } else {
+            given.discard();
+        }
+        release();
+    }
+
+    private void completeNow(ResponseEvent given, long startNanos) {
+        ResponseEvent event = settled(given);
         long now = model.nanoTime().getAsLong();
-        ExecutionTally tally = new ExecutionTally(startedNanos, startedNanos, now, now);
+        ExecutionTally tally = new ExecutionTally(startNanos, startNanos, now, now);
         count(event, tally);
         model.meter().record(tally);
         deliver(event);
     }
 
     /**
-     * Decides how an executing request ends; the event of a cancelled request is replaced.
+     * Decides how a request ends with one of its executions; the event of a cancelled request is replaced.
      *
+     * @param execution the number of the execution
      * @return the event that the caller has to {@link #count} and then to {@link #deliver}; {@code null} if the request
      *     was completed before
      */
     @Nullable
-    public ResponseEvent settle(ResponseEvent given) {
-        if (!latch.completeExecuting()) {
+    public ResponseEvent settle(ResponseEvent given, int execution) {
+        if (!latch.completeExecuting(execution)) {
             given.discard();
             return null;
         }
+        return settled(given);
+    }
+
+    private ResponseEvent settled(ResponseEvent given) {
         if (cancellation.isRequested()) {
             given.discard();
             return cancellation.failure();
@@ -435,18 +416,12 @@ public final class ScheduledRequest implements Cancellation {
         if (event instanceof ResponseEvent.Failure failure) {
             tally.failed(failure.reason(), checked.arrivedNanos());
         } else {
-            tally.succeeded(checked.batchSize(), checked.arrivedNanos(), enqueuedNanos);
+            tally.succeeded(checked.batchSize(), checked.arrivedNanos(), queuedNanos());
         }
     }
 
     /** Delivers a settled event, after running cancel actions and after responses ordered before it. */
     public void deliver(ResponseEvent event) {
         delivery.deliver(event, cancellation.existing());
-    }
-
-    /** Logs an unexpected failure of this request. */
-    public void log(String event, Throwable cause) {
-        model.fatalErrors().check(cause);
-        RequestLog.error(checked, event, cause);
     }
 }

@@ -2,7 +2,7 @@ package dev.nereid.scheduler.request;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
-import dev.nereid.scheduler.admission.ModelAdmission;
+import dev.nereid.scheduler.admission.RequestAdmission;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
@@ -76,6 +76,15 @@ public final class SchedulerErrors {
                         + " is left: the last one failed beyond repair; load the model again");
     }
 
+    /** No thread could be started for the instance that was to execute the request. */
+    public static InferenceException noThread(CheckedRequest request, Throwable cause) {
+        return new InferenceException(
+                ErrorCode.UNAVAILABLE,
+                "no thread could be started for an instance of model '" + request.model() + "' version "
+                        + request.version() + ": " + cause.getMessage()
+                        + " (expected: memory and process limits for one thread more; retry later)");
+    }
+
     /** Converts a failure of a backend for the client: the same code, the same text. */
     public static InferenceException of(BackendException error) {
         if (error.getCause() instanceof InferenceException clientError && clientError.isClientError()) {
@@ -112,11 +121,18 @@ public final class SchedulerErrors {
                 ErrorCode.INTERNAL, "output '" + output + "' of model '" + model.name() + "': " + problem);
     }
 
+    /** The new value of a state does not match the model configuration. */
+    public static BackendException state(ModelSettings model, String state, String problem) {
+        return new BackendException(
+                ErrorCode.INTERNAL, "state '" + state + "' of model '" + model.name() + "': " + problem);
+    }
+
     /** Returns why a request is refused: because of the load, unless the model is stopped. */
-    public static InferenceException refusal(CheckedRequest request, ModelAdmission.Verdict verdict, boolean stopped) {
+    public static InferenceException refusal(
+            CheckedRequest request, RequestAdmission.Verdict verdict, boolean stopped) {
         if (stopped) {
             return stopped(request);
         }
-        return verdict == ModelAdmission.Verdict.TOO_MANY_BYTES ? tooManyBytes(request) : tooManyRequests(request);
+        return verdict == RequestAdmission.Verdict.TOO_MANY_BYTES ? tooManyBytes(request) : tooManyRequests(request);
     }
 }

@@ -64,7 +64,7 @@ final class AdmissionTest {
     private final BlockingQueue<DeferredExecution> executions = new LinkedBlockingQueue<>();
     private final List<ModelScheduler> schedulers = new ArrayList<>();
     private final List<RecordingObserver> observers = new ArrayList<>();
-    private ServerAdmission server = new ServerAdmission(AdmissionLimits.NONE);
+    private AdmissionCounts server = new AdmissionCounts(AdmissionLimits.NONE);
 
     @AfterEach
     void everythingEnds() {
@@ -161,7 +161,7 @@ final class AdmissionTest {
 
     @Test
     void boundsAllModelsTogether() throws InterruptedException {
-        server = new ServerAdmission(new AdmissionLimits(2, 3 * ITEM));
+        server = new AdmissionCounts(new AdmissionLimits(2, 3 * ITEM));
         ModelScheduler one = start(AdmissionLimits.NONE);
         ModelScheduler other = start(AdmissionLimits.NONE);
         RecordingObserver first = submit(one, "a", 1);
@@ -206,7 +206,7 @@ final class AdmissionTest {
                 .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR))
                 .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
                 .build();
-        server = new ServerAdmission(new AdmissionLimits(1, ITEM));
+        server = new AdmissionCounts(new AdmissionLimits(1, ITEM));
         ModelScheduler scheduler = start(shaped, AdmissionLimits.NONE);
         Tensor unreadable;
         try (Arena arena = Arena.ofConfined()) {
@@ -236,8 +236,8 @@ final class AdmissionTest {
     @ValueSource(ints = {1, 2})
     void failsRequestsThatCannotBeQueued(int failingLook) throws InterruptedException {
         Thread submitter = Thread.currentThread();
-        AtomicInteger looks = new AtomicInteger();
-        server = new ServerAdmission(new AdmissionLimits(1, ITEM));
+        AtomicInteger looks = new AtomicInteger(Integer.MIN_VALUE); // none of the start counts
+        server = new AdmissionCounts(new AdmissionLimits(1, ITEM));
         ModelScheduler scheduler = start(model, AdmissionLimits.NONE, () -> {
             if (Thread.currentThread().equals(submitter) && looks.incrementAndGet() == failingLook) {
                 throw new IllegalStateException("no time");
@@ -247,6 +247,7 @@ final class AdmissionTest {
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
 
+        looks.set(0);
         scheduler.submit(request("a", 1), observer).cancel();
 
         observer.assertError(ErrorCode.INTERNAL, "internal error: java.lang.IllegalStateException: no time");

@@ -9,6 +9,7 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.BatchingPolicy;
+import dev.nereid.scheduler.EarlyThreads;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.FakeStrategy;
 import dev.nereid.scheduler.ModelPlan;
@@ -584,7 +585,8 @@ final class CustomBatchingTest {
         CountDownLatch responded = new CountDownLatch(1);
         try (ModelScheduler started = ModelScheduler.start(
                 new ModelPlan(model, new BatchingPolicy(true, List.of(), TimeUnit.HOURS.toNanos(1)))
-                        .withStrategy(Optional.of(strategy)),
+                        .withStrategy(Optional.of(strategy))
+                        .with(EarlyThreads.WARMUP),
                 List.of(
                         new InstanceSlot("patient_0", Device.CPU, one),
                         new InstanceSlot("patient_1", Device.CPU, other)),

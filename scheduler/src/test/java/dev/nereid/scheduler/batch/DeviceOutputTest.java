@@ -8,6 +8,7 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.api.OutputTarget;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.scheduler.Execution;
+import dev.nereid.scheduler.FakeFence;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.spi.BackendException;
@@ -28,7 +29,6 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -435,28 +435,5 @@ final class DeviceOutputTest {
         NamedTensor output = response.outputs().getFirst();
         assertThat(output.tensor().place()).isEqualTo(MemoryPlace.HOST);
         return output.tensor().data().toArray(ValueLayout.JAVA_FLOAT_UNALIGNED);
-    }
-
-    /** A fence whose wait is code of the test. */
-    private record FakeFence(Work work) implements Fence {
-        private interface Work {
-            void await() throws BackendException;
-        }
-
-        @Override
-        public boolean isDone() {
-            return false;
-        }
-
-        @Override
-        public boolean await(Duration timeout) throws BackendException {
-            work.await();
-            return true;
-        }
-
-        @Override
-        public long event() {
-            return 0;
-        }
     }
 }

@@ -9,6 +9,7 @@ import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ModelSettings;
@@ -235,14 +236,15 @@ final class InputLifetimeTest {
         }
     }
 
+    private final ModelSettings decoupled = ModelSettings.builder("m", 1)
+            .maxBatchSize(64)
+            .decoupled(true)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+            .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
+            .build();
+
     @Test
     void lastUntilTheSenderEnds() {
-        ModelSettings decoupled = ModelSettings.builder("m", 1)
-                .maxBatchSize(64)
-                .decoupled(true)
-                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
-                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
-                .build();
         List<InferenceRequest> requests = new ArrayList<>();
         List<ResponseSender> senders = new ArrayList<>();
         try (Execution execution = new Execution(decoupled, batch -> {
@@ -257,10 +259,54 @@ final class InputLifetimeTest {
             senders.forEach(sender -> sender.send(response(sender)));
             assertThat(requests.get(1).input("IN").orElseThrow().data().get(ValueLayout.JAVA_FLOAT, 0))
                     .isEqualTo(10);
-            senders.forEach(ResponseSender::complete);
+            assertThat(execution.memory.buffersInUse()).as("inputs and outputs").isEqualTo(4);
+            senders.get(0).complete();
+            senders.get(1).complete(response(senders.get(1)));
 
+            assertThat(execution.memory.buffersInUse()).as("outputs").isEqualTo(3);
+            assertThat(execution.scheduler.inFlight()).isEqualTo(2);
             execution.observers.forEach(observer -> observer.responses().forEach(InferResponse::close));
             assertThat(execution.memory.buffersInUse()).isZero();
+        }
+    }
+
+    @Test
+    void lastUntilTheExecutionEndsAfterItsSender() {
+        List<DeferredExecution> executions = new ArrayList<>();
+        List<InferenceRequest> requests = new ArrayList<>();
+        try (Execution execution = new Execution(decoupled, batch -> {
+            executions.add(batch.defer());
+            requests.addAll(batch.requests());
+            ResponseSender sender = batch.requests().getFirst().sender();
+            sender.complete(response(sender));
+        })) {
+            Execution.submit(execution, 1);
+            execution.run();
+
+            assertThat(requests.getFirst().input("IN").orElseThrow().data().get(ValueLayout.JAVA_FLOAT, 0))
+                    .isZero();
+            executions.getFirst().finish();
+
+            assertThat(execution.memory.buffersInUse()).as("the output").isEqualTo(1);
+        }
+    }
+
+    @Test
+    void lastAsLongAsAnOutputOfASenderThatLiesInThem() {
+        try (Execution execution = new Execution(decoupled, batch -> {
+            for (InferenceRequest request : batch.requests()) {
+                ResponseSender sender = request.sender();
+                InferenceResponse last = sender.newResponse();
+                last.put("OUT", batch.requests().getFirst().input("IN").orElseThrow());
+                sender.complete(last);
+            }
+        })) {
+            Execution.submit(execution, 1, 1);
+            execution.run();
+
+            execution.observers.getFirst().close();
+            assertThat(execution.memory.buffersInUse()).as("one input").isEqualTo(1);
+            assertThat(execution.observers.get(1).floats("OUT")).containsExactly(0, 1);
         }
     }
 

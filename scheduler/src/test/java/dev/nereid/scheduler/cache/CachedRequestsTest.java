@@ -102,6 +102,19 @@ final class CachedRequestsTest {
     }
 
     @Test
+    void freesTheInputsOfAHitBeforeItsResponseIsClosed() {
+        submit(request(1, 2).of(1));
+        scheduler.drain();
+        observers.getFirst().close();
+
+        RecordingObserver hit = submit(request(1, 2).of(1));
+
+        assertThat(memory.buffersInUse()).isZero();
+        assertThat(scheduler.inFlight()).isEqualTo(1);
+        assertThat(hit.floats("OUT")).containsExactly(1, 2);
+    }
+
+    @Test
     void executesADifferentRequest() {
         submit(request(1, 2).id("a").of(1));
         scheduler.drain();
@@ -433,16 +446,16 @@ final class CachedRequestsTest {
     }
 
     @Test
-    void deliversHeavyHitsInTheBackground() {
+    void deliversHitsThatNeedAnInstanceThreadInTheBackground() {
         submit(request(1).of(1));
         scheduler.drain();
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        ScheduledRequest heavy = new ScheduledRequest(
+        ScheduledRequest bound = new ScheduledRequest(
                 scheduler.model, scheduler.order, request(1).of(1), observer, 0);
-        heavy.requireInstanceThread();
+        bound.requireInstanceThread();
 
-        gate.submit(heavy);
+        gate.submit(bound);
 
         assertThat(observer.hasEnded()).isFalse();
         background.remove().run();

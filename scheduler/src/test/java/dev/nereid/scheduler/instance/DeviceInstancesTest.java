@@ -9,7 +9,7 @@ import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
-import dev.nereid.scheduler.request.AcceptedMemory;
+import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.DataType;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.BatchingPolicy;
+import dev.nereid.scheduler.EarlyThreads;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.Latches;
 import dev.nereid.scheduler.ModelPlan;
@@ -187,7 +188,9 @@ final class DirectExecutionFailureTest {
             slots.add(SteppedScheduler.slot("i" + i, instance, RateProfile.NONE));
         }
         ModelScheduler scheduler = ModelScheduler.start(
-                new ModelPlan(model, policy).with(new ExecutionTraits("fake", false, true)),
+                new ModelPlan(model, policy)
+                        .with(new ExecutionTraits("fake", false, true))
+                        .with(EarlyThreads.WARMUP),
                 slots,
                 new SchedulerEnvironment(memory, this::now, new TimeoutQueue(() -> {})).with(limiter));
         for (int i = 0; i < count; i++) {

@@ -6,6 +6,7 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.BatchingPolicy;
+import dev.nereid.scheduler.EarlyThreads;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.Latches;
 import dev.nereid.scheduler.ModelPlan;
@@ -439,7 +440,9 @@ final class DirectExecutionTest {
     }
 
     private static ModelPlan plan(ModelSettings settings, BatchingPolicy policy, boolean shortExecutions) {
-        return new ModelPlan(settings, policy).with(new ExecutionTraits("liar", false, shortExecutions));
+        return new ModelPlan(settings, policy)
+                .with(new ExecutionTraits("liar", false, shortExecutions))
+                .with(EarlyThreads.WARMUP);
     }
 
     private SchedulerEnvironment environment() {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.FatalErrorHandler;
+import dev.nereid.scheduler.EarlyThreads;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.SteppedScheduler;
 import dev.nereid.scheduler.batch.BatchPlanner;
@@ -12,7 +13,6 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
-import java.util.List;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -35,8 +35,8 @@ final class InstanceThreadsTest {
             instances[i] = new FakeInstance(FakeInstance::copy);
         }
         SteppedScheduler scheduler = new SteppedScheduler(model, BatchPlanner.oneByOne(), memory, instances);
-        Warmup warmup = new Warmup(scheduler.scope, List.of(), instances.length);
-        InstanceThreads threads = new InstanceThreads("t/", FatalErrorHandler.NONE, thread -> {
+        Warmup warmup = new Warmup(scheduler.scope, EarlyThreads.WARMUP, instances.length);
+        InstanceThreads threads = new InstanceThreads("t/", FatalErrorHandler.NONE, Runnable::run, thread -> {
             if (thread.getName().equals("t/i1")) {
                 throw new OutOfMemoryError("no thread");
             }

@@ -26,9 +26,12 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ResponseSender;
+import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -79,6 +82,29 @@ final class WarmupTest {
         assertThat(instance.batches()).containsExactly(List.of("s0", "s1", "s2"));
         assertThat(sizes).containsExactly(3, 1, 1, 1);
         assertThat(instance.violations()).isEmpty();
+        assertAllReleased(3);
+    }
+
+    @Test
+    void dropsStates() throws InterruptedException {
+        ModelSettings stateful = ModelSettings.builder("m", 1)
+                .maxBatchSize(8)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
+                .sequenceBatching(SequenceBatching.of(SequenceBatching.Strategy.OLDEST, Duration.ofSeconds(1))
+                        .with(StateSpec.of("SUM", "NEXT_SUM", DataType.FP32, Shape.of(1))))
+                .build();
+        FakeInstance instance = new FakeInstance(batch -> {
+            int items = batch.size();
+            batch.state("NEXT_SUM").allocate(DataType.FP32, Shape.of(items, 1));
+            FakeInstance.copy(batch);
+        });
+
+        try (ModelScheduler scheduler = start(stateful, List.of(sample("a", 1, 1), sample("b", 1, 2)), instance)) {
+            scheduler.awaitWarm();
+        }
+
+        assertThat(instance.batches()).containsExactly(List.of("a0"), List.of("b0", "b1"));
         assertAllReleased(3);
     }
 

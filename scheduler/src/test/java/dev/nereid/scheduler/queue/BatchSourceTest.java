@@ -9,6 +9,7 @@ import dev.nereid.scheduler.Scopes;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.BackendException;
@@ -18,6 +19,7 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
+import java.util.List;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
@@ -48,8 +50,12 @@ final class BatchSourceTest {
 
     BatchSourceTest() {
         lock.lock();
+        InstanceHandle other = source.register(() -> {}, () -> 0);
+        for (InstanceHandle handle : List.of(direct, faulty, other)) {
+            handle.thread = Thread.currentThread(); // in place of its own
+        }
         idleInstances.addIdle(faulty);
-        idleInstances.addIdle(source.register(() -> {}, () -> 0)); // there has to be a choice
+        idleInstances.addIdle(other); // there has to be a choice
         add("a");
         add("b");
         direct.waiting = true; // as its own thread does all the time
@@ -80,16 +86,18 @@ final class BatchSourceTest {
 
     private void checkLeftToTheInstanceThread() {
         assertThat(direct.waiting).as("waiting").isFalse();
-        assertThat(direct.taken).extracting(request -> request.checked().id()).containsExactly("a");
+        assertThat(direct.taken)
+                .extracting(taken -> taken.request().checked().id())
+                .containsExactly("a");
         assertThat(requests.length()).isEqualTo(1);
         complete();
     }
 
     private void complete() {
         direct.taken.add(requests.poll());
-        for (ScheduledRequest request : direct.taken) {
-            request.fail(new BackendException(ErrorCode.INTERNAL, "no backend"));
-            request.release();
+        for (ExecutionInputs taken : direct.taken) {
+            taken.request().fail(new BackendException(ErrorCode.INTERNAL, "no backend"));
+            taken.request().release();
         }
     }
 

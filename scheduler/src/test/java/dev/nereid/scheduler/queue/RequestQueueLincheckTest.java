@@ -8,6 +8,7 @@ import dev.nereid.scheduler.Scopes;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ModelVersion;
 import dev.nereid.scheduler.request.RequestInputs;
@@ -89,9 +90,9 @@ final class RequestQueueLincheckTest {
             while (queue.batches().poll(handle)) {
                 handle.expired.forEach(Deadline::rejectRequest);
                 handle.expired.clear();
-                for (ScheduledRequest request : handle.taken) {
-                    request.complete(ResponseEvent.END);
-                    request.release();
+                for (ExecutionInputs taken : handle.taken) {
+                    taken.request().complete(ResponseEvent.END);
+                    taken.request().release();
                 }
                 handle.taken.clear();
             }

@@ -5,6 +5,7 @@ import dev.nereid.api.RequestOptions;
 import dev.nereid.api.TensorLease;
 import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Scopes;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;

@@ -80,6 +80,29 @@ final class ResponseOrderTest {
         assertThat(scheduler.inFlight() + streaming.inFlight()).isZero();
     }
 
+    /** Also if it begins again: a place that nobody ends would hold back all later responses. */
+    @Test
+    void aRequestTakesOnePlace() {
+        ResponseOrder order = new ResponseOrder();
+        RecordingObserver observer = new RecordingObserver();
+        ScheduledRequest request = new ScheduledRequest(
+                scheduler.model,
+                order,
+                Requests.to(settings(false), memory)
+                        .floats("IN", Shape.of(1, 2), 1)
+                        .of(1),
+                observer,
+                0);
+        request.begin();
+        request.delivery().takePlace();
+        request.delivery().takePlace();
+        request.complete(ResponseEvent.END);
+        request.release();
+
+        assertThat(observer.hasEnded()).isTrue();
+        assertThat(order.nextPlace()).isEqualTo(1);
+    }
+
     @Test
     void holdsAFasterResponseBack() {
         submit(scheduler, "a");

@@ -2,7 +2,7 @@ package dev.nereid.server.cache;
 
 import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.server.plugin.CachePlugin;
-import dev.nereid.server.plugin.SpiVersion;
+import dev.nereid.server.plugin.PluginEnvironment;
 import dev.nereid.spi.cache.ResponseCache;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -23,7 +23,11 @@ public final class ServerCache implements AutoCloseable {
         // Starts no thread before there is work for it.
         background = Executors.newFixedThreadPool(
                 BACKGROUND_THREADS,
-                Thread.ofPlatform().name("background/", 0).daemon(true).factory());
+                Thread.ofPlatform()
+                        .name("background/", 0)
+                        .daemon(true)
+                        .inheritInheritableThreadLocals(false)
+                        .factory());
         access = new CacheAccess(cache, background);
     }
 
@@ -31,15 +35,16 @@ public final class ServerCache implements AutoCloseable {
      * Opens a cache. Blocks while a plugin does.
      *
      * @param options which one
-     * @param spi the version of the SPI that plugins are checked against
+     * @param environment the version of the SPI that plugins are checked against, and the directory for copies of their
+     *     jars
      * @return the cache, owned by the caller
      * @throws IllegalArgumentException if there is no such cache, if a setting is wrong, or if the cache cannot be used
      */
-    public static ServerCache open(CacheOptions options, SpiVersion spi) {
+    public static ServerCache open(CacheOptions options, PluginEnvironment environment) {
         return new ServerCache(
                 options.name().equals(CacheOptions.LOCAL)
                         ? LocalCache.of(options.settings())
-                        : CachePlugin.open(options.name(), options.settings(), options.directories(), spi));
+                        : CachePlugin.open(options.name(), options.settings(), options.directories(), environment));
     }
 
     /**

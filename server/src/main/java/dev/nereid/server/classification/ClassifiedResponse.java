@@ -4,7 +4,7 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.TensorLease;
-import dev.nereid.scheduler.request.ReferenceCountedMemory;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;

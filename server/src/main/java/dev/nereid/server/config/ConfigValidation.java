@@ -69,6 +69,15 @@ public final class ConfigValidation {
     }
 
     /**
+     * Checks inputs and outputs as far as they are given. To be called before a backend completes them.
+     *
+     * @param config any configuration
+     */
+    public static void checkGivenTensors(ModelConfig config) {
+        TensorValidation.checkGiven(config);
+    }
+
+    /**
      * Checks the groups of instances; ensembles have none.
      *
      * @param config a configuration whose groups are filled in

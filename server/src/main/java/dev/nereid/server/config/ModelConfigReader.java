@@ -5,6 +5,11 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -19,6 +24,9 @@ public final class ModelConfigReader {
     private static final TextFormat.Parser PARSER = TextFormat.Parser.newBuilder()
             .setSingularOverwritePolicy(TextFormat.Parser.SingularOverwritePolicy.FORBID_SINGULAR_OVERWRITES)
             .build();
+
+    /** The maximum size of a file. Configurations have some kilobytes. */
+    public static final int MAX_BYTES = 16 << 20;
 
     /** A byte order mark, which editors on some systems write and the reference's parser skips. */
     private static final String BYTE_ORDER_MARK = "\uFEFF";
@@ -51,15 +59,48 @@ public final class ModelConfigReader {
         String shown =
                 repository.toAbsolutePath().relativize(file.toAbsolutePath()).toString();
         try {
-            return parse(shown, Files.readString(file));
+            return parse(shown, decode(bytes(file)));
         } catch (NoSuchFileException e) {
             throw new InferenceException(
                     ErrorCode.INTERNAL, "failed to open text file for read " + shown + ": No such file or directory");
-        } catch (java.nio.charset.CharacterCodingException e) {
+        } catch (CharacterCodingException e) {
             throw failure(shown, "bytes that are no UTF-8 (expected: UTF-8 text)");
         } catch (IOException e) {
-            throw failure(shown, "the file cannot be read: " + e.getClass().getSimpleName());
+            throw failure(shown, unreadable(e));
         }
+    }
+
+    /**
+     * Reads a configuration file of limited size.
+     *
+     * @throws FileSystemException if the file is larger than {@link #MAX_BYTES}
+     */
+    static byte[] bytes(Path file) throws IOException {
+        try (InputStream in = Files.newInputStream(file)) {
+            byte[] content = in.readNBytes(MAX_BYTES + 1);
+            if (content.length > MAX_BYTES) {
+                throw new FileSystemException(
+                        file.toString(),
+                        null,
+                        "more than " + MAX_BYTES + " bytes (expected: at most " + MAX_BYTES + ")");
+            }
+            return content;
+        }
+    }
+
+    /** Describes why a file cannot be read, without its path. */
+    static String unreadable(IOException failure) {
+        if (failure instanceof FileSystemException cause && cause.getReason() != null) {
+            return "the file cannot be read: " + cause.getReason();
+        }
+        return "the file cannot be read: " + failure.getClass().getSimpleName();
+    }
+
+    private static String decode(byte[] content) throws CharacterCodingException {
+        return StandardCharsets.UTF_8
+                .newDecoder()
+                .decode(ByteBuffer.wrap(content))
+                .toString();
     }
 
     /**
@@ -72,14 +113,24 @@ public final class ModelConfigReader {
      *     configuration
      */
     public static ModelConfig parse(String shown, String text) {
-        String plain = text.startsWith(BYTE_ORDER_MARK) ? text.substring(1) : text;
-        ModelConfig.Builder config = ModelConfig.newBuilder();
+        String plain = withoutMark(text);
         try {
-            PARSER.merge(plain, config);
+            return parse(plain);
         } catch (TextFormat.ParseException e) {
             throw failure(shown, new TextFormatError(e, plain).describe());
         }
+    }
+
+    /** Reads a configuration from text without a byte order mark. */
+    static ModelConfig parse(String plain) throws TextFormat.ParseException {
+        ModelConfig.Builder config = ModelConfig.newBuilder();
+        PARSER.merge(plain, config);
         return config.build();
+    }
+
+    /** Removes a byte order mark. */
+    static String withoutMark(String text) {
+        return text.startsWith(BYTE_ORDER_MARK) ? text.substring(1) : text;
     }
 
     private static InferenceException failure(String shown, String reason) {

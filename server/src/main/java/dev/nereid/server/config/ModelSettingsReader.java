@@ -15,6 +15,7 @@ import inference.ModelDynamicBatching;
 import inference.ModelOptimizationPolicy.ExecutionAccelerators;
 import inference.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator;
 import inference.ModelQueuePolicy;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -32,7 +33,7 @@ public final class ModelSettingsReader {
      * @param version the version to be loaded
      * @return the settings
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if an input or output has no data type, or if what
-     *     is derived from a batch is wrong by itself
+     *     is derived from a batch or belongs to sequences is wrong by itself
      */
     public static ModelSettings settings(ModelConfig config, long version) {
         ModelSettingsBuilder settings = ModelSettings.builder(config.getName(), version)
@@ -45,6 +46,10 @@ public final class ModelSettingsReader {
         config.getBatchInputList().forEach(input -> settings.batchInput(BatchTensors.of(config, input)));
         config.getBatchOutputList().forEach(output -> settings.batchOutput(BatchTensors.of(config, output)));
         config.getParametersMap().forEach((key, value) -> settings.parameter(key, value.getStringValue()));
+        if (config.hasSequenceBatching()) {
+            long idleMicros = config.getSequenceBatching().getMaxSequenceIdleMicroseconds();
+            settings.sequenceBatching(SequenceTensors.of(config, Duration.ofNanos(nanos(idleMicros))));
+        }
         if (config.getOptimization().hasGraph()) {
             settings.graphLevel(config.getOptimization().getGraph().getLevel());
         }

@@ -64,7 +64,7 @@ final class TensorSpecs {
         return isSet ? spec.with(trait) : spec;
     }
 
-    private static Shape shape(String name, List<Long> dims) {
+    static Shape shape(String name, List<Long> dims) {
         try {
             return Shape.of(dims.stream().mapToLong(Long::longValue).toArray());
         } catch (IllegalArgumentException e) {
@@ -80,7 +80,7 @@ final class TensorSpecs {
         return ModelTensorReshape.newBuilder().addAllShape(dims(shape)).build();
     }
 
-    private static DataType type(String name, inference.DataType type) {
+    static DataType type(String name, inference.DataType type) {
         return switch (type) {
             case TYPE_BOOL -> DataType.BOOL;
             case TYPE_UINT8 -> DataType.UINT8;

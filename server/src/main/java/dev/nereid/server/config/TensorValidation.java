@@ -48,15 +48,30 @@ final class TensorValidation {
         }
     }
 
+    /** Checks names, types and dimensions as far as they are given, for a configuration that is not complete. */
+    static void checkGiven(ModelConfig config) {
+        String end = " for " + config.getName();
+        for (ModelInput input : config.getInputList()) {
+            checkGiven(new Declared("input", input.getName(), input.getDataType(), input.getDimsList()), end);
+        }
+        for (ModelOutput output : config.getOutputList()) {
+            checkGiven(new Declared("output", output.getName(), output.getDataType(), output.getDimsList()), end);
+        }
+    }
+
     private static void checkDeclared(Declared tensor, String end) {
+        checkGiven(tensor, end);
+        if (tensor.dims().isEmpty()) {
+            throw invalid(tensor.prefix() + "must specify 'dims'" + end);
+        }
+    }
+
+    private static void checkGiven(Declared tensor, String end) {
         if (tensor.name().isEmpty()) {
             throw invalid("model " + tensor.kind() + " must specify 'name'" + end);
         }
         if (tensor.type() == DataType.TYPE_INVALID || tensor.type() == DataType.UNRECOGNIZED) {
             throw invalid(tensor.prefix() + "must specify 'data_type'" + end);
-        }
-        if (tensor.dims().isEmpty()) {
-            throw invalid(tensor.prefix() + "must specify 'dims'" + end);
         }
         if (!areDimensions(tensor.dims())) {
             throw invalid(tensor.prefix()

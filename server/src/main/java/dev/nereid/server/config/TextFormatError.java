@@ -1,17 +1,10 @@
 package dev.nereid.server.config;
 
-import com.google.protobuf.Descriptors.Descriptor;
-import com.google.protobuf.Descriptors.EnumDescriptor;
-import com.google.protobuf.Descriptors.EnumValueDescriptor;
-import com.google.protobuf.Descriptors.FieldDescriptor;
-import com.google.protobuf.Descriptors.FileDescriptor;
 import com.google.protobuf.TextFormat;
-import inference.ModelConfigProto;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 
 /**
  * Describes an error of the text-format parser in one line, with position and expectation. Immutable.
@@ -23,7 +16,7 @@ final class TextFormatError {
     private static final Pattern POSITION = Pattern.compile("^\\d+:\\d+: ");
     private static final Pattern UNKNOWN_FIELD =
             Pattern.compile("unknown fields and/or extensions:\\s+\\d+:\\d+:\\s+([\\w.]+)\\.(\\[?[^\\s]+)");
-    private static final Pattern UNKNOWN_ENUM_VALUE =
+    static final Pattern UNKNOWN_ENUM_VALUE =
             Pattern.compile("Enum type \"([\\w.]+)\" has no value (?:named|with number) \"?([^\"]+?)\"?\\.$");
     private static final Pattern TWICE = Pattern.compile("Non-repeated field \"[\\w.]+?(\\w+)\" cannot be overwritten");
     private static final Pattern ONEOF =
@@ -44,12 +37,28 @@ final class TextFormatError {
         token = tokenAt(text);
     }
 
+    /** Returns the line, from 1. */
+    int line() {
+        return line;
+    }
+
+    /** Returns the column, from 1. */
+    int column() {
+        return column;
+    }
+
+    /** Returns the parser's own words without the position. */
+    String problem() {
+        return problem;
+    }
+
     /** Returns {@code <line>:<column>: <found> (expected: <expected>)}. */
     String describe() {
         return line + ":" + column + ": " + explain();
     }
 
-    private String explain() {
+    /** Returns {@code <found> (expected: <expected>)}. */
+    String explain() {
         return unknownField()
                 .or(this::unknownEnumValue)
                 .or(this::givenTwice)
@@ -62,12 +71,7 @@ final class TextFormatError {
         if (!found.find()) {
             return Optional.empty();
         }
-        String message = simpleName(found.group(1));
-        String fields = message(found.group(1))
-                .map(type ->
-                        type.getFields().stream().map(FieldDescriptor::getName).collect(Collectors.joining(", ")))
-                .orElse("a field of " + message);
-        return Optional.of("unknown field '" + found.group(2) + "' in " + message + " (expected: " + fields + ")");
+        return Optional.of(unknownField(found.group(1), found.group(2)));
     }
 
     private Optional<String> unknownEnumValue() {
@@ -75,13 +79,19 @@ final class TextFormatError {
         if (!found.find()) {
             return Optional.empty();
         }
-        String type = simpleName(found.group(1));
-        String values = enumType(found.group(1))
-                .map(descriptor -> descriptor.getValues().stream()
-                        .map(EnumValueDescriptor::getName)
-                        .collect(Collectors.joining(", ")))
-                .orElse("a value of " + type);
+        String values = list(FieldNames.ofEnum(found.group(1)), "a value of " + FieldNames.simple(found.group(1)));
         return Optional.of("unknown value '" + found.group(2) + "' (expected: " + values + ")");
+    }
+
+    /** Describes a field that a message does not have. */
+    static String unknownField(String message, String field) {
+        String simple = FieldNames.simple(message);
+        return "unknown field '" + field + "' in " + simple + " (expected: "
+                + list(FieldNames.ofMessage(message), "a field of " + simple) + ")";
+    }
+
+    private static String list(List<String> names, String otherwise) {
+        return names.isEmpty() ? otherwise : String.join(", ", names);
     }
 
     private Optional<String> givenTwice() {
@@ -135,39 +145,5 @@ final class TextFormatError {
             return quote + next.group() + quote;
         }
         return line == lines.size() ? "the end of the file" : "the end of the line";
-    }
-
-    private static String simpleName(String fullName) {
-        return fullName.substring(fullName.lastIndexOf('.') + 1);
-    }
-
-    private static Optional<Descriptor> message(String fullName) {
-        return find(file().getMessageTypes(), fullName);
-    }
-
-    private static Optional<Descriptor> find(List<Descriptor> types, String fullName) {
-        for (Descriptor type : types) {
-            Optional<Descriptor> found =
-                    type.getFullName().equals(fullName) ? Optional.of(type) : find(type.getNestedTypes(), fullName);
-            if (found.isPresent()) {
-                return found;
-            }
-        }
-        return Optional.empty();
-    }
-
-    private static Optional<EnumDescriptor> enumType(String fullName) {
-        List<EnumDescriptor> types = file().getEnumTypes();
-        int cut = fullName.lastIndexOf('.');
-        List<EnumDescriptor> nested = message(fullName.substring(0, Math.max(cut, 0)))
-                .map(Descriptor::getEnumTypes)
-                .orElse(types);
-        return nested.stream()
-                .filter(type -> type.getFullName().equals(fullName))
-                .findFirst();
-    }
-
-    private static FileDescriptor file() {
-        return ModelConfigProto.getDescriptor();
     }
 }

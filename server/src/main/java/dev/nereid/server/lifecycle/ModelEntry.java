@@ -4,7 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
-import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.server.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,14 +17,14 @@ import org.jspecify.annotations.Nullable;
  * A snapshot of a model and the states of its versions. Immutable: a change creates another entry, so that a reader
  * sees versions that belong together.
  */
-final class ModelEntry {
+public final class ModelEntry {
     private final String name;
 
     /** The state of the whole model while it has no versions. */
     private final VersionState overall;
 
     private final NavigableMap<Long, VersionState> versions;
-    private final @Nullable ServedModel latest;
+    private final @Nullable Generation latest;
     private final @Nullable ModelMetadata latestDescription;
 
     private ModelEntry(String name, VersionState overall, NavigableMap<Long, VersionState> versions) {
@@ -32,40 +32,110 @@ final class ModelEntry {
         this.overall = overall;
         this.versions = new TreeMap<>(versions);
         List<Long> ready = new ArrayList<>();
-        ServedModel highest = null;
+        Generation highest = null;
         for (var version : this.versions.entrySet()) {
-            if (version.getValue() instanceof VersionState.Ready(ServedModel model)) {
+            if (version.getValue() instanceof VersionState.Ready(Generation generation)) {
                 ready.add(version.getKey());
-                highest = model;
+                highest = generation;
             }
         }
         latest = highest;
-        latestDescription = highest == null ? null : highest.description(ready);
+        latestDescription = highest == null ? null : highest.model().description(ready);
     }
 
-    /** Creates the entry of a model without versions. */
-    static ModelEntry of(String name, VersionState overall) {
-        return new ModelEntry(name, overall, new TreeMap<>());
+    /**
+     * Creates the entry of a model without versions.
+     *
+     * @param key the model's key
+     * @param overall the state of the model
+     * @return the entry
+     */
+    public static ModelEntry of(String key, VersionState overall) {
+        return new ModelEntry(ModelKey.name(key), overall, new TreeMap<>());
     }
 
-    /** A model with versions. */
-    static ModelEntry of(String name, NavigableMap<Long, VersionState> versions) {
-        return new ModelEntry(name, new VersionState.Loading(), versions);
+    /**
+     * Creates the entry of a model with versions.
+     *
+     * @param key the model's key
+     * @param versions the states of its versions
+     * @return the entry
+     */
+    public static ModelEntry of(String key, NavigableMap<Long, VersionState> versions) {
+        return new ModelEntry(ModelKey.name(key), new VersionState.Loading(), versions);
     }
 
-    /** Replaces the state of one version. */
-    ModelEntry with(long version, VersionState state) {
-        TreeMap<Long, VersionState> changed = new TreeMap<>(versions);
-        changed.put(version, state);
-        return new ModelEntry(name, overall, changed);
+    /**
+     * Returns the states of the versions.
+     *
+     * @return the states in rising order of versions, a copy
+     */
+    public NavigableMap<Long, VersionState> versions() {
+        return new TreeMap<>(versions);
     }
 
-    NavigableMap<Long, VersionState> versions() {
-        return versions;
+    /**
+     * Returns the generations that serve.
+     *
+     * @return the generations of the versions that are ready, by version, a copy
+     */
+    public NavigableMap<Long, Generation> ready() {
+        NavigableMap<Long, Generation> ready = new TreeMap<>();
+        versions.forEach((version, state) -> {
+            if (state instanceof VersionState.Ready(Generation generation)) {
+                ready.put(version, generation);
+            }
+        });
+        return ready;
+    }
+
+    /** Returns whether a version serves. */
+    boolean serves() {
+        return latest != null;
+    }
+
+    /**
+     * Returns whether all versions serve, and there is one.
+     *
+     * @return whether nothing of the model failed, loads or unloads
+     */
+    public boolean isWhole() {
+        return !versions.isEmpty() && versions.values().stream().allMatch(VersionState.Ready.class::isInstance);
+    }
+
+    /**
+     * Returns whether the model is about to be loaded, and no version of it is known.
+     *
+     * @return whether it is
+     */
+    public boolean isLoading() {
+        return versions.isEmpty() && overall instanceof VersionState.Loading;
+    }
+
+    /** Returns whether every version was unloaded on purpose. */
+    boolean isUnloaded() {
+        return !versions.isEmpty()
+                && versions.values().stream()
+                        .allMatch(state -> state instanceof VersionState.Unavailable(String reason)
+                                && reason.equals(VersionState.UNLOADED));
+    }
+
+    /** Returns whether every version serves or was unloaded on purpose. The backend reports whether it serves. */
+    boolean isReady() {
+        return !versions.isEmpty() && versions.values().stream().allMatch(ModelEntry::isReady);
+    }
+
+    private static boolean isReady(VersionState state) {
+        return switch (state) {
+            case VersionState.Loading() -> false;
+            case VersionState.Ready(Generation generation) -> generation.model().isReady();
+            case VersionState.Unloading(Generation generation) -> false;
+            case VersionState.Unavailable(String reason) -> reason.equals(VersionState.UNLOADED);
+        };
     }
 
     /** Finds the version that a client requests, with the errors of the reference server. */
-    ServedModel resolve(ModelRef ref) {
+    Generation resolve(ModelRef ref) {
         if (versions.isEmpty()) {
             throw notFound(ref);
         }
@@ -80,8 +150,8 @@ final class ModelEntry {
         if (state == null) {
             throw notFound(ref);
         }
-        if (state instanceof VersionState.Ready(ServedModel model)) {
-            return model;
+        if (state instanceof VersionState.Ready(Generation generation)) {
+            return generation;
         }
         throw new InferenceException(
                 ErrorCode.UNAVAILABLE, "Request for unknown model: " + ref + " is not at ready state");
@@ -92,7 +162,7 @@ final class ModelEntry {
      * that are ready.
      */
     ModelMetadata describe(ModelRef ref) {
-        ServedModel model = resolve(ref);
+        ServedModel model = resolve(ref).model();
         return ref.version() == ModelRef.LATEST && latestDescription != null ? latestDescription : model.description();
     }
 
@@ -106,18 +176,26 @@ final class ModelEntry {
         return statuses;
     }
 
-    /** Returns the statistics of the versions that are ready. */
-    List<ModelStatistics> statistics() {
-        List<ModelStatistics> statistics = new ArrayList<>();
+    /** Returns the versions that are ready, or complete their last requests. */
+    List<ServedModel> loaded() {
+        List<ServedModel> loaded = new ArrayList<>();
         for (VersionState state : versions.values()) {
-            if (state instanceof VersionState.Ready(ServedModel model)) {
-                statistics.add(model.statistics());
+            switch (state) {
+                case VersionState.Ready(Generation generation) -> loaded.add(generation.model());
+                case VersionState.Unloading(Generation generation) -> loaded.add(generation.model());
+                case VersionState.Loading(), VersionState.Unavailable(String _) -> {}
             }
         }
-        return statistics;
+        return loaded;
     }
 
-    static InferenceException notFound(ModelRef ref) {
+    /**
+     * Creates the error of a model that is not known.
+     *
+     * @param ref the model as the client names it
+     * @return the error
+     */
+    public static InferenceException notFound(ModelRef ref) {
         return new InferenceException(ErrorCode.NOT_FOUND, "Request for unknown model: " + ref + " is not found");
     }
 }

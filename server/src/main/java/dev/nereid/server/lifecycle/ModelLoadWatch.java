@@ -13,14 +13,20 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Reports overdue steps of model loads, once each, with the stack of their thread. Safe for use by any thread. */
-final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
+public final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ModelLoadWatch.class);
 
     private final Supervision supervision;
     private final LongSupplier nanoTime;
     private final Set<Step> steps = ConcurrentHashMap.newKeySet();
 
-    ModelLoadWatch(Supervision supervision, LongSupplier nanoTime) {
+    /**
+     * Creates the watch of a server's loads.
+     *
+     * @param supervision the limit of loads, and the watchdog
+     * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
+     */
+    public ModelLoadWatch(Supervision supervision, LongSupplier nanoTime) {
         this.supervision = supervision;
         this.nanoTime = nanoTime;
         if (!supervision.loadLimit().isZero()) {
@@ -29,7 +35,7 @@ final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
     }
 
     /** A step of a model load on the thread that performs it. Closed at the end of the step. */
-    final class Step implements AutoCloseable {
+    public final class Step implements AutoCloseable {
         private final String model;
         private final OptionalLong version;
         private final String what;
@@ -52,10 +58,12 @@ final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
     /**
      * Begins a step on the calling thread.
      *
+     * @param model the model's name
      * @param version the version that is loaded; empty while the model as a whole is prepared
      * @param what the step, for the log
+     * @return the step, to be closed at its end
      */
-    Step begin(String model, OptionalLong version, String what) {
+    public Step begin(String model, OptionalLong version, String what) {
         Step step = new Step(model, version, what);
         steps.add(step);
         return step;

@@ -1,6 +1,8 @@
 package dev.nereid.server.lifecycle;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.server.agent.AgentChain;
+import dev.nereid.server.agent.RepositoryAgents;
 import dev.nereid.server.config.ConfigCompletion;
 import dev.nereid.server.config.ConfigNormalization;
 import dev.nereid.server.config.ConfigValidation;
@@ -9,43 +11,153 @@ import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.repository.VersionPolicy;
 import inference.ModelConfig;
+import inference.ModelEnsembling;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.TreeSet;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Reads a model's configuration and completes it as far as possible without its backend. Immutable; blocks. */
-final class ModelPreparation {
+public final class ModelPreparation {
     private static final Logger LOG = LoggerFactory.getLogger(ModelPreparation.class);
 
     private final BackendRegistry backends;
+    private final RepositoryAgents agents;
     private final ModelLoadOptions options;
     private final boolean rateLimited;
+    private final ModelLoadWatch watch;
 
     /**
      * Creates the preparation of a server's models.
      *
+     * @param backends the backends that load them
+     * @param options how they are loaded
      * @param rateLimited whether the server has a rate limiter
+     * @param watch reports overdue preparations
      */
-    ModelPreparation(BackendRegistry backends, ModelLoadOptions options, boolean rateLimited) {
+    public ModelPreparation(
+            BackendRegistry backends, ModelLoadOptions options, boolean rateLimited, ModelLoadWatch watch) {
+        this.watch = watch;
         this.backends = backends;
+        agents = new RepositoryAgents(backends);
         this.options = options;
         this.rateLimited = rateLimited;
     }
 
     /**
-     * Prepares a model.
+     * Finds the file that configures a model.
+     *
+     * @param directory its directory
+     * @return an existing file; empty if there is none
+     * @throws InferenceException if it is a pipe or a device
+     */
+    public Optional<Path> configFile(ModelDirectory directory) {
+        return directory.configFile(options.configName());
+    }
+
+    /**
+     * Prepares a model with the configuration in its directory.
      *
      * @param directory its directory
      * @return the model with at least one version to be loaded
-     * @throws InferenceException if the configuration is wrong, requires an unsupported feature, or leaves no version
+     * @throws InferenceException as {@link #prepare(ModelDirectory, Optional)}
      */
-    PreparedModel prepare(ModelDirectory directory) {
-        Optional<Path> file = directory.configFile(options.configName());
-        ModelConfig read = file.map(path -> ModelConfigReader.read(directory.root(), path))
-                .orElse(ModelConfig.getDefaultInstance());
-        ModelConfig completed = ConfigCompletion.fromFiles(read, directory.name(), directory.firstVersionEntries());
+    public PreparedModel prepare(ModelDirectory directory) {
+        return prepare(directory, Optional.empty());
+    }
+
+    /**
+     * Prepares a model. Its repository agents are called before its files are read, as its configuration says.
+     *
+     * @param directory its directory
+     * @param given the configuration in place of that in the directory; empty for that
+     * @return the model with at least one version to be loaded; its agents wait for the outcome of the load
+     * @throws InferenceException if the configuration is wrong, requires an unsupported feature, or leaves no version, or
+     *     with the reason of an agent
+     */
+    public PreparedModel prepare(ModelDirectory directory, Optional<ModelConfig> given) {
+        try (ModelLoadWatch.Step _ = watch.begin(directory.name(), OptionalLong.empty(), "prepare")) {
+            return prepareWatched(directory, given);
+        }
+    }
+
+    private PreparedModel prepareWatched(ModelDirectory directory, Optional<ModelConfig> given) {
+        directory.checkContained();
+        Optional<ModelConfig> found = given.or(() -> read(directory));
+        AgentChain chain = agents.chain(directory.name(), found.orElse(ModelConfig.getDefaultInstance()));
+        ModelDirectory effective = directory.at(chain.load(directory.path()));
+        boolean prepared = false;
+        try {
+            PreparedModel model =
+                    complete(effective, effective.equals(directory) ? found : given.or(() -> read(effective)), chain);
+            if (effective.equals(directory)) { // an agent may put its own directory together as it likes
+                directory.checkContained(model.versions());
+            }
+            prepared = true;
+            return model;
+        } finally {
+            if (!prepared) {
+                chain.loadFail();
+            }
+        }
+    }
+
+    /**
+     * Prepares an update of a model that serves. Calls no repository agent.
+     *
+     * @param directory its directory
+     * @return the model, as for a load
+     * @throws InferenceException as for a load
+     * @throws ReloadRequiredException if it has agents
+     */
+    public PreparedModel prepareUpdate(ModelDirectory directory) throws ReloadRequiredException {
+        try (ModelLoadWatch.Step _ = watch.begin(directory.name(), OptionalLong.empty(), "prepare")) {
+            directory.checkContained();
+            Optional<ModelConfig> found = read(directory);
+            AgentChain chain = agents.chain(directory.name(), found.orElse(ModelConfig.getDefaultInstance()));
+            if (!chain.isEmpty()) {
+                throw new ReloadRequiredException("it has repository agents");
+            }
+            return complete(directory, found, chain);
+        }
+    }
+
+    /**
+     * Returns the names of the models that a model needs, such as those of an ensemble's steps. Calls no agent.
+     *
+     * @param directory its directory
+     * @param given the configuration in place of that in the directory; empty for that
+     * @return the names; empty also if the configuration cannot be read, for which {@link #prepare} has the reason
+     */
+    public Set<String> needed(ModelDirectory directory, Optional<ModelConfig> given) {
+        Optional<ModelConfig> config;
+        try {
+            directory.checkContained();
+            config = given.or(() -> read(directory));
+        } catch (InferenceException e) {
+            LOG.atDebug().addKeyValue("model", directory.name()).setCause(e).log("needed models not known");
+            return Set.of();
+        }
+        Set<String> names = new TreeSet<>();
+        config.ifPresent(found -> found.getEnsembleScheduling().getStepList().stream()
+                .map(ModelEnsembling.Step::getModelName)
+                .filter(name -> !name.isEmpty())
+                .forEach(names::add));
+        return names;
+    }
+
+    private Optional<ModelConfig> read(ModelDirectory directory) {
+        return configFile(directory).map(file -> ModelConfigReader.read(directory.root(), file));
+    }
+
+    private PreparedModel complete(ModelDirectory directory, Optional<ModelConfig> found, AgentChain chain) {
+        directory.reportIgnored();
+        ModelConfig completed = ConfigCompletion.fromFiles(
+                found.orElse(ModelConfig.getDefaultInstance()), directory.name(), directory.firstVersionEntries());
         ModelConfig config = ConfigNormalization.normalize(withBackend(completed));
         ConfigValidation.check(config, directory.name());
         UnsupportedFeatures.check(config);
@@ -54,7 +166,7 @@ final class ModelPreparation {
             ConfigValidation.checkTensors(config);
         }
         return new PreparedModel(
-                directory, config, file.isPresent(), VersionPolicy.select(config, directory.versions()));
+                directory, config, found.isPresent(), VersionPolicy.select(config, directory.versions()), chain);
     }
 
     /** Fills in the backend that a platform means, if a plugin says so. */

@@ -26,7 +26,9 @@ import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -41,8 +43,9 @@ public final class ServedModel implements AutoCloseable {
      *
      * @param memory the memory that the backend reports for the model
      * @param time the duration of the load
+     * @param namespace the namespace of the model; empty without namespaces
      */
-    record LoadFigures(List<MemoryUsage> memory, Duration time) {
+    record LoadFigures(List<MemoryUsage> memory, Duration time, String namespace) {
         LoadFigures {
             memory = List.copyOf(memory);
         }
@@ -98,8 +101,12 @@ public final class ServedModel implements AutoCloseable {
         return model;
     }
 
-    /** Returns the instances in the order of the configuration, passive ones included. */
-    List<LoadedInstance> instances() {
+    /**
+     * Returns the instances.
+     *
+     * @return the instances in the order of the configuration, passive ones included
+     */
+    public List<LoadedInstance> instances() {
         return instances;
     }
 
@@ -133,7 +140,12 @@ public final class ServedModel implements AutoCloseable {
         return classifying.attach(scheduler.submit(request, classifying));
     }
 
-    ModelConfig config() {
+    /**
+     * Returns the configuration.
+     *
+     * @return the configuration, completed and with all defaults
+     */
+    public ModelConfig config() {
         return config;
     }
 
@@ -141,7 +153,12 @@ public final class ServedModel implements AutoCloseable {
         return settings.json();
     }
 
-    long version() {
+    /**
+     * Returns the version.
+     *
+     * @return the number of the version
+     */
+    public long version() {
         return settings.version();
     }
 
@@ -172,8 +189,13 @@ public final class ServedModel implements AutoCloseable {
                         load.time().toNanos() / NANOS_PER_SECOND));
     }
 
+    /** Returns the labels of the version. Two models with one name differ in their namespaces. */
     private ModelVersionTags tags() {
-        return new ModelVersionTags(settings.name(), settings.version(), config.getMetricTagsMap());
+        Map<String, String> tags = new HashMap<>(config.getMetricTagsMap());
+        if (!load.namespace().isEmpty()) {
+            tags.put("namespace", load.namespace());
+        }
+        return new ModelVersionTags(settings.name(), settings.version(), tags);
     }
 
     boolean isReady() {
@@ -202,15 +224,31 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /** Lets instances take waiting requests, whatever the configured delay of schedulers. Never blocks. */
-    void endDelay() {
+    public void endDelay() {
         scheduler.instances().ifPresent(InstanceControl::endDelay);
+    }
+
+    /** Refuses requests from now on, and executes those that were accepted. Never blocks. */
+    public void drain() {
+        scheduler.drain();
+    }
+
+    /**
+     * Waits until no request is in flight, after {@link #drain}.
+     *
+     * @param nanos how long to wait
+     * @return whether none is in flight
+     * @throws InterruptedException if the thread is interrupted meanwhile
+     */
+    public boolean awaitIdle(long nanos) throws InterruptedException {
+        return scheduler.awaitIdle(nanos);
     }
 
     /**
      * Completes all requests that have no terminal response, executing or not, and refuses new ones. {@link #close}
      * waits for the backend.
      */
-    void abandon() {
+    public void abandon() {
         scheduler.abandon();
     }
 

@@ -6,49 +6,66 @@ import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.Quoted;
+import dev.nereid.api.statistics.LoadCounts;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.OverdueExecutions;
 import dev.nereid.server.instance.ExecutingInstance;
+import dev.nereid.server.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.NavigableMap;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.UnaryOperator;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Catalog of the loaded models of a server. Lock-free for readers: a map of immutable entries, each replaced as a
- * whole; changed by {@link ModelLifecycle} alone.
+ * whole, by one control task at a time for each model.
  */
 public final class ServedModels implements ModelCatalog {
     private final ConcurrentHashMap<String, ModelEntry> entries = new ConcurrentHashMap<>();
+    private final ModelNames names = new ModelNames(entries);
+    private final LiveGenerations live;
+    private final ModelLoadWatch loads;
 
     /** Whether the models are being closed with the server. */
     private volatile boolean ended;
 
-    private final ModelLoadWatch loads;
-
     /**
      * Creates an empty catalog.
      *
+     * @param live the generations of the models
      * @param loads reports overdue loads
      */
-    ServedModels(ModelLoadWatch loads) {
+    public ServedModels(LiveGenerations live, ModelLoadWatch loads) {
+        this.live = live;
         this.loads = loads;
     }
 
     /**
-     * Finds the version that serves a request.
+     * Finds the version that serves a request, and acquires a lease on it.
      *
      * @param model the model as the client names it
-     * @return the version
+     * @return the generation of the version, to be {@linkplain Generation#release released} by the caller
      * @throws InferenceException if there is no such version, or it is not ready
      */
-    public ServedModel resolve(ModelRef model) {
-        return entry(model).resolve(model);
+    public Generation acquire(ModelRef model) {
+        while (true) {
+            Generation generation = entry(model).resolve(model);
+            if (generation.acquire()) {
+                return generation;
+            }
+            // It drains since it was read, so that the entry has another one or none by now.
+        }
+    }
+
+    private ServedModel resolve(ModelRef model) {
+        return entry(model).resolve(model).model();
     }
 
     @Override
@@ -68,15 +85,55 @@ public final class ServedModels implements ModelCatalog {
 
     @Override
     public boolean isReady(ModelRef model) {
-        return resolve(model).isReady();
+        while (true) {
+            ModelEntry entry = entry(model);
+            if (entry.resolve(model).model().isReady()) {
+                return true;
+            }
+            if (entry.equals(known(model.name()))) { // it is not closed because another one took its place
+                return false;
+            }
+        }
     }
 
     @Override
     public List<ModelStatus> index() {
-        List<ModelStatus> index = new ArrayList<>();
-        new TreeMap<>(entries).values().forEach(entry -> index.addAll(entry.statuses()));
-        index.replaceAll(this::withOverdueReason);
-        return List.copyOf(index);
+        return indexByKey().values().stream().flatMap(List::stream).toList();
+    }
+
+    /**
+     * Returns the states of all versions.
+     *
+     * @return the states by the keys of the models, in the order of names, then of namespaces; may be changed
+     */
+    public NavigableMap<String, List<ModelStatus>> indexByKey() {
+        NavigableMap<String, List<ModelStatus>> index = new TreeMap<>(ModelKey.ORDER);
+        for (String key : entries.keySet()) {
+            List<ModelStatus> statuses = readCurrent(key, List.of(), ModelEntry::statuses);
+            if (!statuses.isEmpty()) {
+                index.put(key, statuses.stream().map(this::withOverdueReason).toList());
+            }
+        }
+        return index;
+    }
+
+    /**
+     * Reads what the generations of a model say. A generation of an entry that was replaced meanwhile may be closed, and
+     * say that it does not serve: then the entry in its place is read.
+     *
+     * @param absent the result if nothing is known of the model
+     */
+    private <T> T readCurrent(String key, T absent, Function<ModelEntry, T> reading) {
+        while (true) {
+            ModelEntry entry = entries.get(key);
+            if (entry == null) {
+                return absent;
+            }
+            T result = reading.apply(entry);
+            if (entry.equals(entries.get(key))) {
+                return result;
+            }
+        }
     }
 
     /** Adds to the status of a version that is loaded whether that takes too long. */
@@ -93,8 +150,8 @@ public final class ServedModels implements ModelCatalog {
     @Override
     public List<OverdueExecutions> overdueExecutions() {
         List<OverdueExecutions> all = new ArrayList<>();
-        for (ModelEntry entry : new TreeMap<>(entries).values()) {
-            ready(entry).forEach(model -> all.add(model.overdue()));
+        for (ModelEntry entry : sorted().values()) {
+            entry.loaded().forEach(model -> all.add(model.overdue()));
         }
         return List.copyOf(all);
     }
@@ -106,8 +163,8 @@ public final class ServedModels implements ModelCatalog {
      * @return model, version and instance; empty if the thread executes nothing
      */
     public Optional<ExecutingInstance> instanceOn(Thread thread) {
-        return ready().stream()
-                .flatMap(model -> model.instanceOn(thread).stream())
+        return live.all().stream()
+                .flatMap(generation -> generation.model().instanceOn(thread).stream())
                 .findFirst();
     }
 
@@ -117,20 +174,30 @@ public final class ServedModels implements ModelCatalog {
      * @param thread a thread that will not return from it
      */
     public void abandonExecutionOn(Thread thread) {
-        ready().forEach(model -> model.scheduler().instances().ifPresent(running -> running.loseExecutionOn(thread)));
+        live.all()
+                .forEach(generation -> generation
+                        .model()
+                        .scheduler()
+                        .instances()
+                        .ifPresent(running -> running.loseExecutionOn(thread)));
+    }
+
+    @Override
+    public List<LoadCounts> loadCounts() {
+        return live.events().counts();
     }
 
     @Override
     public List<ModelStatistics> statistics() {
         List<ModelStatistics> all = new ArrayList<>();
-        new TreeMap<>(entries).values().forEach(entry -> all.addAll(entry.statistics()));
+        sorted().values().forEach(entry -> all.addAll(statistics(entry)));
         return List.copyOf(all);
     }
 
     @Override
     public List<ModelStatistics> statistics(ModelRef model) {
-        ModelEntry entry = entries.get(model.name());
-        List<ModelStatistics> versions = entry == null ? List.of() : entry.statistics();
+        ModelEntry entry = known(model.name());
+        List<ModelStatistics> versions = entry == null ? List.of() : statistics(entry);
         if (versions.isEmpty()) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT, "requested model '" + Quoted.text(model.name()) + "' is not available");
@@ -148,6 +215,16 @@ public final class ServedModels implements ModelCatalog {
                 "requested model version is not available for model '" + Quoted.text(model.name()) + "'");
     }
 
+    private NavigableMap<String, ModelEntry> sorted() {
+        NavigableMap<String, ModelEntry> sorted = new TreeMap<>(ModelKey.ORDER);
+        sorted.putAll(entries);
+        return sorted;
+    }
+
+    private static List<ModelStatistics> statistics(ModelEntry entry) {
+        return entry.loaded().stream().map(ServedModel::statistics).toList();
+    }
+
     /**
      * Returns whether every version of every model serves or was unloaded on purpose. The backend of a model reports
      * whether it serves.
@@ -155,77 +232,95 @@ public final class ServedModels implements ModelCatalog {
      * @return whether all are ready
      */
     public boolean allReady() {
-        for (ModelEntry entry : entries.values()) {
-            if (entry.versions().isEmpty()
-                    || !entry.versions().values().stream().allMatch(ServedModels::isReadyOrUnloaded)) {
-                return false;
-            }
-        }
-        return true;
+        return entries.keySet().stream().allMatch(name -> readCurrent(name, true, ModelEntry::isReady));
     }
 
-    /** Lists the models and versions that could not be loaded. */
-    List<ModelStatus> failures() {
+    /**
+     * Lists the models and versions that could not be loaded.
+     *
+     * @return models and versions with their reasons, by name
+     */
+    public List<ModelStatus> failures() {
         return index().stream()
                 .filter(status -> status.state() == ModelStatus.State.UNAVAILABLE)
                 .filter(status -> !status.reason().equals(VersionState.UNLOADED))
                 .toList();
     }
 
-    List<ServedModel> ready() {
-        List<ServedModel> ready = new ArrayList<>();
-        entries.values().forEach(entry -> ready.addAll(ready(entry)));
-        return ready;
+    /**
+     * Returns the entry of a model.
+     *
+     * @param key the model's {@linkplain ModelKey key}
+     * @return what is known of it; empty if nothing is
+     */
+    public Optional<ModelEntry> find(String key) {
+        return Optional.ofNullable(entries.get(key));
     }
 
-    private static List<ServedModel> ready(ModelEntry entry) {
-        List<ServedModel> ready = new ArrayList<>();
-        for (VersionState state : entry.versions().values()) {
-            if (state instanceof VersionState.Ready(ServedModel model)) {
-                ready.add(model);
-            }
+    /**
+     * Returns the keys of the models.
+     *
+     * @return the keys, a copy
+     */
+    public Set<String> keys() {
+        return Set.copyOf(entries.keySet());
+    }
+
+    /**
+     * Returns the key of the model that clients mean by a name.
+     *
+     * @param name the name
+     * @return the key; the name itself if there is no such model
+     * @throws InferenceException if there are several
+     */
+    public String key(String name) {
+        return entries.containsKey(name) ? name : names.key(name).orElse(name);
+    }
+
+    /**
+     * Returns the keys of the models with a name.
+     *
+     * @param name the name
+     * @return the keys in all namespaces, a copy; the name itself without namespaces, if there is such a model
+     */
+    public Set<String> keys(String name) {
+        Set<String> keys = names.keys(name);
+        if (entries.containsKey(name)) {
+            keys.add(name);
         }
-        return ready;
+        return keys;
     }
 
-    /** Returns the versions of a model; throws if there is no such model. */
-    NavigableMap<Long, VersionState> versions(String model) {
-        return entry(ModelRef.latest(model)).versions();
-    }
-
-    void put(String name, ModelEntry entry) {
-        entries.put(name, entry);
-    }
-
-    void change(String name, UnaryOperator<ModelEntry> change) {
-        entries.computeIfPresent(name, (key, entry) -> change.apply(entry));
-    }
-
-    private static boolean isReadyOrUnloaded(VersionState state) {
-        return switch (state) {
-            case VersionState.Loading() -> false;
-            case VersionState.Ready(ServedModel model) -> model.isReady();
-            case VersionState.Unavailable(String reason) -> reason.equals(VersionState.UNLOADED);
-        };
+    /**
+     * Changes what is known of a model, in one step.
+     *
+     * @param key the model's {@linkplain ModelKey key}
+     * @param change returns the new entry for the present one, which is {@code null} if nothing is known; {@code null}
+     *     to forget the model; has no effects of its own
+     */
+    public void update(String key, Function<@Nullable ModelEntry, @Nullable ModelEntry> change) {
+        entries.compute(key, (_, entry) -> change.apply(entry));
+        names.changed(key);
     }
 
     /** Makes the server not ready from now on. Models that still complete their requests are excepted. */
-    void end() {
+    public void end() {
         ended = true;
     }
 
+    private @Nullable ModelEntry known(String name) {
+        ModelEntry entry = entries.get(name);
+        return entry == null ? names.key(name).map(entries::get).orElse(null) : entry;
+    }
+
     private ModelEntry entry(ModelRef model) {
-        ModelEntry entry = entries.get(model.name());
-        if (ended && (entry == null || !serves(entry))) {
+        ModelEntry entry = known(model.name());
+        if (ended && (entry == null || !entry.serves())) {
             throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
         }
         if (entry == null) {
             throw ModelEntry.notFound(model);
         }
         return entry;
-    }
-
-    private static boolean serves(ModelEntry entry) {
-        return entry.versions().values().stream().anyMatch(VersionState.Ready.class::isInstance);
     }
 }

@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Refuses or lists settings of a configuration that this version does not support. Static functions only. */
-final class UnsupportedFeatures {
+public final class UnsupportedFeatures {
     private UnsupportedFeatures() {}
 
     /** Refuses models that would compute wrong responses without the feature. */
@@ -24,9 +24,11 @@ final class UnsupportedFeatures {
     /**
      * Lists settings that are accepted and have no effect. The model's responses are right without them.
      *
+     * @param config the configuration
      * @param rateLimited whether the server has a rate limiter
+     * @return the names of the settings
      */
-    static List<String> ignored(ModelConfig config, boolean rateLimited) {
+    public static List<String> ignored(ModelConfig config, boolean rateLimited) {
         List<String> settings = new ArrayList<>();
         if (!rateLimited && config.getInstanceGroupList().stream().anyMatch(group -> group.hasRateLimiter())) {
             settings.add("instance_group.rate_limiter");

@@ -10,31 +10,27 @@ import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
-import dev.nereid.scheduler.request.AcceptedMemory;
+import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
-import dev.nereid.server.config.ConfigCompletion;
-import dev.nereid.server.config.ConfigNormalization;
-import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.instance.InstanceFactory;
 import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.server.instance.LoadedInstance;
 import dev.nereid.server.instance.OwnedInstance;
 import dev.nereid.server.instance.Rollback;
+import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.BackendRegistry;
-import dev.nereid.server.plugin.PluginLogger;
+import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.warmup.RunningWarmups;
 import dev.nereid.server.warmup.WarmupSamples;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.BatchingStrategy;
-import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
-import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
@@ -45,6 +41,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
+import java.util.function.Supplier;
 
 /**
  * Loads one version of a model: backend, completion, checks, model, instances, scheduler. Immutable; blocks; may be
@@ -52,19 +49,32 @@ import java.util.SplittableRandom;
  *
  * <p>A load that fails closes what it created, in reverse order, each once.
  */
-final class VersionLoader {
+public final class VersionLoader {
     private final BackendRegistry backends;
     private final ModelLoadOptions options;
     private final SchedulerEnvironment environment;
     private final RunningWarmups warmups;
     private final ModelLoadWatch watch;
+    private final MeterRegistry meters;
 
-    VersionLoader(
+    /**
+     * Creates the loader of a server's versions.
+     *
+     * @param backends the backends that load them
+     * @param options how they are loaded
+     * @param environment the services of their schedulers
+     * @param warmups knows the warm-ups in progress
+     * @param watch reports overdue loads
+     * @param meters the statistics of the versions
+     */
+    public VersionLoader(
             BackendRegistry backends,
             ModelLoadOptions options,
             SchedulerEnvironment environment,
             RunningWarmups warmups,
-            ModelLoadWatch watch) {
+            ModelLoadWatch watch,
+            MeterRegistry meters) {
+        this.meters = meters;
         this.watch = watch;
         this.backends = backends;
         this.options = options;
@@ -86,21 +96,37 @@ final class VersionLoader {
      * @throws BackendException if the backend is missing or fails
      * @throws InferenceException if the completed configuration is wrong
      */
-    ServedModel load(PreparedModel prepared, long version) throws BackendException {
+    public ServedModel load(PreparedModel prepared, long version) throws BackendException {
         long started = environment.clocks().nanoTime().getAsLong();
-        Backend backend = backends.backend(prepared.config().getBackend());
+        BackendLease lease = backends.acquire(prepared.config().getBackend());
+        boolean loaded = false;
+        try {
+            ServedModel served = load(prepared, version, lease, started);
+            loaded = true;
+            return served;
+        } finally {
+            if (!loaded) {
+                lease.close();
+            }
+        }
+    }
+
+    /** Loads a version by a backend. The lease belongs to the version if it is loaded. */
+    private ServedModel load(PreparedModel prepared, long version, BackendLease lease, long started)
+            throws BackendException {
+        Backend backend = lease.backend();
         ModelConfig config = complete(prepared, version, backend);
         BatchingStrategyFactory.refuseNative(
                 config, prepared.directory().path(), prepared.directory().versionDirectory(version));
         List<InstancePlan> plans = InstancePlan.of(config);
-        VersionContext context = context(
+        VersionContext context = VersionCompletion.context(
                 prepared,
                 version,
                 config,
                 plans.stream().map(InstancePlan::device).collect(toList()));
         Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
         try (Rollback rollback = new Rollback()) {
-            Model model = backend.load(context);
+            Model model = new LeasedModel(backend.load(context), lease);
             rollback.add(model::close);
             Optional<BatchingStrategy> strategy = BatchingStrategyFactory.of(model, config);
             strategy.ifPresent(created -> rollback.add(created::close));
@@ -110,11 +136,14 @@ final class VersionLoader {
             Parts parts = new Parts(
                     config,
                     context.settings(),
-                    traitsOf(config, backend.traits(), model),
+                    traitsOf(config, lease, model),
                     labels,
                     model,
                     strategy,
-                    started);
+                    new Load(
+                            prepared.directory().key(),
+                            started,
+                            () -> LoadId.of(config, lease.digest(), prepared.directory(), version)));
             try (WarmupSamples warmup = warmup(prepared, config, context.settings())) {
                 ServedModel served = serve(parts, plans, instances, warmup.samples(), rollback);
                 rollback.commit();
@@ -153,43 +182,19 @@ final class VersionLoader {
 
     /** Completes the configuration of a version from its files, and checks it. */
     ModelConfig complete(PreparedModel prepared, long version, Backend backend) throws BackendException {
-        ModelConfig config = prepared.config();
-        if (options.autoComplete()) {
-            Optional<ModelCompletion> found = backend.complete(context(prepared, version, config, List.of()));
-            if (found.isEmpty() && !prepared.configured()) {
-                throw new BackendException(
-                        ErrorCode.NOT_FOUND,
-                        "model configuration is not provided for model '" + config.getName() + "'");
-            }
-            config = ConfigNormalization.normalize(ConfigCompletion.merge(config, found.orElse(ModelCompletion.EMPTY)));
-            ConfigValidation.check(config, prepared.directory().name());
-            UnsupportedFeatures.check(config);
-            ConfigValidation.checkTensors(config);
-        }
-        config = ConfigNormalization.instanceGroups(
-                config, backend.traits(), options.instances().gpus());
-        ConfigValidation.checkInstanceGroups(config, options.instances().gpus());
-        return config;
+        return VersionCompletion.complete(options, prepared, version, backend);
     }
 
-    private static VersionContext context(
-            PreparedModel prepared, long version, ModelConfig config, List<Device> devices) {
-        return new VersionContext(
-                ModelSettingsReader.settings(config, version),
-                prepared.directory().path(),
-                prepared.directory().versionDirectory(version),
-                devices,
-                new PluginLogger(config.getBackend(), config.getName()));
-    }
-
-    private ExecutionTraits traitsOf(ModelConfig config, BackendTraits traits, Model model) {
+    private static ExecutionTraits traitsOf(ModelConfig config, BackendLease lease, Model model) {
+        BackendTraits traits = lease.backend().traits();
         BackendTraits.Execution execution = model.execution().orElse(traits.execution());
         return new ExecutionTraits(
                         config.getBackend(),
                         new AcceptedMemory(traits.clientMemory(), traits.places()),
                         execution == BackendTraits.Execution.SHORT,
                         execution == BackendTraits.Execution.DEVICE_BLOCKING)
-                .withActions(backends.actions(config.getBackend()));
+                .withMaxDeferred(traits.maxDeferred())
+                .with(lease.callbacks());
     }
 
     /** Components of a version without its instances. */
@@ -200,7 +205,16 @@ final class VersionLoader {
             Map<String, List<String>> labels,
             Model model,
             Optional<BatchingStrategy> strategy,
-            long loadStartNanos) {}
+            Load load) {}
+
+    /**
+     * When and from what a version is loaded.
+     *
+     * @param key the key of its model
+     * @param startNanos when the load began
+     * @param id computes the identity of what is loaded
+     */
+    private record Load(String key, long startNanos, Supplier<String> id) {}
 
     /** Passes the instances that run to a scheduler. Those that do not stay with the model. */
     private ServedModel serve(
@@ -223,7 +237,8 @@ final class VersionLoader {
                 .with(warmup)
                 .with(options.limits());
         SchedulerEnvironment modelEnvironment = environment
-                .with(ResponseCacheSetting.of(parts.config()).select(environment.cache()))
+                .with(ResponseCacheSetting.of(parts.config())
+                        .select(environment.cache(), parts.load().id()))
                 .with(ExecutionLimitReader.of(parts.config(), environment.supervision()));
         // From here on the scheduler closes the instances that run, and the strategy, also when its start fails.
         rollback.commit();
@@ -233,11 +248,16 @@ final class VersionLoader {
                 .filter(one -> !one.isPassive())
                 .map(one -> one.slot(options.instances().hostPolicies()))
                 .toList();
-        ModelScheduler scheduler = ModelScheduler.start(plan, active, modelEnvironment);
+        ModelScheduler scheduler = ModelScheduler.start(
+                plan,
+                active,
+                modelEnvironment,
+                meters.of(parts.load().key(), parts.settings().version()));
         rollback.add(scheduler::close);
         awaitWarm(scheduler, parts.settings().name());
         Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());
-        Duration loadTime = Duration.ofNanos(environment.clocks().nanoTime().getAsLong() - parts.loadStartNanos());
+        Duration loadTime = Duration.ofNanos(
+                environment.clocks().nanoTime().getAsLong() - parts.load().startNanos());
         return new ServedModel(
                 parts.config(),
                 parts.settings(),
@@ -245,7 +265,8 @@ final class VersionLoader {
                 parts.model(),
                 loaded,
                 classifier,
-                new ServedModel.LoadFigures(memory, loadTime));
+                new ServedModel.LoadFigures(
+                        memory, loadTime, ModelKey.namespace(parts.load().key())));
     }
 
     /** Refuses a model of which no instance would run. */

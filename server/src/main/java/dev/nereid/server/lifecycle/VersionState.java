@@ -4,7 +4,7 @@ import dev.nereid.api.ModelStatus;
 import dev.nereid.spi.ErrorCode;
 
 /** Load state of one model version. */
-sealed interface VersionState {
+public sealed interface VersionState {
     /** The reason of a version that was unloaded on purpose. It does not make a server unready. */
     String UNLOADED = "unloaded";
 
@@ -14,9 +14,16 @@ sealed interface VersionState {
     /**
      * The version is ready to serve.
      *
-     * @param model the served model
+     * @param generation its generation
      */
-    record Ready(ServedModel model) implements VersionState {}
+    record Ready(Generation generation) implements VersionState {}
+
+    /**
+     * The version serves no new requests, and completes those that it has.
+     *
+     * @param generation its generation
+     */
+    record Unloading(Generation generation) implements VersionState {}
 
     /**
      * The version is not served.
@@ -24,8 +31,14 @@ sealed interface VersionState {
      * @param reason why not
      */
     record Unavailable(String reason) implements VersionState {
-        /** Describes a load that failed as the reference server does. The status is first, then the message. */
-        static Unavailable of(ErrorCode code, String message) {
+        /**
+         * Describes a load that failed as the reference server does. The status is first, then the message.
+         *
+         * @param code the kind of failure
+         * @param message the text
+         * @return the state
+         */
+        public static Unavailable of(ErrorCode code, String message) {
             return new Unavailable(status(code) + ": " + message);
         }
 
@@ -47,7 +60,8 @@ sealed interface VersionState {
     default ModelStatus.State state() {
         return switch (this) {
             case Loading() -> ModelStatus.State.LOADING;
-            case Ready(ServedModel model) -> model.state();
+            case Ready(Generation generation) -> generation.model().state();
+            case Unloading(Generation generation) -> ModelStatus.State.UNLOADING;
             case Unavailable(String reason) -> ModelStatus.State.UNAVAILABLE;
         };
     }
@@ -59,7 +73,8 @@ sealed interface VersionState {
     default String reason() {
         return switch (this) {
             case Loading() -> "";
-            case Ready(ServedModel model) -> model.scheduler().problems();
+            case Ready(Generation generation) -> generation.model().scheduler().problems();
+            case Unloading(Generation generation) -> "";
             case Unavailable(String reason) -> reason;
         };
     }

@@ -11,6 +11,7 @@ import dev.nereid.server.instance.InstanceUpdate;
 import dev.nereid.server.instance.LoadedInstance;
 import dev.nereid.server.instance.ResourceKinds;
 import dev.nereid.server.instance.Rollback;
+import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.warmup.RunningWarmups;
 import dev.nereid.server.warmup.WarmupSamples;
@@ -28,13 +29,22 @@ import java.util.Optional;
  * Replaces instances of a serving model version. Immutable; blocks. Not to be used by two threads for one version at
  * a time.
  */
-final class VersionUpdater {
+public final class VersionUpdater {
     private final BackendRegistry backends;
     private final VersionLoader loader;
     private final ModelLoadOptions options;
     private final RunningWarmups warmups;
 
-    VersionUpdater(BackendRegistry backends, VersionLoader loader, ModelLoadOptions options, RunningWarmups warmups) {
+    /**
+     * Creates the updater of a server's versions.
+     *
+     * @param backends their backends
+     * @param loader creates instances
+     * @param options how they are created
+     * @param warmups knows the warm-ups in progress
+     */
+    public VersionUpdater(
+            BackendRegistry backends, VersionLoader loader, ModelLoadOptions options, RunningWarmups warmups) {
         this.backends = backends;
         this.loader = loader;
         this.options = options;
@@ -50,16 +60,25 @@ final class VersionUpdater {
      * @param served the version as it is served
      * @return the version as it is served from now on, in place of {@code served}
      * @throws BackendException if an instance cannot be created
-     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, if it differs in
-     *     more than instances and versions, so that the model has to be loaded again, or if an instance fails its
-     *     warm-up
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, or if an instance
+     *     fails its warm-up
+     * @throws ReloadRequiredException if it differs in more than instances and versions, or if its instances cannot be
+     *     replaced while it serves; nothing was changed
      * @throws InterruptedException if the thread is interrupted during the warm-up; as if that had failed
      */
-    ServedModel update(PreparedModel prepared, ServedModel served) throws BackendException, InterruptedException {
-        Backend backend = backends.backend(prepared.config().getBackend());
+    public ServedModel update(PreparedModel prepared, ServedModel served)
+            throws BackendException, InterruptedException, ReloadRequiredException {
+        try (BackendLease lease = backends.acquire(prepared.config().getBackend())) {
+            return update(prepared, served, lease.backend());
+        }
+    }
+
+    private ServedModel update(PreparedModel prepared, ServedModel served, Backend backend)
+            throws BackendException, InterruptedException, ReloadRequiredException {
         ModelConfig config = loader.complete(prepared, served.version(), backend);
         if (!withoutInstances(config).equals(withoutInstances(served.config()))) {
-            throw reload(config.getName(), "its configuration differs in more than instance_group and version_policy");
+            throw new ReloadRequiredException(
+                    "its configuration differs in more than instance_group and version_policy");
         }
         List<InstancePlan> target = InstancePlan.of(config);
         VersionLoader.checkActive(config.getName(), target);
@@ -69,24 +88,17 @@ final class VersionUpdater {
         BackendTraits.Execution execution =
                 served.model().execution().orElse(backend.traits().execution());
         if (!update.isEmpty() && execution == BackendTraits.Execution.DEVICE_BLOCKING) {
-            throw reload(config.getName(), "its instances share threads, since their executions block their device");
+            throw new ReloadRequiredException("its instances share threads, since their executions block their device");
         }
         Optional<String> resource = loader.isRateLimited() ? ResourceKinds.change(present, target) : Optional.empty();
         if (resource.isPresent()) {
-            throw reload(config.getName(), resource.get());
+            throw new ReloadRequiredException(resource.get());
         }
         return served.with(config, change(prepared, served, config, target, update, backend.traits()));
     }
 
     private static ModelConfig withoutInstances(ModelConfig config) {
         return config.toBuilder().clearInstanceGroup().clearVersionPolicy().build();
-    }
-
-    static InferenceException reload(String model, String reason) {
-        return new InferenceException(
-                ErrorCode.INVALID_ARGUMENT,
-                "model '" + model + "' cannot be updated while it serves: " + reason
-                        + " (expected: a change of its instances alone; load the model again)");
     }
 
     private List<LoadedInstance> change(
@@ -96,7 +108,7 @@ final class VersionUpdater {
             List<InstancePlan> target,
             InstanceUpdate update,
             BackendTraits traits)
-            throws BackendException, InterruptedException {
+            throws BackendException, InterruptedException, ReloadRequiredException {
         List<InstancePlan> missing = new ArrayList<>();
         for (int i = 0; i < target.size(); i++) {
             if (update.sources().get(i) == InstanceUpdate.NEW) {
@@ -130,7 +142,8 @@ final class VersionUpdater {
             List<LoadedInstance> removed,
             List<WarmupSample> warmup,
             Rollback rollback)
-            throws InterruptedException {
+            throws InterruptedException, ReloadRequiredException {
+        InstanceControl instances = instances(served);
         rollback.commit(); // from here on the scheduler closes the instances that run, also when their warm-up fails
         added.stream().filter(LoadedInstance::isPassive).forEach(passive -> rollback.add(passive.instance()::close));
         List<InstanceSlot> slots = added.stream()
@@ -141,13 +154,13 @@ final class VersionUpdater {
                 .filter(one -> !one.isPassive())
                 .map(LoadedInstance::instance)
                 .toList();
-        warmups.replace(instances(served), slots, old, warmup);
+        warmups.replace(instances, slots, old, warmup);
     }
 
-    private static InstanceControl instances(ServedModel served) {
+    private static InstanceControl instances(ServedModel served) throws ReloadRequiredException {
         return served.scheduler()
                 .instances()
-                .orElseThrow(() -> reload(served.config().getName(), "it has no instances of its own"));
+                .orElseThrow(() -> new ReloadRequiredException("it has no instances of its own"));
     }
 
     /** Puts the instances in the order of the configuration. */

@@ -21,7 +21,11 @@ final class MappingReleaser implements AutoCloseable {
             IDLE_SECONDS,
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
-            task -> Thread.ofPlatform().daemon().name("tensor-memory").unstarted(task));
+            task -> Thread.ofPlatform()
+                    .daemon()
+                    .name("tensor-memory")
+                    .inheritInheritableThreadLocals(false)
+                    .unstarted(task));
 
     MappingReleaser() {
         thread.allowCoreThreadTimeOut(true);

@@ -1,7 +1,8 @@
 /**
- * Memory outside the heap for tensors, pooled.
+ * Memory outside the heap: pools for tensors, and the heap of the C library.
  *
- * <p>Starting point: {@link dev.nereid.server.memory.TensorPool}.
+ * <p>Starting point: {@link dev.nereid.server.memory.TensorPool}, {@link
+ * dev.nereid.server.memory.NativeHeapTrimmer}.
  */
 @NullMarked
 package dev.nereid.server.memory;

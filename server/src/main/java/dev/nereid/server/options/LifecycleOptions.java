@@ -3,6 +3,7 @@ package dev.nereid.server.options;
 import static java.util.Objects.requireNonNull;
 
 import java.time.Duration;
+import java.util.function.UnaryOperator;
 
 /**
  * Options of start, readiness, supervision and shutdown. Immutable.
@@ -11,17 +12,23 @@ import java.time.Duration;
  * @param strictReadiness whether the server is ready only if every model is
  * @param exitTimeout how long {@link dev.nereid.server.NereidServer#close} waits for requests to end
  * @param supervision fatal errors and watchdogs
+ * @param control loading and unloading while the server runs
  */
 public record LifecycleOptions(
-        boolean exitOnError, boolean strictReadiness, Duration exitTimeout, SupervisionOptions supervision) {
+        boolean exitOnError,
+        boolean strictReadiness,
+        Duration exitTimeout,
+        SupervisionOptions supervision,
+        ModelControlOptions control) {
     /** The defaults of the command line. */
-    public static final LifecycleOptions DEFAULT =
-            new LifecycleOptions(true, true, Duration.ofSeconds(30), SupervisionOptions.DEFAULT);
+    public static final LifecycleOptions DEFAULT = new LifecycleOptions(
+            true, true, Duration.ofSeconds(30), SupervisionOptions.DEFAULT, ModelControlOptions.DEFAULT);
 
     /** Checks the components. */
     public LifecycleOptions {
         requireNonNull(exitTimeout, "exitTimeout");
         requireNonNull(supervision, "supervision");
+        requireNonNull(control, "control");
     }
 
     /**
@@ -31,7 +38,7 @@ public record LifecycleOptions(
      * @return the changed options
      */
     public LifecycleOptions withExitOnError(boolean exit) {
-        return new LifecycleOptions(exit, strictReadiness, exitTimeout, supervision);
+        return new LifecycleOptions(exit, strictReadiness, exitTimeout, supervision, control);
     }
 
     /**
@@ -41,7 +48,7 @@ public record LifecycleOptions(
      * @return the changed options
      */
     public LifecycleOptions withStrictReadiness(boolean strict) {
-        return new LifecycleOptions(exitOnError, strict, exitTimeout, supervision);
+        return new LifecycleOptions(exitOnError, strict, exitTimeout, supervision, control);
     }
 
     /**
@@ -51,7 +58,7 @@ public record LifecycleOptions(
      * @return the changed options
      */
     public LifecycleOptions withExitTimeout(Duration timeout) {
-        return new LifecycleOptions(exitOnError, strictReadiness, timeout, supervision);
+        return new LifecycleOptions(exitOnError, strictReadiness, timeout, supervision, control);
     }
 
     /**
@@ -61,6 +68,16 @@ public record LifecycleOptions(
      * @return the changed options
      */
     public LifecycleOptions withSupervision(SupervisionOptions options) {
-        return new LifecycleOptions(exitOnError, strictReadiness, exitTimeout, options);
+        return new LifecycleOptions(exitOnError, strictReadiness, exitTimeout, options, control);
+    }
+
+    /**
+     * Changes loading and unloading while the server runs.
+     *
+     * @param change returns the new options for the present ones
+     * @return the changed options
+     */
+    public LifecycleOptions withControl(UnaryOperator<ModelControlOptions> change) {
+        return new LifecycleOptions(exitOnError, strictReadiness, exitTimeout, supervision, change.apply(control));
     }
 }

@@ -1,5 +1,6 @@
 package dev.nereid.server.options;
 
+import dev.nereid.server.storage.StorageOptions;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -7,12 +8,19 @@ import java.util.List;
 /**
  * Directories of models and plugins, and the cache directory of plugins. Immutable.
  *
- * @param modelRepositories existing directories that hold models; at least one
+ * @param modelRepositories existing directories that hold models; at least one, or a remote repository
  * @param plugins existing directories that hold plugins; the first of two plugins with backends of one name wins
  * @param pluginCache the directory in which plugins unpack native libraries and the like, created when a plugin needs
  *     it; empty for {@code .cache} in the first directory of plugins
+ * @param remote the remote model repositories, and the directories of their plugins and copies
+ * @param hasNamespaces whether each model repository is a namespace, so that models of two may have the same name
  */
-public record ServerDirectories(List<Path> modelRepositories, List<Path> plugins, Path pluginCache) {
+public record ServerDirectories(
+        List<Path> modelRepositories,
+        List<Path> plugins,
+        Path pluginCache,
+        StorageOptions remote,
+        boolean hasNamespaces) {
     /**
      * Checks and copies the components.
      *
@@ -23,7 +31,7 @@ public record ServerDirectories(List<Path> modelRepositories, List<Path> plugins
         plugins = List.copyOf(plugins);
         requireDirectories("modelRepositories", modelRepositories);
         requireDirectories("plugins", plugins);
-        if (modelRepositories.isEmpty()) {
+        if (modelRepositories.isEmpty() && remote.urls().isEmpty()) {
             throw new IllegalArgumentException("modelRepositories: none (expected: at least one directory)");
         }
     }
@@ -36,7 +44,7 @@ public record ServerDirectories(List<Path> modelRepositories, List<Path> plugins
      * @throws IllegalArgumentException if there is none, or one of them does not exist
      */
     public static ServerDirectories of(List<Path> modelRepositories) {
-        return new ServerDirectories(modelRepositories, List.of(), Path.of(""));
+        return new ServerDirectories(modelRepositories, List.of(), Path.of(""), StorageOptions.NONE, false);
     }
 
     /**
@@ -47,7 +55,7 @@ public record ServerDirectories(List<Path> modelRepositories, List<Path> plugins
      * @throws IllegalArgumentException if there is none, or one of them does not exist
      */
     public ServerDirectories withModelRepositories(List<Path> paths) {
-        return new ServerDirectories(paths, plugins, pluginCache);
+        return new ServerDirectories(paths, plugins, pluginCache, remote, hasNamespaces);
     }
 
     /**
@@ -58,7 +66,7 @@ public record ServerDirectories(List<Path> modelRepositories, List<Path> plugins
      * @throws IllegalArgumentException if one of them does not exist
      */
     public ServerDirectories withPlugins(List<Path> paths) {
-        return new ServerDirectories(modelRepositories, paths, pluginCache);
+        return new ServerDirectories(modelRepositories, paths, pluginCache, remote, hasNamespaces);
     }
 
     /**
@@ -68,7 +76,28 @@ public record ServerDirectories(List<Path> modelRepositories, List<Path> plugins
      * @return the changed directories
      */
     public ServerDirectories withPluginCache(Path path) {
-        return new ServerDirectories(modelRepositories, plugins, path);
+        return new ServerDirectories(modelRepositories, plugins, path, remote, hasNamespaces);
+    }
+
+    /**
+     * Replaces the remote model repositories.
+     *
+     * @param options the repositories, and the directories of their plugins and copies
+     * @return the changed directories
+     * @throws IllegalArgumentException if there is neither a remote nor a local repository
+     */
+    public ServerDirectories withRemote(StorageOptions options) {
+        return new ServerDirectories(modelRepositories, plugins, pluginCache, options, hasNamespaces);
+    }
+
+    /**
+     * Chooses whether models of two repositories may have the same name.
+     *
+     * @param choice whether each model repository is a namespace
+     * @return the changed directories
+     */
+    public ServerDirectories withNamespaces(boolean choice) {
+        return new ServerDirectories(modelRepositories, plugins, pluginCache, remote, choice);
     }
 
     /**

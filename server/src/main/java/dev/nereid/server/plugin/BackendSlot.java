@@ -1,98 +1,102 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.scheduler.batch.BackendCallbacks;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
-import java.util.concurrent.CancellationException;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
-import java.util.concurrent.atomic.AtomicReference;
-import org.jspecify.annotations.Nullable;
 
 /**
- * Creates the backend of a provider on first use, once. Lock-free: the thread that puts a future into the empty
- * {@code current} creates the backend and completes that future, and all other threads wait for it. A failed future is
- * removed before it is completed, so that the next caller tries again.
+ * A backend of a registered plugin, by name. Creates the backend for its first lease, and closes it after its last; it
+ * holds a lease on the plugin meanwhile. Safe for use by any thread.
  */
 final class BackendSlot {
-    private final IsolatedBackendProvider entry;
-    private final PluginSource plugin;
-    private final PluginEnvironment environment;
-    private final AtomicReference<@Nullable CompletableFuture<Backend>> current = new AtomicReference<>();
+    /**
+     * An open backend. Immutable.
+     *
+     * @param backend the backend behind the plugin boundary
+     * @param callbacks calls its code outside of executions
+     * @param plugin keeps its plugin loaded
+     */
+    record Opened(Backend backend, BackendCallbacks callbacks, CountedResource.Lease<Plugin> plugin) {}
 
-    BackendSlot(IsolatedBackendProvider entry, PluginSource plugin, PluginEnvironment environment) {
-        this.entry = entry;
+    private final String name;
+    private final PluginSlot plugin;
+    private final PluginEnvironment environment;
+    private final Executor actionThreads;
+    private final CountedResource<Opened> opened;
+
+    /**
+     * Creates the slot of a closed backend.
+     *
+     * @param actionThreads runs actions of backends, each on a thread of its own
+     */
+    BackendSlot(String name, PluginSlot plugin, PluginEnvironment environment, Executor actionThreads) {
+        this.name = name;
+        this.actionThreads = actionThreads;
         this.plugin = plugin;
         this.environment = environment;
+        opened = new CountedResource<>("backend '" + name + "'", new Creation(), plugin.isNative());
     }
 
-    /** Returns the backend, which is created on first use. Blocks while it is being created. */
-    Backend backend() throws BackendException {
-        CompletableFuture<Backend> own = new CompletableFuture<>();
-        CompletableFuture<Backend> other = current.compareAndExchange(null, own);
-        return other == null ? create(own) : await(other);
+    /** Acquires the backend. Blocks while it is being created. */
+    BackendLease acquire() throws BackendException {
+        return new BackendLease(opened.acquire(), plugin.digest());
     }
 
-    /** Returns an executor whose tasks run with the context class loader of the plugin. */
-    Executor executor(Executor threads) {
-        return entry.executor(threads);
+    /** Returns the name of the plugin. */
+    String pluginName() {
+        return plugin.name();
     }
 
     BackendStatus status() {
-        String reason = entry.unavailable().orElse("");
-        BackendStatus.State state = reason.isEmpty() ? BackendStatus.State.AVAILABLE : BackendStatus.State.UNAVAILABLE;
-        return new BackendStatus(entry.name(), plugin.name(), state, reason);
-    }
-
-    /** Closes the backend if there is one. Called once, after the last use. */
-    void close() {
-        CompletableFuture<Backend> created = current.getAndSet(null);
-        if (created != null && created.isDone() && !created.isCompletedExceptionally()) {
-            created.resultNow().close();
-        }
-    }
-
-    private Backend create(CompletableFuture<Backend> own) throws BackendException {
-        try {
-            Backend created = create();
-            own.complete(created);
-            return created;
+        try (CountedResource.Lease<Plugin> lease = plugin.acquire()) {
+            String reason = lease.get().provider(name).unavailable().orElse("");
+            BackendStatus.State state =
+                    reason.isEmpty() ? BackendStatus.State.AVAILABLE : BackendStatus.State.UNAVAILABLE;
+            return new BackendStatus(name, plugin.name(), state, reason);
         } catch (BackendException e) {
-            current.compareAndSet(own, null);
-            own.completeExceptionally(e);
-            throw e;
-        } finally {
-            if (!own.isDone()) { // an Error of the virtual machine is on its way to the caller
-                current.compareAndSet(own, null);
-                own.cancel(false);
-            }
+            return new BackendStatus(
+                    name, plugin.name(), BackendStatus.State.UNAVAILABLE, String.valueOf(e.getMessage()));
         }
     }
 
-    private Backend create() throws BackendException {
-        String reason = entry.unavailable().orElse("");
-        if (!reason.isEmpty()) {
-            throw new BackendException(
-                    ErrorCode.UNAVAILABLE, "backend '" + entry.name() + "' is not available: " + reason);
-        }
-        return entry.create(new PluginBackendContext(entry.name(), plugin, environment));
+    /** Closes the backend, now or after its last lease. */
+    void end() {
+        opened.end();
     }
 
-    private Backend await(CompletableFuture<Backend> other) throws BackendException {
-        try {
-            return other.get();
-        } catch (ExecutionException e) {
-            if (e.getCause() instanceof BackendException cause) {
-                throw new BackendException(cause.code(), String.valueOf(cause.getMessage()), cause);
+    /** Creates and closes the backend. */
+    private final class Creation implements CountedResource.Lifecycle<Opened> {
+        @Override
+        public Opened open() throws BackendException {
+            CountedResource.Lease<Plugin> lease = plugin.acquire();
+            boolean created = false;
+            try {
+                IsolatedBackendProvider provider = lease.get().provider(name);
+                String reason = provider.unavailable().orElse("");
+                if (!reason.isEmpty()) {
+                    throw new BackendException(
+                            ErrorCode.UNAVAILABLE, "backend '" + name + "' is not available: " + reason);
+                }
+                Backend backend = provider.create(
+                        new PluginBackendContext(name, lease.get().source(), plugin.digest(), environment));
+                created = true;
+                return new Opened(backend, provider.callbacks(actionThreads), lease);
+            } finally {
+                if (!created) {
+                    lease.close();
+                }
             }
-            throw new IllegalStateException("a backend's creation fails with BackendException only", e);
-        } catch (CancellationException e) {
-            throw new BackendException(ErrorCode.INTERNAL, "backend '" + entry.name() + "' could not be created", e);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new BackendException(
-                    ErrorCode.CANCELLED, "interrupted while backend '" + entry.name() + "' was created", e);
+        }
+
+        @Override
+        public void close(Opened resource) {
+            try {
+                resource.backend().close();
+            } finally {
+                resource.plugin().close();
+            }
         }
     }
 }

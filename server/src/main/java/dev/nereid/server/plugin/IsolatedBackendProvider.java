@@ -1,5 +1,7 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.scheduler.batch.BackendCallbacks;
+import dev.nereid.server.plugin.jar.PluginException;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendException;
@@ -57,9 +59,13 @@ final class IsolatedBackendProvider implements BackendProvider {
         }
     }
 
-    /** Returns an executor whose tasks run with the context class loader of the plugin. */
-    Executor executor(Executor threads) {
-        return boundary.executor(threads);
+    /**
+     * Returns the callbacks of the backend.
+     *
+     * @param threads runs its actions
+     */
+    BackendCallbacks callbacks(Executor threads) {
+        return new IsolatedCallbacks(boundary.executor(threads), boundary);
     }
 
     @Override

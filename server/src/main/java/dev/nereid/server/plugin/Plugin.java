@@ -1,37 +1,55 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.server.plugin.jar.PluginClassLoader;
+import dev.nereid.server.plugin.jar.PluginException;
+import dev.nereid.server.plugin.jar.PluginManifest;
+import dev.nereid.server.plugin.jar.PluginSource;
+import dev.nereid.server.plugin.jar.SpiVersion;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.agent.RepositoryAgentProvider;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** A loaded plugin with its class loader and its providers. Owns the plugin's class loader. Immutable. */
 final class Plugin implements AutoCloseable {
+    /** What the service files of a plugin name: at least one of these. */
+    static final Set<Class<?>> PROVIDERS = Set.of(BackendProvider.class, RepositoryAgentProvider.class);
+
     private static final Logger LOG = LoggerFactory.getLogger(Plugin.class);
 
     private final PluginSource source;
     private final PluginClassLoader loader;
     private final List<IsolatedBackendProvider> providers;
+    private final List<IsolatedAgentProvider> agents;
 
-    private Plugin(PluginSource source, PluginClassLoader loader, List<IsolatedBackendProvider> providers) {
+    Plugin(
+            PluginSource source,
+            PluginClassLoader loader,
+            List<IsolatedBackendProvider> providers,
+            List<IsolatedAgentProvider> agents) {
         this.source = source;
         this.loader = loader;
         this.providers = List.copyOf(providers);
+        this.agents = List.copyOf(agents);
     }
 
     /** Loads a plugin as a whole, or not at all. */
     static Plugin open(PluginSource source, SpiVersion spi) throws PluginException {
-        PluginManifest.check(source, spi, BackendProvider.class);
+        PluginManifest.check(source, spi, PROVIDERS);
         PluginClassLoader loader = new PluginClassLoader(source, BackendProvider.class.getClassLoader());
         Plugin plugin = null;
         try {
-            plugin = new Plugin(source, loader, providers(source, loader));
+            plugin = load(source, loader);
             return plugin;
         } catch (BackendException e) {
             Throwable cause = e.getCause() == null ? e : e.getCause();
@@ -51,36 +69,74 @@ final class Plugin implements AutoCloseable {
         return providers;
     }
 
+    List<IsolatedAgentProvider> agents() {
+        return agents;
+    }
+
+    /** Returns the provider of a backend. */
+    IsolatedBackendProvider provider(String backend) throws BackendException {
+        return providers.stream()
+                .filter(provider -> provider.name().equals(backend))
+                .findFirst()
+                .orElseThrow(() -> missing("backend", backend));
+    }
+
+    /** Returns the provider of a repository agent. */
+    IsolatedAgentProvider agent(String name) throws BackendException {
+        return agents.stream()
+                .filter(provider -> provider.name().equals(name))
+                .findFirst()
+                .orElseThrow(() -> missing("repository agent", name));
+    }
+
+    private BackendException missing(String kind, String name) {
+        return new BackendException(
+                ErrorCode.UNAVAILABLE,
+                "plugin '" + source.name() + "' has no " + kind + " '" + name
+                        + "' any more (expected: the jars that the server found)");
+    }
+
     /** Closes the jars. Native libraries that the plugin loaded stay for the life of the process. */
     @Override
     public void close() {
         close(source, loader);
     }
 
-    private static List<IsolatedBackendProvider> providers(PluginSource source, PluginClassLoader loader)
-            throws BackendException, PluginException {
+    private static Plugin load(PluginSource source, PluginClassLoader loader) throws BackendException, PluginException {
         PluginBoundary boundary = new PluginBoundary(source.name(), loader);
-        List<BackendProvider> created = boundary.invoke("the creation of its providers", () -> instantiate(loader));
-        if (created.isEmpty()) {
+        List<BackendProvider> backends =
+                boundary.invoke("the creation of its providers", () -> instantiate(loader, BackendProvider.class));
+        List<RepositoryAgentProvider> agents = boundary.invoke(
+                "the creation of its providers", () -> instantiate(loader, RepositoryAgentProvider.class));
+        if (backends.isEmpty() && agents.isEmpty()) {
             throw new PluginException("no provider: " + PluginManifest.serviceFile(BackendProvider.class)
                     + " names no class (expected: the name of a class that implements "
                     + BackendProvider.class.getName() + ")");
         }
-        List<IsolatedBackendProvider> entries = new ArrayList<>();
-        Set<String> names = new HashSet<>();
-        for (BackendProvider provider : created) {
-            IsolatedBackendProvider entry = IsolatedBackendProvider.of(provider, boundary);
-            if (!names.add(entry.name())) {
-                throw new PluginException("backend name: '" + entry.name()
-                        + "' twice in one plugin (expected: a name for each provider)");
-            }
-            entries.add(entry);
+        List<IsolatedBackendProvider> isolatedBackends = new ArrayList<>();
+        for (BackendProvider provider : backends) {
+            isolatedBackends.add(IsolatedBackendProvider.of(provider, boundary));
         }
-        return entries;
+        List<IsolatedAgentProvider> isolatedAgents = new ArrayList<>();
+        for (RepositoryAgentProvider provider : agents) {
+            isolatedAgents.add(IsolatedAgentProvider.of(provider, boundary));
+        }
+        requireUnique("backend", isolatedBackends.stream().map(IsolatedBackendProvider::name));
+        requireUnique("repository agent", isolatedAgents.stream().map(IsolatedAgentProvider::name));
+        return new Plugin(source, loader, isolatedBackends, isolatedAgents);
     }
 
-    private static List<BackendProvider> instantiate(PluginClassLoader loader) {
-        return ServiceLoader.load(BackendProvider.class, loader).stream()
+    private static void requireUnique(String kind, Stream<String> names) throws PluginException {
+        Set<String> seen = new HashSet<>();
+        Optional<String> twice = names.filter(name -> !seen.add(name)).findFirst();
+        if (twice.isPresent()) {
+            throw new PluginException(
+                    kind + " name: '" + twice.get() + "' twice in one plugin (expected: a name for each provider)");
+        }
+    }
+
+    private static <T> List<T> instantiate(PluginClassLoader loader, Class<T> type) {
+        return ServiceLoader.load(type, loader).stream()
                 .filter(provider -> provider.type().getClassLoader() == loader) // not one that the JVM itself brings
                 .map(ServiceLoader.Provider::get)
                 .toList();

@@ -1,5 +1,6 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.server.plugin.jar.PluginSource;
 import dev.nereid.spi.BackendContext;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -19,12 +20,19 @@ final class PluginBackendContext implements BackendContext {
     private static final String DEFAULT_MAX_BATCH_SIZE = "4";
 
     private final PluginSource plugin;
+    private final String digest;
     private final PluginEnvironment environment;
     private final Map<String, String> settings;
     private final System.Logger logger;
 
-    PluginBackendContext(String backend, PluginSource plugin, PluginEnvironment environment) {
+    /**
+     * Creates the services.
+     *
+     * @param digest the digest of the plugin's jars, which names its cache directory
+     */
+    PluginBackendContext(String backend, PluginSource plugin, String digest, PluginEnvironment environment) {
         this.plugin = plugin;
+        this.digest = digest;
         this.environment = environment;
         settings = withDefaults(environment.settingsOf(backend));
         logger = new PluginLogger(backend);
@@ -53,11 +61,11 @@ final class PluginBackendContext implements BackendContext {
         return plugin.directory();
     }
 
-    /** Hashes the jars on demand only: most backends have nothing to unpack. */
+    /** Creates the directory on demand only: most backends have nothing to unpack. */
     @Override
     public Path cacheDirectory() {
         try {
-            String content = plugin.name() + "-" + PluginDigest.hash(plugin.jars());
+            String content = plugin.name() + "-" + digest;
             Path directory = Files.createDirectories(environment.cacheRoot().resolve(content));
             if (!Files.isWritable(directory) && isEmpty(directory)) {
                 throw new AccessDeniedException(directory.toString());

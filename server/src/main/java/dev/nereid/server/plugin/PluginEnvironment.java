@@ -1,6 +1,9 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.server.plugin.jar.JarCopies;
+import dev.nereid.server.plugin.jar.SpiVersion;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.HashMap;
 import java.util.Map;
 
@@ -25,6 +28,20 @@ public record PluginEnvironment(
         if (processors < 1) {
             throw new IllegalArgumentException("processors: " + processors + " (expected: >= 1)");
         }
+    }
+
+    /** Returns the private copies of plugins' jars. */
+    JarCopies copies() {
+        return new JarCopies(cacheRoot);
+    }
+
+    /**
+     * Removes copies of jars that no process has used for some time. Blocks.
+     *
+     * @param now the time
+     */
+    public void removeLeftovers(Instant now) {
+        copies().removeLeftovers(now);
     }
 
     /** Returns the settings of one backend over those of all. */

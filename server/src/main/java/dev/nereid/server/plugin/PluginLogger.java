@@ -8,7 +8,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.spi.LoggingEventBuilder;
 
-/** Logger of a backend, model or cache that writes to the server's log. Immutable. */
+/** Logger of a backend, model, cache or storage that writes to the server's log. Immutable. */
 public final class PluginLogger implements System.Logger {
     private final String name;
     private final Logger log;
@@ -27,9 +27,25 @@ public final class PluginLogger implements System.Logger {
         log = LoggerFactory.getLogger(name);
     }
 
+    /**
+     * Creates a logger for a repository agent.
+     *
+     * @param agent the agent that logs
+     * @param model the model that it logs about
+     * @return the logger
+     */
+    public static PluginLogger ofAgent(String agent, String model) {
+        return new PluginLogger("nereid.agent.", agent, "." + model);
+    }
+
     /** Creates a logger for a cache. */
     static PluginLogger ofCache(String cache) {
         return new PluginLogger("nereid.cache.", cache, "");
+    }
+
+    /** Creates a logger for a storage. */
+    static PluginLogger ofStorage(String scheme) {
+        return new PluginLogger("nereid.storage.", scheme, "");
     }
 
     /**

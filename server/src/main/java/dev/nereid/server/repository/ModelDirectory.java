@@ -5,6 +5,7 @@ import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -18,9 +19,11 @@ import org.slf4j.LoggerFactory;
  * The directory of one model. Immutable; reads the disk at each call, on control threads.
  *
  * @param root the repository that holds it
- * @param name the name of the directory, and of the model
+ * @param name the name of the model
+ * @param path where its files lie
+ * @param key the {@linkplain ModelKey key} of the model
  */
-public record ModelDirectory(Path root, String name) {
+public record ModelDirectory(Path root, String name, Path path, String key) {
     private static final Logger LOG = LoggerFactory.getLogger(ModelDirectory.class);
 
     /** Directories that belong to a model and are no versions. */
@@ -29,8 +32,35 @@ public record ModelDirectory(Path root, String name) {
     private static final String CONFIG_FILE = "config.pbtxt";
     private static final Pattern DIGITS = Pattern.compile("\\d+");
 
-    public Path path() {
-        return root.resolve(name);
+    /**
+     * Creates a directory of a repository without a namespace.
+     *
+     * @param root the repository that holds it
+     * @param name the name of the directory, and of the model
+     */
+    public ModelDirectory(Path root, String name) {
+        this(root, name, root.resolve(name), name);
+    }
+
+    /**
+     * Returns the same directory of a model with another key.
+     *
+     * @param other the {@linkplain ModelKey key} of the model
+     * @return the directory
+     */
+    public ModelDirectory as(String other) {
+        return new ModelDirectory(root, name, path, other);
+    }
+
+    /**
+     * Returns the directory of the same model at another place.
+     *
+     * @param path where its files lie
+     * @return the directory
+     */
+    public ModelDirectory at(Path path) {
+        Path parent = path.toAbsolutePath().getParent();
+        return path.equals(this.path) ? this : new ModelDirectory(parent == null ? root : parent, name, path, key);
     }
 
     /**
@@ -38,7 +68,8 @@ public record ModelDirectory(Path root, String name) {
      *
      * @param configName the name of a configuration in {@code configs/} that takes precedence; empty for none
      * @return an existing file, or empty if there is none
-     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it is a pipe or a device
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it is a pipe or a device, or a link out of the
+     *     repository
      */
     public Optional<Path> configFile(String configName) {
         Path named = path().resolve("configs").resolve(configName + ".pbtxt");
@@ -51,6 +82,10 @@ public record ModelDirectory(Path root, String name) {
 
     /** Returns whether a file exists that can be opened. Opening a pipe would wait for its writer. */
     private boolean isFile(Path file) {
+        if (Files.isSymbolicLink(file) && Files.exists(file)) {
+            ContainedPath.existing(
+                    "model configuration", root, file, root.relativize(file).toString());
+        }
         if (Files.exists(file) && !Files.isRegularFile(file) && !Files.isDirectory(file)) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
@@ -59,18 +94,82 @@ public record ModelDirectory(Path root, String name) {
         return Files.isRegularFile(file);
     }
 
-    /**
-     * Returns the versions by the names of their directories. Others are ignored, with a warning if they look like one.
-     */
+    /** Returns the versions by the names of their directories. Others are ignored. */
     public TreeSet<Long> versions() {
         TreeSet<Long> versions = new TreeSet<>();
         for (Path entry : entries(path())) {
             String directory = entry.getFileName().toString();
-            if (Files.isDirectory(entry) && !OTHER_DIRECTORIES.contains(directory)) {
-                version(directory).ifPresent(versions::add);
+            if (isVersion(directory) && Files.isDirectory(entry)) {
+                versions.add(Long.parseLong(directory));
             }
         }
         return versions;
+    }
+
+    /** Warns of directories that look like versions and are ignored. */
+    public void reportIgnored() {
+        for (Path entry : entries(path())) {
+            String directory = entry.getFileName().toString();
+            boolean isOther = OTHER_DIRECTORIES.contains(directory) || isOfVolume(directory);
+            if (Files.isDirectory(entry) && !isOther && !isVersion(directory)) {
+                boolean isPadded = DIGITS.matcher(directory).matches() && directory.startsWith("0");
+                LOG.atWarn()
+                        .addKeyValue("model", name)
+                        .log(
+                                isPadded
+                                        ? "ignore version directory '{}' which contains leading zeros in its directory"
+                                                + " name"
+                                        : "ignore version directory '{}' which fails to convert to integral number",
+                                directory);
+            }
+        }
+    }
+
+    /** Returns whether an entry belongs to a mounted Kubernetes volume, whose files are links into it. */
+    static boolean isOfVolume(String name) {
+        return name.startsWith("..");
+    }
+
+    private static boolean isVersion(String directory) {
+        if (!DIGITS.matcher(directory).matches() || (directory.startsWith("0") && directory.length() > 1)) {
+            return false;
+        }
+        try {
+            return Long.parseLong(directory) >= 0;
+        } catch (NumberFormatException e) {
+            return false; // too large
+        }
+    }
+
+    /** Returns the entries that are no versions, in the order of their names. */
+    List<Path> others() {
+        List<Path> others = new ArrayList<>(entries(path()));
+        others.removeIf(entry -> {
+            String entryName = String.valueOf(entry.getFileName());
+            return isOfVolume(entryName) || (isVersion(entryName) && Files.isDirectory(entry));
+        });
+        return others;
+    }
+
+    /**
+     * Refuses a directory that is a link out of its repository.
+     *
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it is
+     */
+    public void checkContained() {
+        ContainedPath.existing("model directory", root, path(), name);
+    }
+
+    /**
+     * Refuses version directories that are or have links out of their repository.
+     *
+     * @param versions the versions
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if there is one, with its path
+     */
+    public void checkContained(Iterable<Long> versions) {
+        for (long version : versions) {
+            ContainedPath.tree("model file", root, versionDirectory(version));
+        }
     }
 
     public Path versionDirectory(long version) {
@@ -91,26 +190,6 @@ public record ModelDirectory(Path root, String name) {
             }
         }
         return names;
-    }
-
-    private Optional<Long> version(String directory) {
-        if (!DIGITS.matcher(directory).matches()) {
-            return ignored("ignore version directory '{}' which fails to convert to integral number", directory);
-        }
-        if (directory.startsWith("0") && directory.length() > 1) {
-            return ignored(
-                    "ignore version directory '{}' which contains leading zeros in its directory name", directory);
-        }
-        try {
-            return Optional.of(Long.parseLong(directory));
-        } catch (NumberFormatException e) {
-            return ignored("ignore version directory '{}' which fails to convert to integral number", directory);
-        }
-    }
-
-    private Optional<Long> ignored(String text, String directory) {
-        LOG.atWarn().addKeyValue("model", name).log(text, directory);
-        return Optional.empty();
     }
 
     private List<Path> entries(Path directory) {

@@ -6,55 +6,224 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The repository directories of a server: each subdirectory is a model. Immutable; reads the disk at each call, on
- * control threads.
+ * The repositories of a server: each subdirectory is a model. Safe for use by any thread; reads the disk and the remote
+ * storages at each call, on control threads.
+ *
+ * <p>A remote repository that cannot be reached delays a call for a limited time, and does not fail it: see {@link
+ * RemoteLook}.
  */
 public final class ModelRepository {
     private static final Logger LOG = LoggerFactory.getLogger(ModelRepository.class);
 
+    /** The maximum number of hidden directories that are reported. */
+    private static final int MAX_REPORTED = 1000;
+
     private final List<Path> roots;
+    private final List<RemoteLook> remote;
+    private final boolean hasNamespaces;
+    private final Set<Path> reported = ConcurrentHashMap.newKeySet();
 
     /**
-     * Creates a repository.
+     * Creates a repository without namespaces.
      *
      * @param roots its directories
      */
     public ModelRepository(List<Path> roots) {
-        this.roots = List.copyOf(roots);
+        this(roots, List.of(), false);
     }
 
     /**
-     * Lists the models. Files and hidden directories are ignored, the latter with a warning.
+     * Creates a repository that is partly remote.
+     *
+     * @param roots its directories
+     * @param remote its remote parts
+     * @param hasNamespaces whether each part is a namespace, so that models of two parts may have the same name
+     */
+    public ModelRepository(List<Path> roots, List<RepositoryRoot> remote, boolean hasNamespaces) {
+        this(roots, remote, hasNamespaces, RemoteLook.Patience.DEFAULT);
+    }
+
+    ModelRepository(
+            List<Path> roots, List<RepositoryRoot> remote, boolean hasNamespaces, RemoteLook.Patience patience) {
+        this.roots = List.copyOf(roots);
+        this.remote =
+                remote.stream().map(root -> new RemoteLook(root, patience)).toList();
+        this.hasNamespaces = hasNamespaces;
+    }
+
+    /** Returns whether models of two parts may have the same name. */
+    public boolean hasNamespaces() {
+        return hasNamespaces;
+    }
+
+    /** Returns whether a part of the repository is remote. */
+    public boolean isRemote() {
+        return !remote.isEmpty();
+    }
+
+    /**
+     * Finds a model, without a scan of the repository.
+     *
+     * @param key the {@linkplain ModelKey key} of the model, or a {@linkplain ModelName#check checked} name for all
+     *     models of this name
+     * @return its locations, one for each part that has it; empty if there is none
+     * @throws InferenceException if it is in no part that can be read, and a remote one cannot be read
+     */
+    public List<ModelLocation> find(String key) {
+        String name = ModelKey.name(key);
+        if (name.startsWith(".")) {
+            return List.of(); // hidden
+        }
+        List<ModelLocation> found = new ArrayList<>();
+        for (Path root : roots) {
+            ModelDirectory directory = new ModelDirectory(root, name).as(key(root.toString(), name));
+            if (isMeant(key, root.toString()) && Files.isDirectory(directory.path())) {
+                found.add(new ModelLocation.Local(directory));
+            }
+        }
+        List<InferenceException> failures = new ArrayList<>();
+        for (RemoteLook look : remote) {
+            String location = look.root().location();
+            if (isMeant(key, location)) {
+                try {
+                    look.find(name)
+                            .ifPresent(fingerprint -> found.add(
+                                    new ModelLocation.Remote(look.root(), name, fingerprint, key(location, name))));
+                } catch (InferenceException e) {
+                    failures.add(e);
+                }
+            }
+        }
+        if (found.isEmpty() && !failures.isEmpty()) {
+            throw failures.getFirst();
+        }
+        return found;
+    }
+
+    private static boolean isMeant(String key, String location) {
+        String namespace = ModelKey.namespace(key);
+        return namespace.isEmpty() || namespace.equals(location);
+    }
+
+    private String key(String location, String name) {
+        return hasNamespaces ? ModelKey.of(location, name) : name;
+    }
+
+    /**
+     * Lists the models. Files and hidden directories are ignored, the latter with a warning. Copies no remote model.
      *
      * @return the models
      * @throws InferenceException if a directory cannot be read
      */
     public RepositoryScan scan() {
-        TreeMap<String, ModelDirectory> models = new TreeMap<>();
-        Set<String> duplicates = new HashSet<>();
+        remote.forEach(RemoteLook::listInTime);
+        return known();
+    }
+
+    /**
+     * Lists the models, and waits for remote repositories however long they take.
+     *
+     * @return the models
+     * @throws InferenceException if a directory cannot be read
+     */
+    public RepositoryScan scanAll() {
+        remote.forEach(RemoteLook::list);
+        return known();
+    }
+
+    /**
+     * Lists the models in directories.
+     *
+     * @return the models
+     * @throws InferenceException if a directory cannot be read
+     */
+    public RepositoryScan scanLocal() {
+        Listing listing = new Listing();
+        addLocal(listing);
+        return listing.end(Map.of());
+    }
+
+    private RepositoryScan known() {
+        Listing listing = new Listing();
+        addLocal(listing);
+        Map<String, String> unreachable = new HashMap<>();
+        for (RemoteLook look : remote) {
+            RepositoryRoot root = look.root();
+            look.models()
+                    .forEach((name, fingerprint) ->
+                            listing.add(new ModelLocation.Remote(root, name, fingerprint, key(root.location(), name))));
+            look.failure().ifPresent(failure -> unreachable.put(root.location(), failure.publicMessage()));
+        }
+        return listing.end(unreachable);
+    }
+
+    private void addLocal(Listing listing) {
         for (Path root : roots) {
             for (Path directory : directories(root)) {
                 String name = directory.getFileName().toString();
                 if (name.startsWith(".")) {
-                    LOG.atWarn()
-                            .addKeyValue("directory", directory)
-                            .log("hidden directory in model repository ignored");
-                } else if (models.putIfAbsent(name, new ModelDirectory(root, name)) != null) {
-                    duplicates.add(name);
+                    reportHidden(directory);
+                } else {
+                    listing.add(new ModelLocation.Local(new ModelDirectory(root, name).as(key(root.toString(), name))));
                 }
             }
         }
-        models.keySet().removeAll(duplicates);
-        return new RepositoryScan(new ArrayList<>(models.values()), duplicates);
+    }
+
+    /** The models found so far. Confined to a scan. */
+    private static final class Listing {
+        private final TreeMap<String, ModelLocation> models = new TreeMap<>();
+        private final Set<String> duplicates = new HashSet<>();
+
+        void add(ModelLocation model) {
+            if (models.putIfAbsent(model.key(), model) != null) {
+                duplicates.add(model.key());
+            }
+        }
+
+        RepositoryScan end(Map<String, String> unreachable) {
+            models.keySet().removeAll(duplicates);
+            return new RepositoryScan(new ArrayList<>(models.values()), duplicates, unreachable);
+        }
+    }
+
+    /**
+     * Deletes the local copies of all remote models but some, once they are not in use any more. Those of a repository
+     * that cannot be reached stay.
+     *
+     * @param models the keys of models that exist, or may come back soon
+     */
+    public void retain(Set<String> models) {
+        for (RemoteLook look : remote) {
+            String location = look.root().location();
+            if (look.isKnown()) {
+                look.root()
+                        .retain(models.stream()
+                                .filter(key -> isMeant(key, location))
+                                .map(ModelKey::name)
+                                .toList());
+            }
+        }
+    }
+
+    /** Warns of a hidden directory, once. The links and directories of a mounted Kubernetes volume are no mistake. */
+    private void reportHidden(Path directory) {
+        boolean isOfVolume = ModelDirectory.isOfVolume(String.valueOf(directory.getFileName()));
+        if (!isOfVolume && reported.size() < MAX_REPORTED && reported.add(directory)) {
+            LOG.atWarn().addKeyValue("directory", directory).log("hidden directory in model repository ignored");
+        }
     }
 
     private static List<Path> directories(Path root) {

@@ -5,7 +5,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
-import dev.nereid.scheduler.request.ClientMemory;
+import dev.nereid.scheduler.memory.ClientMemory;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.MemoryPlace;
 import java.util.ArrayList;

@@ -10,12 +10,16 @@ import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.QueuePolicy;
 import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.BatchOutput;
+import dev.nereid.spi.ControlInput;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.TensorSpec;
 import inference.ModelConfig;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -65,6 +69,75 @@ class ModelSettingsReaderTest {
                         new ModelSettings.Accelerator(Device.Kind.CPU, "openvino", Map.of()));
         assertThat(settings.operatorLibraries()).containsExactly("one.so", "two.so");
         assertThat(settings.json()).isEqualTo(ModelConfigJson.write(CONFIG));
+    }
+
+    @Test
+    void describesTheBatchingOfSequences() {
+        SequenceBatching batching = sequenceBatching("""
+                max_sequence_idle_microseconds: 10000000 oldest { max_candidate_sequences: 4 } iterative_sequence: true
+                control_input [
+                  { name: "START" control { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } },
+                  { name: "READY" control { kind: CONTROL_SEQUENCE_READY fp32_false_true: [ 0, 1 ] } },
+                  { name: "END" control { kind: CONTROL_SEQUENCE_END bool_false_true: [ false, true ] } },
+                  { name: "ID" control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_STRING } }
+                ]
+                state [
+                  { input_name: "a" output_name: "b" data_type: TYPE_FP32 dims: [ -1, 2 ] },
+                  { input_name: "c" output_name: "d" data_type: TYPE_INT8 dims: 1 use_same_buffer_for_input_output: true },
+                  { input_name: "e" output_name: "f" data_type: TYPE_STRING dims: 1 use_growable_memory: true }
+                ]""");
+
+        assertThat(batching.strategy()).isEqualTo(SequenceBatching.Strategy.OLDEST);
+        assertThat(batching.iterative()).isTrue();
+        assertThat(batching.maxIdle()).isEqualTo(Duration.ofSeconds(10));
+        assertThat(batching.controls())
+                .containsExactly(
+                        new ControlInput(ControlInput.Kind.SEQUENCE_START, "START", DataType.INT32),
+                        new ControlInput(ControlInput.Kind.SEQUENCE_READY, "READY", DataType.FP32),
+                        new ControlInput(ControlInput.Kind.SEQUENCE_END, "END", DataType.BOOL),
+                        new ControlInput(ControlInput.Kind.SEQUENCE_CORRID, "ID", DataType.BYTES));
+        assertThat(batching.states())
+                .containsExactly(
+                        StateSpec.of("a", "b", DataType.FP32, Shape.of(-1, 2)),
+                        StateSpec.of("c", "d", DataType.INT8, Shape.of(1)).withSameBuffer(),
+                        StateSpec.of("e", "f", DataType.BYTES, Shape.of(1)).withGrowableMemory());
+    }
+
+    @Test
+    void describesThePlainBatchingOfSequences() {
+        SequenceBatching batching = sequenceBatching("");
+
+        assertThat(batching.strategy()).isEqualTo(SequenceBatching.Strategy.DIRECT);
+        assertThat(batching.iterative()).isFalse();
+        assertThat(batching.maxIdle()).as("the default").isEqualTo(Duration.ofSeconds(1));
+        assertThat(batching.controls()).isEmpty();
+        assertThat(batching.states()).isEmpty();
+        assertThat(ModelSettingsReader.settings(CONFIG, 1).sequenceBatching()).isEmpty();
+        assertThat(sequenceBatching("max_sequence_idle_microseconds: 18446744073709551615")
+                        .maxIdle())
+                .isEqualTo(Duration.ofNanos(Long.MAX_VALUE));
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', quoteCharacter = '`', textBlock = """
+            control_input { control { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } } | sequence batching control tensor must have a name for m
+            control_input { name: "c" control { kind: CONTROL_SEQUENCE_START } } | sequence batching must specify either 'int32_false_true', 'fp32_false_true' or 'bool_false_true' for CONTROL_SEQUENCE_START for m
+            control_input { name: "c" control { kind: CONTROL_SEQUENCE_END int32_false_true: [ 0, 1 ] fp32_false_true: [ 0, 1 ] } } | sequence batching specifies more than one from 'int32_false_true', 'fp32_false_true' and 'bool_false_true' for CONTROL_SEQUENCE_END for m
+            control_input { name: "c" control { kind: CONTROL_SEQUENCE_READY bool_false_true: true } } | sequence batching control 'bool_false_true' must have exactly 2 entries for CONTROL_SEQUENCE_READY for m
+            control_input { name: "c" control { kind: CONTROL_SEQUENCE_CORRID fp32_false_true: [ 0, 1 ] } } | sequence batching must not specify either 'int32_false_true', 'fp32_false_true' or 'bool_false_true' for CONTROL_SEQUENCE_CORRID for m
+            control_input { name: "c" control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_FP32 } } | unexpected data type for control CONTROL_SEQUENCE_CORRID for m. Allowed data types are TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 and TYPE_STRING
+            state { input_name: "a" output_name: "b" dims: 1 } | tensor 'a' must specify 'data_type'
+            """)
+    void refusesWrongTensorsOfSequences(String batching, String message) {
+        assertThatThrownBy(() -> sequenceBatching(batching))
+                .isInstanceOf(InferenceException.class)
+                .hasMessage(message);
+    }
+
+    private static SequenceBatching sequenceBatching(String text) {
+        ModelConfig config = ConfigNormalization.normalize(
+                Configs.config("name: \"m\" backend: \"b\" sequence_batching { " + text + " }"));
+        return ModelSettingsReader.settings(config, 1).sequenceBatching().orElseThrow();
     }
 
     private static List<TensorSpec> inputs() {

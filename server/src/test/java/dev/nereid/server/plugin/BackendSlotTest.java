@@ -3,6 +3,10 @@ package dev.nereid.server.plugin;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.plugin.jar.PluginClassLoader;
+import dev.nereid.server.plugin.jar.PluginException;
+import dev.nereid.server.plugin.jar.PluginSource;
+import dev.nereid.server.plugin.jar.SpiVersion;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendException;
@@ -17,7 +21,9 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -27,6 +33,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 final class BackendSlotTest {
+    private final AtomicInteger closed = new AtomicInteger();
+
     @TempDir
     private Path root;
 
@@ -36,17 +44,20 @@ final class BackendSlotTest {
         CountDownLatch asked = new CountDownLatch(3);
         CountingProvider provider = new CountingProvider(context -> {
             making.await();
-            return new CountingBackend();
+            return new CountingBackend(closed);
         });
         BackendSlot slot = slot(provider);
         Set<Backend> got = new HashSet<>();
+        Queue<BackendLease> leases = new ConcurrentLinkedQueue<>();
 
         try (ExecutorService threads = Executors.newFixedThreadPool(4)) {
             List<Future<Backend>> futures = new ArrayList<>();
             for (int i = 0; i < 4; i++) {
                 futures.add(threads.submit(() -> {
                     asked.countDown();
-                    return slot.backend();
+                    BackendLease lease = slot.acquire();
+                    leases.add(lease);
+                    return lease.backend();
                 }));
             }
             asked.await();
@@ -58,19 +69,20 @@ final class BackendSlotTest {
 
         assertThat(got).hasSize(1);
         assertThat(provider.created).hasValue(1);
+        assertThat(leases).hasSize(4);
     }
 
     @Test
     void triesAgainAfterAFailure() throws BackendException {
-        CountingProvider provider = new CountingProvider(context -> new CountingBackend());
+        CountingProvider provider = new CountingProvider(context -> new CountingBackend(closed));
         provider.failures.set(1);
         BackendSlot slot = slot(provider);
 
-        assertThatThrownBy(slot::backend)
+        assertThatThrownBy(slot::acquire)
                 .isInstanceOfSatisfying(
                         BackendException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE))
                 .hasMessage("not yet");
-        assertThat(slot.backend()).isSameAs(slot.backend());
+        assertThat(slot.acquire().backend()).isSameAs(slot.acquire().backend());
         assertThat(provider.created).hasValue(1);
     }
 
@@ -80,7 +92,7 @@ final class BackendSlotTest {
             throw new NoClassDefFoundError("com/example/Driver");
         }));
 
-        assertThatThrownBy(slot::backend)
+        assertThatThrownBy(slot::acquire)
                 .isInstanceOfSatisfying(
                         BackendException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL))
                 .hasMessage("plugin 'test': BackendProvider.create failed:"
@@ -89,7 +101,6 @@ final class BackendSlotTest {
 
     @Test
     void closesABackendWhoseTraitsFail() {
-        AtomicInteger closed = new AtomicInteger();
         BackendSlot slot = slot(new CountingProvider(context -> new Backend() {
             @Override
             public BackendTraits traits() {
@@ -107,45 +118,76 @@ final class BackendSlotTest {
             }
         }));
 
-        assertThatThrownBy(slot::backend).hasMessageContaining("no traits");
+        assertThatThrownBy(slot::acquire).hasMessageContaining("no traits");
         assertThat(closed).hasValue(1);
     }
 
     @Test
     void doesNotMakeABackendThatIsUnavailable() {
-        CountingProvider provider = new CountingProvider(context -> new CountingBackend());
+        CountingProvider provider = new CountingProvider(context -> new CountingBackend(closed));
         provider.unavailable = "no driver";
         BackendSlot slot = slot(provider);
 
-        assertThatThrownBy(slot::backend).hasMessage("backend 'counting' is not available: no driver");
+        assertThatThrownBy(slot::acquire).hasMessage("backend 'counting' is not available: no driver");
         assertThat(slot.status())
                 .isEqualTo(new BackendStatus("counting", "test", BackendStatus.State.UNAVAILABLE, "no driver"));
         assertThat(provider.created).hasValue(0);
     }
 
     @Test
-    void closesTheBackendOnce() throws BackendException {
-        CountingBackend backend = new CountingBackend();
-        BackendSlot slot = slot(new CountingProvider(context -> backend));
+    void closesTheBackendWithItsLastLeaseAndCreatesItAnew() throws BackendException {
+        CountingProvider provider = new CountingProvider(context -> new CountingBackend(closed));
+        BackendSlot slot = slot(provider);
 
-        slot.close();
-        slot.backend();
-        slot.close();
-        slot.close();
+        BackendLease first = slot.acquire();
+        BackendLease second = slot.acquire();
+        first.close();
+        first.close();
+        assertThat(closed).hasValue(0);
+        second.close();
+        assertThat(closed).hasValue(1);
+        assertThatThrownBy(second::backend).isInstanceOf(IllegalStateException.class);
 
-        assertThat(backend.closed).hasValue(1);
+        slot.acquire().close();
+        assertThat(provider.created).hasValue(2);
+        assertThat(closed).hasValue(2);
+    }
+
+    @Test
+    void closesALeasedBackendAfterTheEnd() throws BackendException {
+        BackendSlot slot = slot(new CountingProvider(context -> new CountingBackend(closed)));
+        BackendLease lease = slot.acquire();
+
+        slot.end();
+        assertThat(closed).hasValue(0);
+        assertThatThrownBy(slot::acquire).hasMessage("backend 'counting' is closed, since the server stops");
+        lease.close();
+        assertThat(closed).hasValue(1);
+    }
+
+    @Test
+    void keepsTheBackendOfANativePluginUntilTheEnd() throws BackendException {
+        CountingProvider provider = new CountingProvider(context -> new CountingBackend(closed));
+        BackendSlot slot = slot(provider, true);
+
+        slot.acquire().close();
+        slot.acquire().close();
+        assertThat(provider.created).hasValue(1);
+        assertThat(closed).hasValue(0);
+        slot.end();
+        slot.end();
+        assertThat(closed).hasValue(1);
     }
 
     @Test
     void givesSettingsCacheAndProcessorsToTheBackend() throws Exception {
-        Path jar = PluginJar.of("class Any { }").write(root.resolve("test/any.jar"));
         List<BackendContext> seen = new ArrayList<>();
         CountingProvider provider = new CountingProvider(context -> {
             seen.add(context);
-            return new CountingBackend();
+            return new CountingBackend(closed);
         });
-        BackendSlot slot = slot(provider, jar);
-        slot.backend();
+        BackendSlot slot = slot(provider);
+        BackendLease lease = slot.acquire();
         BackendContext context = seen.getFirst();
 
         assertThat(context.settings()).isEqualTo(Map.of("shared", "all", "both", "own", "default-max-batch-size", "4"));
@@ -154,27 +196,43 @@ final class BackendSlotTest {
         assertThat(context.logger().getName()).isEqualTo("nereid.backend.counting");
         Path cache = context.cacheDirectory();
         assertThat(cache).isDirectory().hasParent(root.resolve("cache")).isEqualTo(context.cacheDirectory());
-
-        PluginJar.of("class Other { }").write(jar);
-        assertThat(context.cacheDirectory()).isNotEqualTo(cache);
-        assertThat(root.resolve("cache").toFile().list()).hasSize(2);
+        assertThat(cache).hasFileName("test-0123");
+        assertThat(lease.digest()).isEqualTo("0123");
     }
 
-    private BackendSlot slot(BackendProvider provider, Path... jars) {
-        try {
-            PluginBoundary boundary = new PluginBoundary("test", getClass().getClassLoader());
-            PluginEnvironment environment = new PluginEnvironment(
-                    new SpiVersion(1, 0),
-                    Map.of("", Map.of("shared", "all", "both", "all"), "counting", Map.of("both", "own")),
-                    root.resolve("cache"),
-                    3);
-            return new BackendSlot(
-                    IsolatedBackendProvider.of(provider, boundary),
-                    new PluginSource("test", root.resolve("test"), List.of(jars)),
-                    environment);
-        } catch (BackendException | PluginException e) {
-            throw new AssertionError(e);
-        }
+    private BackendSlot slot(BackendProvider provider) {
+        return slot(provider, false);
+    }
+
+    private BackendSlot slot(BackendProvider provider, boolean isNative) {
+        PluginSource source = new PluginSource("test", root.resolve("test"), List.of());
+        PluginEnvironment environment = new PluginEnvironment(
+                new SpiVersion(1, 0),
+                Map.of("", Map.of("shared", "all", "both", "all"), "counting", Map.of("both", "own")),
+                root.resolve("cache"),
+                3);
+        PluginSlot plugin = new PluginSlot(source, "0123", isNative, new CountedResource.Lifecycle<>() {
+            @Override
+            public Plugin open() throws BackendException {
+                try {
+                    PluginBoundary boundary =
+                            new PluginBoundary("test", getClass().getClassLoader());
+                    return new Plugin(
+                            source,
+                            new PluginClassLoader(source, getClass().getClassLoader()),
+                            List.of(IsolatedBackendProvider.of(provider, boundary)),
+                            List.of());
+                } catch (PluginException e) {
+                    throw new AssertionError(e);
+                }
+            }
+
+            @Override
+            public void close(Plugin plugin) {
+                plugin.close();
+            }
+        });
+        return new BackendSlot("counting", plugin, environment, Runnable::run);
     }
 
     private interface Making {
@@ -215,9 +273,7 @@ final class BackendSlotTest {
         }
     }
 
-    private static final class CountingBackend implements Backend {
-        final AtomicInteger closed = new AtomicInteger();
-
+    private record CountingBackend(AtomicInteger closed) implements Backend {
         @Override
         public Model load(ModelContext context) {
             throw new IllegalStateException("not reached");

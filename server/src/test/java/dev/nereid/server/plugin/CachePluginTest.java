@@ -3,6 +3,7 @@ package dev.nereid.server.plugin;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import dev.nereid.server.plugin.jar.SpiVersion;
 import dev.nereid.spi.cache.CacheEntry;
 import dev.nereid.spi.cache.CacheKey;
 import dev.nereid.spi.cache.LookupObserver;
@@ -15,7 +16,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 final class CachePluginTest {
-    private static final SpiVersion SPI = new SpiVersion(1, 0);
     private static final String SERVICE = "META-INF/services/dev.nereid.spi.cache.CacheProvider";
 
     private static final String SOURCE = """
@@ -109,6 +109,10 @@ final class CachePluginTest {
     }
 
     private ResponseCache open(String name, Map<String, String> settings) {
-        return CachePlugin.open(name, settings, List.of(directory, directory.resolve("none")), SPI);
+        return CachePlugin.open(
+                name,
+                settings,
+                List.of(directory, directory.resolve("none")),
+                new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directory.resolve(".cache"), 1));
     }
 }

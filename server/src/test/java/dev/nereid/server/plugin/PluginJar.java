@@ -40,7 +40,7 @@ public final class PluginJar {
     private final List<String> providers = new ArrayList<>();
     private final List<Path> classPath = new ArrayList<>();
     private final List<String> left = new ArrayList<>();
-    private String spiVersion = "1.0";
+    private final Map<String, String> attributes = new LinkedHashMap<>(Map.of("Backend-Spi-Version", "1.0"));
 
     public static PluginJar of(String... sources) {
         PluginJar jar = new PluginJar();
@@ -58,7 +58,12 @@ public final class PluginJar {
 
     /** Sets the manifest's {@code Backend-Spi-Version}; an empty text leaves it out. */
     public PluginJar spiVersion(String version) {
-        spiVersion = version;
+        return attribute("Backend-Spi-Version", version);
+    }
+
+    /** Sets an attribute of the manifest; an empty text leaves it out. */
+    public PluginJar attribute(String name, String value) {
+        attributes.put(name, value);
         return this;
     }
 
@@ -102,9 +107,11 @@ public final class PluginJar {
     private Manifest manifest() {
         Manifest manifest = new Manifest();
         manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
-        if (!spiVersion.isEmpty()) {
-            manifest.getMainAttributes().putValue("Backend-Spi-Version", spiVersion);
-        }
+        attributes.forEach((name, value) -> {
+            if (!value.isEmpty()) {
+                manifest.getMainAttributes().putValue(name, value);
+            }
+        });
         return manifest;
     }
 

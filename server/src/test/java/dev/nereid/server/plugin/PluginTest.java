@@ -3,6 +3,7 @@ package dev.nereid.server.plugin;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
+import dev.nereid.server.plugin.jar.SpiVersion;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

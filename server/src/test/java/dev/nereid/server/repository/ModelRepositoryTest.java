@@ -7,7 +7,14 @@ import dev.nereid.api.InferenceException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -22,7 +29,7 @@ final class ModelRepositoryTest {
 
         RepositoryScan scan = new ModelRepository(List.of(root)).scan();
 
-        assertThat(scan.models()).extracting(ModelDirectory::name).containsExactly("a", "b");
+        assertThat(scan.models()).extracting(ModelLocation::name).containsExactly("a", "b");
         assertThat(scan.duplicates()).isEmpty();
     }
 
@@ -33,9 +40,63 @@ final class ModelRepositoryTest {
         RepositoryScan scan =
                 new ModelRepository(List.of(root.resolve("one"), root.resolve("two"), root.resolve("three"))).scan();
 
-        assertThat(scan.models()).extracting(ModelDirectory::name).containsExactly("a", "c");
+        assertThat(scan.models()).extracting(ModelLocation::name).containsExactly("a", "c");
         assertThat(scan.duplicates()).containsExactly("b");
-        assertThat(scan.models().getLast().path()).isEqualTo(root.resolve("two/c"));
+        assertThat(scan.models().getLast().fetch().directory().path()).isEqualTo(root.resolve("two/c"));
+    }
+
+    @Test
+    void findsRemoteModelsWithoutCopies() throws IOException {
+        directories("local/a/1", "local/b/1");
+        FakeRoot remote = new FakeRoot(root.resolve("copies"), new TreeMap<>(Map.of("b", "1", "c", "2")));
+        ModelRepository repository = new ModelRepository(List.of(root.resolve("local")), List.of(remote), false);
+
+        RepositoryScan scan = repository.scan();
+
+        assertThat(scan.models()).extracting(ModelLocation::name).containsExactly("a", "c");
+        assertThat(scan.duplicates()).containsExactly("b");
+        assertThat(repository.find("b")).hasSize(2);
+        assertThat(repository.find("c")).containsExactly(new ModelLocation.Remote(remote, "c", "2", "c"));
+        assertThat(repository.find("d")).isEmpty();
+        assertThat(remote.events).isEmpty();
+        ModelCopy copy = repository.find("c").getFirst().fetch();
+        assertThat(copy.directory().path()).isEqualTo(root.resolve("copies/2/c"));
+        copy.close();
+        repository.retain(Set.of("a", "c"));
+        assertThat(remote.events).containsExactly("fetch c", "close c", "retain [a, c]");
+    }
+
+    /** A remote repository without files. */
+    private record FakeRoot(Path directory, NavigableMap<String, String> scan, List<String> events)
+            implements RepositoryRoot {
+        FakeRoot(Path directory, NavigableMap<String, String> scan) {
+            this(directory, scan, new ArrayList<>());
+        }
+
+        @Override
+        public String location() {
+            return "fake://box";
+        }
+
+        @Override
+        public Optional<String> fingerprint(String model) {
+            return Optional.ofNullable(scan.get(model));
+        }
+
+        @Override
+        public ModelCopy fetch(String model) {
+            String fingerprint = fingerprint(model).orElseThrow();
+            events.add("fetch " + model);
+            ModelDirectory copy = new ModelDirectory(directory.resolve(fingerprint), model);
+            return new ModelCopy(copy, fingerprint, List.of(), () -> events.add("close " + model));
+        }
+
+        @Override
+        public void retain(Iterable<String> models) {
+            TreeSet<String> names = new TreeSet<>();
+            models.forEach(names::add);
+            events.add("retain " + names);
+        }
     }
 
     @Test

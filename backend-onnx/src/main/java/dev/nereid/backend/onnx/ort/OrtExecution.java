@@ -24,8 +24,7 @@ import java.util.concurrent.locks.ReentrantLock;
 public final class OrtExecution implements AutoCloseable {
     private final OrtSession session;
     private final OrtApi api;
-    private final Arena arena = Arena.ofShared();
-    private final OrtScratch scratch = new OrtScratch(arena);
+    private final OrtScratch scratch;
     private final TensorSlot[] inputs;
     private final TensorSlot[] outputs;
     private final int requiredInputs;
@@ -63,6 +62,10 @@ public final class OrtExecution implements AutoCloseable {
         session.references().retain();
         this.session = session;
         api = session.library().api();
+        // Freed by the garbage collector. To close memory that several threads use, the JVM stops its threads one after
+        // another, which takes long where there are thousands.
+        Arena arena = Arena.ofAuto();
+        scratch = new OrtScratch(arena);
         inputs = slots(session.inputs());
         requiredInputs = session.requiredInputs().size();
         outputs = slots(session.outputs());
@@ -74,7 +77,6 @@ public final class OrtExecution implements AutoCloseable {
         try {
             options = OrtRunOptions.create(api, runConfig);
         } catch (OrtException | RuntimeException e) {
-            arena.close();
             session.references().release();
             throw e;
         }
@@ -288,7 +290,6 @@ public final class OrtExecution implements AutoCloseable {
             output.releaseValue();
         }
         api.release(OrtFunction.ReleaseRunOptions, options);
-        arena.close();
         session.references().release();
     }
 

@@ -4,6 +4,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -49,7 +50,7 @@ public final class OrtSession implements AutoCloseable {
      */
     public static OrtSession open(OrtLibrary library, Path model, OrtSessionOptions options) throws OrtException {
         library.references().retain();
-        Arena arena = Arena.ofShared();
+        Arena arena = Arena.ofAuto(); // as in an execution, its close would take long
         long handle = 0;
         try {
             handle = create(library, arena, model, options);
@@ -147,10 +148,13 @@ public final class OrtSession implements AutoCloseable {
     }
 
     private static void release(OrtLibrary library, Arena arena, long handle) {
-        if (handle != 0) {
-            library.api().release(OrtFunction.ReleaseSession, handle);
+        try {
+            if (handle != 0) {
+                library.api().release(OrtFunction.ReleaseSession, handle);
+            }
+        } finally { // until then the session may call the function of its log, which lives in the arena
+            Reference.reachabilityFence(arena);
         }
-        arena.close(); // after the session: the function of its log lives here
         library.references().release();
     }
 }

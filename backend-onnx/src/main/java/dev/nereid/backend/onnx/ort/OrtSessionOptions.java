@@ -11,7 +11,8 @@ import java.util.Map;
 /**
  * Options of a session. Immutable.
  *
- * @param threads the thread pools, which count only where the library has none for all sessions
+ * @param threads the session's own thread pools
+ * @param sharesThreads whether the session computes with the pools of the library instead, if it has any
  * @param execution how the graph is rewritten and run
  * @param memory how working memory is managed
  * @param config session config entries by ONNX Runtime's own keys, such as {@code session.intra_op.allow_spinning}
@@ -20,6 +21,7 @@ import java.util.Map;
  */
 public record OrtSessionOptions(
         OrtThreads threads,
+        boolean sharesThreads,
         Execution execution,
         Memory memory,
         Map<String, String> config,
@@ -29,6 +31,7 @@ public record OrtSessionOptions(
     /** ONNX Runtime's own defaults. */
     static final OrtSessionOptions DEFAULTS = new OrtSessionOptions(
             new OrtThreads(0, 0, true),
+            false,
             new Execution(false, GraphLevel.ALL),
             new Memory(true, true),
             Map.of(),
@@ -79,6 +82,11 @@ public record OrtSessionOptions(
         customOps = List.copyOf(customOps);
     }
 
+    /** Returns the same options for a session that computes with the pools of the library. */
+    public OrtSessionOptions withSharedThreads() {
+        return new OrtSessionOptions(threads, true, execution, memory, config, customOps, logging);
+    }
+
     /**
      * Creates ONNX Runtime's own options object, which the caller releases.
      *
@@ -104,7 +112,7 @@ public record OrtSessionOptions(
     }
 
     private void setThreads(OrtLibrary library, long options) throws OrtException {
-        if (library.hasThreadPools()) {
+        if (sharesThreads && library.hasThreadPools()) {
             library.api().call(OrtFunction.DisablePerSessionThreads, options);
             return;
         }

@@ -97,7 +97,8 @@ class OrtLibraryTest {
         OrtThreads threads = new OrtThreads(2, 1, false);
         try (OrtLibrary library = OrtLibrary.open(file, NativePlatform.current(), threads)) {
             assertThat(library.hasThreadPools()).isTrue();
-            runsOnce(library);
+            runsOnce(library, OrtSessionOptions.DEFAULTS.withSharedThreads());
+            runsOnce(library); // with pools of its own
         }
     }
 
@@ -106,8 +107,11 @@ class OrtLibraryTest {
     }
 
     private static void runsOnce(OrtLibrary library) throws OrtException {
-        try (OrtSession session =
-                        OrtSession.open(library, TestModels.model("add_sub.onnx"), OrtSessionOptions.DEFAULTS);
+        runsOnce(library, OrtSessionOptions.DEFAULTS);
+    }
+
+    private static void runsOnce(OrtLibrary library, OrtSessionOptions options) throws OrtException {
+        try (OrtSession session = OrtSession.open(library, TestModels.model("add_sub.onnx"), options);
                 OrtExecution execution = session.newExecution(Map.of());
                 TestTensors tensors = new TestTensors()) {
             execution.begin();

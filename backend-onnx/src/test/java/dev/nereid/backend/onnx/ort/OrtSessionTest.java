@@ -144,6 +144,7 @@ class OrtSessionTest {
     void passesOnThatALibraryOfOperatorsIsMissing() {
         OrtSessionOptions options = new OrtSessionOptions(
                 OrtSessionOptions.DEFAULTS.threads(),
+                false,
                 OrtSessionOptions.DEFAULTS.execution(),
                 OrtSessionOptions.DEFAULTS.memory(),
                 Map.of(),
@@ -160,6 +161,7 @@ class OrtSessionTest {
         Queue<String> lines = new ConcurrentLinkedQueue<>();
         OrtSessionOptions options = new OrtSessionOptions(
                 new OrtThreads(1, 2, false),
+                false,
                 new OrtSessionOptions.Execution(true, OrtSessionOptions.GraphLevel.DISABLED),
                 new OrtSessionOptions.Memory(false, false),
                 Map.of("session.intra_op.allow_spinning", "0"),
@@ -181,6 +183,7 @@ class OrtSessionTest {
     void survivesALogThatThrows() throws OrtException {
         OrtSessionOptions options = new OrtSessionOptions(
                 OrtSessionOptions.DEFAULTS.threads(),
+                false,
                 OrtSessionOptions.DEFAULTS.execution(),
                 OrtSessionOptions.DEFAULTS.memory(),
                 Map.of(),

@@ -1,0 +1,42 @@
+package dev.nereid.backend.onnx;
+
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Bounds the threads in the pools that sessions have of their own. Safe for use by any thread.
+ *
+ * <p>Each session may have a pool with a thread for each processor: with a thousand models that would be a thousand
+ * pools, whose threads cost memory and time to start and stop, and compete for the same processors. The models that are
+ * loaded beyond the bound share one pool.
+ */
+final class PoolThreads {
+    private static final int POOLS = 64;
+
+    private final int limit;
+    private final AtomicInteger used = new AtomicInteger();
+
+    /**
+     * Creates a bound without threads.
+     *
+     * @param processors how many processors the server may use: the bound is enough for 64 pools with all of them
+     */
+    PoolThreads(int processors) {
+        limit = POOLS * Math.max(1, processors - 1);
+    }
+
+    /**
+     * Takes the threads of a pool out of the bound.
+     *
+     * @param threads 0 for a pool without threads
+     * @return whether there are as many; if not, none is taken
+     */
+    boolean acquire(int threads) {
+        int before = used.getAndUpdate(now -> now + threads <= limit ? now + threads : now);
+        return before + threads <= limit;
+    }
+
+    /** Gives the threads of a pool back that was acquired. */
+    void release(int threads) {
+        used.addAndGet(-threads);
+    }
+}

@@ -1,0 +1,102 @@
+package dev.nereid.distribution;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.distribution.flags.Flag;
+import dev.nereid.distribution.flags.FlagValue;
+import dev.nereid.distribution.flags.Flags;
+import dev.nereid.distribution.flags.ServerFlags;
+import dev.nereid.distribution.flags.UsageException;
+import dev.nereid.distribution.process.CommandContext;
+import dev.nereid.distribution.process.ExitStatus;
+import dev.nereid.distribution.process.StartException;
+import dev.nereid.distribution.report.CheckJson;
+import dev.nereid.distribution.report.CheckText;
+import dev.nereid.server.check.CheckReport;
+import dev.nereid.server.check.RepositoryCheck;
+import dev.nereid.server.options.ServerOptions;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The command {@code nereid check}: checks the models of repositories without serving them. Confined to its thread. */
+final class CheckCommand implements Command {
+    private static final String REPOSITORY = "REPOSITORY";
+
+    private final CommandContext context;
+    private final ServerFlags server = new ServerFlags();
+    private final List<String> repositories = new ArrayList<>();
+    private boolean load;
+    private boolean json;
+    private boolean verbose;
+    private boolean log;
+
+    CheckCommand(CommandContext context) {
+        this.context = context;
+    }
+
+    @Override
+    public String name() {
+        return "check";
+    }
+
+    @Override
+    public String description() {
+        return "Checks the models of repositories without serving them.";
+    }
+
+    @Override
+    public String synopsis() {
+        return "nereid check REPOSITORY... [FLAG]...";
+    }
+
+    @Override
+    public String exitCodes() {
+        return "0 every model is valid; 1 a model is not; 2 wrong command line, or no such repository";
+    }
+
+    @Override
+    public void declare(Flags flags) {
+        flags.operands(REPOSITORY, repositories::add);
+        flags.add(
+                Flag.toggle("--load", "Loads the models too, all at once, as a server does.", () -> load = true),
+                Flag.toggle("--json", "Prints the report as JSON, with completed configurations.", () -> json = true),
+                Flag.toggle("--verbose", "Prints completed configurations.", () -> verbose = true),
+                Flag.toggle("--log", "Writes the log to standard error.", () -> log = true));
+        server.declareLoading(flags);
+    }
+
+    @Override
+    public int run() throws UsageException, StartException, InterruptedException {
+        context.logLevels().set(log ? "info" : "off", log ? "warn" : "off");
+        for (String repository : repositories) {
+            if (ServerFlags.isUrl(repository)) {
+                server.addRepository(repository);
+            } else {
+                server.repositories.add(directory(repository));
+            }
+        }
+        CheckReport report = check(server.options(context));
+        context.console().out().print(json ? CheckJson.of(report) + "\n" : new CheckText(report, verbose).text());
+        return report.isValid() ? ExitStatus.SUCCESS : ExitStatus.FAILURE;
+    }
+
+    private CheckReport check(ServerOptions options) throws StartException, InterruptedException {
+        try {
+            return load ? RepositoryCheck.runWithLoads(options) : RepositoryCheck.run(options);
+        } catch (InferenceException e) {
+            throw new StartException(e.publicMessage(), e);
+        } catch (IllegalArgumentException e) { // of a storage
+            throw new StartException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    private static Path directory(String text) throws UsageException {
+        return FlagValue.DIRECTORY
+                .reader()
+                .apply(text)
+                .filter(Files::isDirectory)
+                .orElseThrow(() -> new UsageException(REPOSITORY + ": '" + text
+                        + "' (expected: an existing directory with a directory for each model)"));
+    }
+}

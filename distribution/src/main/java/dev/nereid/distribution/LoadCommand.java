@@ -1,0 +1,132 @@
+package dev.nereid.distribution;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.distribution.client.LoadRequest;
+import dev.nereid.distribution.client.RequestException;
+import dev.nereid.distribution.client.ServerClient;
+import dev.nereid.distribution.flags.ClientFlags;
+import dev.nereid.distribution.flags.Flag;
+import dev.nereid.distribution.flags.FlagValue;
+import dev.nereid.distribution.flags.Flags;
+import dev.nereid.distribution.flags.UsageException;
+import dev.nereid.distribution.process.CommandContext;
+import dev.nereid.distribution.process.ExitStatus;
+import dev.nereid.distribution.report.ConfigText;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+
+/** The command {@code nereid load}: loads a model of a running server. Confined to its thread. */
+final class LoadCommand implements Command {
+    private static final FlagValue<Map.Entry<String, Path>> REPLACEMENT = new FlagValue<>(
+            "PATH=FILE", "a path in the model's directory, =, and the name of a file", LoadCommand::replacement);
+
+    private final CommandContext context;
+    private final ClientFlags client = new ClientFlags();
+    private final Map<String, Path> files = new TreeMap<>();
+    private String model = "";
+    private Optional<String> config = Optional.empty();
+
+    LoadCommand(CommandContext context) {
+        this.context = context;
+    }
+
+    @Override
+    public String name() {
+        return "load";
+    }
+
+    @Override
+    public String description() {
+        return "Loads a model of a running server, or loads it anew if it has changed.";
+    }
+
+    @Override
+    public String synopsis() {
+        return "nereid load MODEL [FLAG]...";
+    }
+
+    @Override
+    public String exitCodes() {
+        return Command.CLIENT_EXIT_CODES;
+    }
+
+    @Override
+    public void declare(Flags flags) {
+        flags.operand("MODEL", value -> model = value);
+        flags.add(
+                Flag.of(
+                                "--config",
+                                FlagValue.text("FILE|JSON"),
+                                "A configuration in place of the model's own: JSON, or a file of JSON or of protobuf's"
+                                        + " text format.",
+                                value -> config = Optional.of(value))
+                        .withoutVariable(),
+                Flag.of(
+                                "--file",
+                                REPLACEMENT,
+                                "A file in place of one in the model's directory, as in 1/model.onnx=new.onnx. Needs"
+                                        + " --config. May be given several times.",
+                                value -> files.put(value.getKey(), value.getValue()))
+                        .withoutVariable());
+        client.declare(flags);
+    }
+
+    @Override
+    public int run() throws UsageException, RequestException, InterruptedException {
+        LoadRequest request = new LoadRequest(readConfig(), checkedFiles());
+        try (ServerClient server = new ServerClient(client.options())) {
+            server.load(model, request);
+        }
+        context.console().out().println(model + ": loaded");
+        return ExitStatus.SUCCESS;
+    }
+
+    private Optional<String> readConfig() throws UsageException {
+        if (config.isEmpty() || config.get().stripLeading().startsWith("{")) {
+            return config;
+        }
+        try {
+            return Optional.of(ConfigText.json(file("--config", config.get())));
+        } catch (InferenceException e) {
+            throw new UsageException("--config: " + e.publicMessage());
+        } catch (IOException e) {
+            throw new UsageException("--config: '" + config.get() + "': " + e.getMessage());
+        }
+    }
+
+    private Map<String, Path> checkedFiles() throws UsageException {
+        if (!files.isEmpty() && config.isEmpty()) {
+            throw new UsageException("--config: missing (expected: --config=FILE|JSON, required by --file)");
+        }
+        for (Path path : files.values()) {
+            file("--file", path.toString());
+        }
+        return files;
+    }
+
+    /** Returns an existing file; opening a pipe would wait for its writer. */
+    private static Path file(String flag, String text) throws UsageException {
+        return FlagValue.FILE
+                .reader()
+                .apply(text)
+                .filter(Files::isRegularFile)
+                .orElseThrow(() -> new UsageException(flag + ": '" + text + "' (expected: an existing file)"));
+    }
+
+    private static Optional<Map.Entry<String, Path>> replacement(String text) {
+        int equal = text.indexOf('=');
+        if (equal < 1 || equal == text.length() - 1) {
+            return Optional.empty();
+        }
+        try {
+            return Optional.of(Map.entry(text.substring(0, equal), Path.of(text.substring(equal + 1))));
+        } catch (InvalidPathException e) {
+            return Optional.empty();
+        }
+    }
+}

@@ -1,0 +1,79 @@
+package dev.nereid.scheduler.admission;
+
+/**
+ * Admits requests to a model within the in-flight limits of the model and the server. Lock-free; safe for use by any thread.
+ *
+ * <p>There are up to four limits: on requests and on bytes, of the model and of the server. A request is checked
+ * against all of them before any count changes, so that under overload refused requests leave no trace, and no request
+ * that fits is refused because of them. Only if two requests race for the rest of one limit may the loser have been
+ * counted in the others for the length of a few instructions. No limit is ever exceeded.
+ */
+public final class RequestAdmission {
+    /** The result of an admission check. */
+    public enum Verdict {
+        /** The request is counted, and has to be removed by {@link RequestAdmission#leave}. */
+        ADMITTED,
+        /** The limit of requests in flight is reached. */
+        TOO_MANY_REQUESTS,
+        /** With its bytes, the limit of bytes in flight would be exceeded. */
+        TOO_MANY_BYTES
+    }
+
+    private final AdmissionCounts server;
+    private final AdmissionCounts model;
+
+    public RequestAdmission(AdmissionCounts server, AdmissionLimits limits) {
+        this.server = server;
+        this.model = new AdmissionCounts(limits);
+    }
+
+    /**
+     * Counts an arriving request, if the limits admit it.
+     *
+     * @param bytes the bytes of its inputs
+     */
+    public Verdict enter(long bytes) {
+        if (!model.requests.fits(1) || !server.requests.fits(1)) {
+            return Verdict.TOO_MANY_REQUESTS;
+        }
+        if (!model.bytes.fits(bytes) || !server.bytes.fits(bytes) || !model.bytes.tryAdd(bytes)) {
+            return Verdict.TOO_MANY_BYTES;
+        }
+        if (!server.bytes.tryAdd(bytes)) {
+            model.bytes.subtract(bytes);
+            return Verdict.TOO_MANY_BYTES;
+        }
+        if (!model.requests.tryAdd(1)) {
+            subtractBytes(bytes);
+            return Verdict.TOO_MANY_REQUESTS;
+        }
+        if (!server.requests.tryAdd(1)) {
+            model.requests.subtract(1);
+            subtractBytes(bytes);
+            return Verdict.TOO_MANY_REQUESTS;
+        }
+        return Verdict.ADMITTED;
+    }
+
+    /** Removes an admitted request from the load. It is completed, its responses are closed, its memory is released. */
+    public void leave(long bytes) {
+        server.requests.subtract(1);
+        model.requests.subtract(1);
+        subtractBytes(bytes);
+    }
+
+    private void subtractBytes(long bytes) {
+        server.bytes.subtract(bytes);
+        model.bytes.subtract(bytes);
+    }
+
+    /** Returns the number of the model's requests in flight; 0 unless it is limited. */
+    long requests() {
+        return model.requests.count();
+    }
+
+    /** Returns the input bytes of the model's requests in flight. It is 0 unless they are limited. */
+    long bytes() {
+        return model.bytes.count();
+    }
+}

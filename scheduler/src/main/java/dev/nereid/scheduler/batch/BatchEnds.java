@@ -1,0 +1,91 @@
+package dev.nereid.scheduler.batch;
+
+import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.ResponseEvent;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.statistics.ExecutionTally;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** The steps at the end of an execution, each for all of its requests. Static functions only. */
+final class BatchEnds {
+    private BatchEnds() {}
+
+    /** Returns the number of items that clients sent. */
+    static int itemsOfClients(ExecutedRequest[] executed) {
+        int items = 0;
+        for (ExecutedRequest request : executed) {
+            items += request.isNullRequest() ? 0 : request.scheduled().checked().batchSize();
+        }
+        return items;
+    }
+
+    /** Decides how the requests end, and counts those that do. */
+    static void settle(
+            ExecutedRequest[] executed,
+            ResponseEvent.@Nullable Failure failure,
+            ExecutionTally tally,
+            @Nullable RequestReturn returns) {
+        int firstItem = 0;
+        for (int i = 0; i < executed.length; i++) {
+            executed[i].settle(failure, i, firstItem, tally, returns);
+            firstItem += executed[i].scheduled().checked().batchSize();
+        }
+    }
+
+    /** Delivers the terminal responses. */
+    static void finish(ExecutedRequest[] executed) {
+        for (ExecutedRequest request : executed) {
+            request.finish();
+        }
+    }
+
+    /**
+     * Cuts the new states of the requests, and fails those for which that is not possible. Called before they are
+     * settled.
+     *
+     * @param ofBatch the states of all requests together; {@code null} for none
+     */
+    static void cutStates(ExecutedRequest[] executed, @Nullable NewStates ofBatch) {
+        int firstItem = 0;
+        for (ExecutedRequest request : executed) {
+            request.cutStates(ofBatch, firstItem);
+            firstItem += request.scheduled().checked().batchSize();
+        }
+    }
+
+    /**
+     * Stores the new states, unless execution or request failed.
+     *
+     * @param succeeded whether the execution did
+     * @param ofBatch the states of all requests together; {@code null} for none
+     */
+    static void storeStates(ExecutedRequest[] executed, boolean succeeded, @Nullable NewStates ofBatch) {
+        for (ExecutedRequest request : executed) {
+            request.storeStates(succeeded);
+        }
+        if (ofBatch != null) {
+            ofBatch.end();
+        }
+    }
+
+    /**
+     * Returns the requests to their source, all at once. Called last, when everything of the execution is settled.
+     *
+     * @param returns takes the requests back; {@code null} if none is executed again
+     * @param again receives the requests that are
+     */
+    static void passOn(
+            ExecutedRequest[] executed, @Nullable RequestReturn returns, List<ScheduledRequest> again, long nowNanos) {
+        int ofClients = 0;
+        for (ExecutedRequest request : executed) {
+            ofClients += request.isNullRequest() ? 0 : 1;
+            if (request.waitAgain(nowNanos)) {
+                again.add(request.scheduled());
+            }
+        }
+        if (returns != null) {
+            returns.giveBack(ofClients, again);
+        }
+    }
+}

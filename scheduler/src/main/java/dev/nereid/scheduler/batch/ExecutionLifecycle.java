@@ -1,0 +1,287 @@
+package dev.nereid.scheduler.batch;
+
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.ObserverScope;
+import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.ResponseEvent;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.statistics.ExecutionTally;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DeferredExecution;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Start and end of the execution of a batch, for the instance that executes it. Finish and failure of a deferred
+ * execution race for one compare-and-set, and the thread that takes it completes the remaining requests and releases the
+ * memory of the batch. Without a deferral the instance's worker ends the batch after the return of its backend.
+ *
+ * <p>A superclass and no component of {@link ExecutionBatch}, since every batch would need one more object.
+ */
+abstract sealed class ExecutionLifecycle permits ExecutionBatch {
+    private static final VarHandle ENDED;
+
+    static {
+        try {
+            ENDED = MethodHandles.lookup().findVarHandle(ExecutionLifecycle.class, "ended", boolean.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    final ExecutionScope scope;
+
+    /** The requests as the backend sees them; filled by the subclass. */
+    final ExecutedRequest[] executed;
+
+    final List<ScheduledRequest> scheduled;
+
+    /** The first request of a client. */
+    final ScheduledRequest first;
+
+    /** The source of the requests, if it takes them back; {@code null} otherwise. */
+    private final @Nullable RequestReturn returns;
+
+    /** The requests that are to be executed again; empty until the end. */
+    private final List<ScheduledRequest> again;
+
+    /** Whether the execution has ended; the thread that sets it ends it. */
+    private volatile boolean ended;
+
+    /** The actions after a deferred execution; {@code null} if it is not deferred. */
+    private @Nullable EndActions afterwards;
+
+    /** The thread that executes the batch; written before other threads see the batch. */
+    private @Nullable Thread thread;
+
+    /** Written once; the watchdog may see it late. */
+    private long startNanos;
+
+    private boolean started;
+    private long inputsNanos;
+    private long outputsNanos;
+    private boolean inputsMarked;
+    private boolean outputsMarked;
+
+    /**
+     * Begins without an execution, and adds the inputs of the execution to the requests.
+     *
+     * @param begun the requests
+     * @param client the first of them that is from a client
+     * @param returns takes the requests back when the execution has ended; {@code null} if none is executed again
+     */
+    ExecutionLifecycle(
+            ExecutionScope scope,
+            List<? extends ExecutionInputs> begun,
+            ExecutionInputs client,
+            @Nullable RequestReturn returns) {
+        this.scope = scope;
+        this.returns = returns;
+        this.again = returns == null ? List.of() : new ArrayList<>(begun.size());
+        this.first = client.request();
+        this.executed = new ExecutedRequest[begun.size()];
+        if (executed.length == 1) {
+            first.add(client);
+            scheduled = List.of(first);
+        } else {
+            ScheduledRequest[] all = new ScheduledRequest[executed.length];
+            for (int i = 0; i < all.length; i++) {
+                ExecutionInputs inputs = begun.get(i);
+                all[i] = inputs.request();
+                all[i].add(inputs);
+            }
+            scheduled = Arrays.asList(all);
+        }
+    }
+
+    /** Cuts the new states of each request; called before the requests are settled, after a success. */
+    abstract void cutStates();
+
+    /** Releases the inputs that were gathered; called when all outputs are settled. */
+    abstract void releaseInputs();
+
+    /** Stores the new states, and releases the outputs of the batch; called when all responses are delivered. */
+    abstract void releaseOutputs(boolean succeeded);
+
+    /** Records the start of the execution; called before the backend. */
+    public void started(long nanos) {
+        startNanos = nanos;
+        started = true;
+        for (int i = 0; i < scheduled.size(); i++) {
+            scheduled.get(i).started(nanos);
+        }
+    }
+
+    /** Records the thread that executes the batch. Called before another thread sees the batch. */
+    public void executedBy(Thread executing) {
+        thread = executing;
+    }
+
+    /** Returns the thread that executes the batch; {@code null} before {@link #executedBy}. */
+    @Nullable
+    public Thread thread() {
+        return thread;
+    }
+
+    /** Returns whether the execution has started. Another thread may see it late. */
+    public boolean isStarted() {
+        return started;
+    }
+
+    /** Returns when the execution started. */
+    public long startNanos() {
+        return startNanos;
+    }
+
+    /** As of {@link dev.nereid.spi.Batch#inputsRead}. */
+    public void inputsRead() {
+        checkOpen();
+        inputsNanos = scope.model().nanoTime().getAsLong();
+        inputsMarked = true;
+    }
+
+    /** As of {@link dev.nereid.spi.Batch#outputsComputed}. */
+    public void outputsComputed() {
+        checkOpen();
+        outputsNanos = scope.model().nanoTime().getAsLong();
+        outputsMarked = true;
+    }
+
+    /** As of {@link dev.nereid.spi.Batch#defer}. */
+    public DeferredExecution defer() {
+        checkOpen();
+        if (afterwards != null) {
+            throw new IllegalStateException("defer: called twice (expected: once)");
+        }
+        afterwards = new EndActions();
+        scheduled.forEach(ScheduledRequest::detach);
+        return new Deferred();
+    }
+
+    /** Returns the requests, those without a client included. */
+    public List<ScheduledRequest> scheduled() {
+        return scheduled;
+    }
+
+    /** Returns the ids of the requests. */
+    public List<String> requestIds() {
+        return scheduled.stream().map(request -> request.checked().id()).toList();
+    }
+
+    /** Ends the execution after a return of the backend, unless the backend deferred it. */
+    public void returned(long nowNanos) {
+        if (!isDeferred()) {
+            end(null, nowNanos);
+        }
+    }
+
+    /** Returns whether the backend deferred the execution. Called by the thread that executes the batch. */
+    public boolean isDeferred() {
+        return afterwards != null;
+    }
+
+    /**
+     * Completes the remaining requests after an error of the backend. Ends the execution unless the backend deferred
+     * it.
+     */
+    public void threw(ResponseEvent.Failure failure, long nowNanos) {
+        if (!isDeferred()) {
+            end(failure, nowNanos);
+            return;
+        }
+        for (ExecutedRequest request : executed) {
+            request.failUnlessDetached(failure);
+        }
+    }
+
+    /** Abandons the requests. */
+    public void abandon() {
+        scheduled.forEach(ScheduledRequest::abandon);
+    }
+
+    /** Abandons the requests before the execution, and ends the batch. */
+    public void refuse(long nowNanos) {
+        abandon();
+        // The failure is never delivered, since all requests are completed.
+        end(ResponseEvent.Failure.abandoned(first.checked()), nowNanos);
+    }
+
+    /**
+     * Runs an action once, when the execution has ended. It runs now, or on the thread that ends it, after earlier
+     * actions. Called after the backend.
+     */
+    public void onEnd(Runnable action) {
+        if (afterwards == null) {
+            action.run();
+        } else {
+            afterwards.add(action);
+        }
+    }
+
+    /** Settles all requests, counts them together with the execution, and only then calls their observers. */
+    private void end(ResponseEvent.@Nullable Failure failure, long nowNanos) {
+        if (!ENDED.compareAndSet(this, false, true)) {
+            return;
+        }
+        try {
+            endOnce(failure, nowNanos);
+        } finally {
+            if (afterwards != null) {
+                afterwards.run();
+            }
+        }
+    }
+
+    private void endOnce(ResponseEvent.@Nullable Failure failure, long nowNanos) {
+        ExecutionTally tally = new ExecutionTally(
+                startNanos, inputsMarked ? inputsNanos : startNanos, outputsMarked ? outputsNanos : nowNanos, nowNanos);
+        if (failure == null) {
+            tally.executed(BatchEnds.itemsOfClients(executed));
+            cutStates();
+        }
+        BatchEnds.settle(executed, failure, tally, returns);
+        scope.model().meter().record(tally);
+        releaseInputs();
+        ObserverScope observers = ObserverScope.current();
+        observers.open(); // requests that follow from this batch are queued together
+        try {
+            BatchEnds.finish(executed);
+        } finally {
+            observers.close();
+        }
+        releaseOutputs(failure == null);
+        BatchEnds.passOn(executed, returns, again, nowNanos);
+    }
+
+    /** Returns whether the execution has ended. */
+    boolean hasEnded() {
+        return ended;
+    }
+
+    /** Throws if the execution has ended. */
+    void checkOpen() {
+        if (ended) {
+            throw new IllegalStateException("batch: its execution is finished (expected: not yet)");
+        }
+    }
+
+    /** The handle of a deferred execution. Safe for use by any thread. */
+    private final class Deferred implements DeferredExecution {
+        @Override
+        public void finish() {
+            end(null, scope.model().nanoTime().getAsLong());
+        }
+
+        @Override
+        public void fail(BackendException error) {
+            end(
+                    ResponseEvent.Failure.of(error, FailureReason.BACKEND),
+                    scope.model().nanoTime().getAsLong());
+        }
+    }
+}

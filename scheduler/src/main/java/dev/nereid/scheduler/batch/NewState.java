@@ -1,0 +1,230 @@
+package dev.nereid.scheduler.batch;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.scheduler.memory.ClientMemory;
+import dev.nereid.scheduler.memory.DeviceCopies;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.SequenceState;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/** The new value of one state, of a request or of the whole batch. Confined to the execution; owns its memory. */
+final class NewState implements SequenceState {
+    /** Knows the memory of an execution. */
+    interface Owner {
+        /** Returns whether a tensor lies in an input of a request: it is gone when the request is. */
+        boolean isInput(Tensor tensor);
+
+        /** Retains the gathered input or the output in which a tensor lies; {@code null} for memory of the backend. */
+        @Nullable
+        ReferenceCountedMemory retain(Tensor tensor);
+
+        /** Returns whether a state is written the other way: for the whole batch, or for one of its requests. */
+        boolean isWrittenElsewhere(String output);
+    }
+
+    private final ModelScope model;
+    private final TensorSpec spec;
+    private final int items;
+    private final Owner owner;
+    private @Nullable Tensor value;
+    private @Nullable ReferenceCountedMemory memory;
+    private boolean ended;
+
+    /**
+     * Creates a state without a new value.
+     *
+     * @param spec its name, type and dimensions
+     * @param items the first dimension of the value if the model batches
+     * @param owner knows the memory of the execution
+     */
+    NewState(ModelScope model, TensorSpec spec, int items, Owner owner) {
+        this.model = model;
+        this.spec = spec;
+        this.items = items;
+        this.owner = owner;
+    }
+
+    /** Returns the name of the output of the state. */
+    String output() {
+        return spec.name();
+    }
+
+    /** Returns the value; {@code null} if there is none. */
+    @Nullable
+    Tensor value() {
+        return value;
+    }
+
+    /** Returns what keeps the value alive. Called only if there is a value. */
+    ReferenceCountedMemory memory() {
+        return requireNonNull(memory);
+    }
+
+    /** Ends the use by the backend, and releases the value. */
+    void end() {
+        ended = true;
+        value = null;
+        if (memory != null) {
+            memory.release();
+            memory = null;
+        }
+    }
+
+    @Override
+    public Tensor allocate(DataType type, Shape shape) throws BackendException {
+        check(type, shape);
+        if (!type.isFixedSize()) {
+            throw error("type " + type + " (expected: a type of fixed size)");
+        }
+        long byteSize;
+        try {
+            byteSize = shape.byteSize(type);
+        } catch (ArithmeticException e) {
+            throw error("shape " + shape + " (expected: a size that fits 64 bits)");
+        }
+        return allocated(type, shape, byteSize);
+    }
+
+    @Override
+    public Tensor allocate(DataType type, Shape shape, MemoryPlace place) throws BackendException {
+        if (!place.isHost()) {
+            throw new BackendException(
+                    ErrorCode.UNSUPPORTED,
+                    "state '" + spec.name() + "': no memory of " + place + " (expected: host memory)");
+        }
+        return allocate(type, shape);
+    }
+
+    @Override
+    public Tensor allocateBytes(Shape shape, long byteSize) throws BackendException {
+        check(DataType.BYTES, shape);
+        if (byteSize < 0) {
+            throw error("size " + byteSize + " (expected: >= 0)");
+        }
+        return allocated(DataType.BYTES, shape, byteSize);
+    }
+
+    private Tensor allocated(DataType type, Shape shape, long byteSize) throws BackendException {
+        TensorBuffer buffer = OutputChecks.allocateZeroed(model, byteSize);
+        return set(Tensor.of(type, shape, buffer.segment()), ReferenceCountedMemory.of(buffer));
+    }
+
+    @Override
+    public void put(Tensor tensor, Runnable release) throws BackendException {
+        ReferenceCountedMemory own;
+        try {
+            check(tensor.type(), tensor.shape());
+            if (!tensor.place().isHost()) {
+                throw error("lies in " + tensor.place() + " (expected: host memory)");
+            }
+            if (!OutputChecks.isShared(tensor.data())) {
+                throw error(OutputChecks.notShared(tensor.data()));
+            }
+            awaitContent(tensor);
+            if (owner.isInput(tensor) || ClientMemory.isClientMemory(tensor.data())) {
+                copy(tensor);
+                ReferenceCountedMemory.of(release, null).release();
+                return;
+            }
+            own = ReferenceCountedMemory.of(release, owner.retain(tensor));
+        } catch (BackendException | RuntimeException | Error e) {
+            ReferenceCountedMemory.of(release, null).release();
+            throw e;
+        }
+        set(Tensor.of(tensor.type(), tensor.shape(), tensor.data()), own);
+    }
+
+    /** Waits for the work of a device: the next execution reads the value at once. Called by the backend. */
+    private static void awaitContent(Tensor tensor) throws BackendException {
+        try {
+            DeviceCopies.awaitContent(tensor);
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        }
+    }
+
+    private void copy(Tensor tensor) throws BackendException {
+        TensorBuffer copy = OutputChecks.allocate(model, tensor.byteSize());
+        try {
+            ClientMemory.copy(tensor.data(), copy.segment());
+        } catch (InferenceException e) {
+            copy.close();
+            throw SchedulerErrors.of(e);
+        }
+        set(Tensor.of(tensor.type(), tensor.shape(), copy.segment()), ReferenceCountedMemory.of(copy));
+    }
+
+    private Tensor set(Tensor tensor, ReferenceCountedMemory owned) {
+        value = tensor;
+        memory = owned;
+        return tensor;
+    }
+
+    private void check(DataType type, Shape shape) throws BackendException {
+        if (ended) {
+            throw new IllegalStateException(
+                    "state '" + spec.name() + "': the execution is finished (expected: not yet)");
+        }
+        if (value != null) {
+            throw error("given twice (expected: once)");
+        }
+        if (owner.isWrittenElsewhere(spec.name())) {
+            throw error("given for a request and for its batch (expected: one way or the other)");
+        }
+        if (type != spec.type()) {
+            throw error("type " + type + " (expected: " + spec.type() + ")");
+        }
+        Shape expected = model.settings().batches() ? spec.dims().prepend(items) : spec.dims();
+        if (!shape.isConcrete() || !expected.accepts(shape)) {
+            throw error("shape " + shape + " (expected: " + expected + ")");
+        }
+    }
+
+    private BackendException error(String problem) {
+        return SchedulerErrors.state(model.settings(), spec.name(), problem);
+    }
+
+    /**
+     * Returns the part of one request in the value of a whole batch.
+     *
+     * @param firstItem the index of the first item of the request
+     * @param count the number of its items
+     * @throws BackendException if byte strings are not framed
+     */
+    Tensor part(int firstItem, int count) throws BackendException {
+        Tensor whole = requireNonNull(value);
+        if (!model.settings().batches() || count == items) {
+            return whole;
+        }
+        long start;
+        long end;
+        if (whole.type().isFixedSize()) {
+            long itemSize = whole.byteSize() / items;
+            start = firstItem * itemSize;
+            end = start + count * itemSize;
+        } else {
+            long[] offsets = ByteStrings.offsets(whole, items);
+            if (offsets == null) {
+                throw error(whole.byteSize() + " bytes (expected: " + whole.shape()
+                        + " byte strings, each with its length in front)");
+            }
+            start = offsets[firstItem];
+            end = offsets[firstItem + count];
+        }
+        MemorySegment data = whole.data().asSlice(start, end - start);
+        return Tensor.of(whole.type(), whole.shape().withFirst(count), data, whole.place());
+    }
+}

@@ -1,0 +1,105 @@
+package dev.nereid.scheduler.batch;
+
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.StateSink;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.SequenceState;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** The new states of a request, or of a whole batch. Confined to the execution. */
+final class NewStates {
+    private final ModelScope model;
+    private final @Nullable StateSink sink;
+    private final int items;
+    private final NewState.Owner owner;
+    private final List<NewState> states = new ArrayList<>(1);
+
+    /**
+     * Begins without new values.
+     *
+     * @param sink knows the states of the model; {@code null} if it has none
+     * @param items the items of the request or the batch
+     * @param owner as for {@link NewState}
+     */
+    NewStates(ModelScope model, @Nullable StateSink sink, int items, NewState.Owner owner) {
+        this.model = model;
+        this.sink = sink;
+        this.items = items;
+        this.owner = owner;
+    }
+
+    /** Returns the state of an output, always the same object. */
+    SequenceState state(String output) throws BackendException {
+        NewState found = find(output);
+        if (found != null) {
+            return found;
+        }
+        TensorSpec spec = sink == null ? null : sink.state(output);
+        if (spec == null) {
+            throw new BackendException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "state '" + output + "' of model '" + model.settings().name() + "': not in the configuration");
+        }
+        NewState made = new NewState(model, spec, items, owner);
+        states.add(made);
+        return made;
+    }
+
+    /** Returns the state of an output; {@code null} if the backend did not ask for it. */
+    @Nullable
+    NewState find(String output) {
+        for (NewState state : states) {
+            if (state.output().equals(output)) {
+                return state;
+            }
+        }
+        return null;
+    }
+
+    /**
+     * Adds the new values of a request to a list.
+     *
+     * @param firstItem the index of its first item
+     * @param count the number of its items
+     * @throws BackendException if byte strings are not framed
+     */
+    void cut(int firstItem, int count, List<Part> to) throws BackendException {
+        for (NewState state : states) {
+            if (state.value() != null) {
+                to.add(new Part(state.output(), state.part(firstItem, count), state.memory()));
+            }
+        }
+    }
+
+    /** Returns whether an output has a new value. */
+    boolean isWritten(String output) {
+        NewState found = find(output);
+        return found != null && found.value() != null;
+    }
+
+    /**
+     * The new value of one state of one request. Valid until the states end.
+     *
+     * @param output the name of its output
+     * @param value the value
+     * @param memory keeps the value alive
+     */
+    record Part(String output, Tensor value, ReferenceCountedMemory memory) {
+        /** Stores the value. */
+        void store(StateSink to) {
+            memory.retain();
+            to.store(output, value, memory);
+        }
+    }
+
+    /** Ends the use by the backend, and releases the values. */
+    void end() {
+        states.forEach(NewState::end);
+    }
+}

@@ -1,0 +1,44 @@
+package dev.nereid.scheduler.instance;
+
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.StateSink;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import org.jspecify.annotations.Nullable;
+
+/** Drops the new states of warm-up samples, which belong to no sequence. Immutable. */
+final class DroppedStates implements StateSink {
+    private final ModelSettings model;
+
+    /**
+     * Creates the sink.
+     *
+     * @param model knows the states
+     */
+    DroppedStates(ModelSettings model) {
+        this.model = model;
+    }
+
+    @Override
+    public @Nullable TensorSpec state(String output) {
+        return model.sequenceBatching()
+                .flatMap(batching -> batching.state(output))
+                .map(state -> TensorSpec.of(state.outputName(), state.type(), state.dims()))
+                .orElse(null);
+    }
+
+    @Override
+    public void store(String output, Tensor value, ReferenceCountedMemory memory) {
+        memory.release();
+    }
+
+    /** Returns a request of a sample, whose states are dropped. */
+    ExecutionInputs of(ScheduledRequest request) {
+        return new Sample(request, this);
+    }
+
+    private record Sample(ScheduledRequest request, StateSink states) implements ExecutionInputs {}
+}

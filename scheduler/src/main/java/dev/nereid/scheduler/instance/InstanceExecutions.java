@@ -1,0 +1,210 @@
+package dev.nereid.scheduler.instance;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.batch.ExecutionBatch;
+import dev.nereid.scheduler.batch.ExecutionScope;
+import dev.nereid.scheduler.memory.InputStaging;
+import dev.nereid.scheduler.queue.InstanceHandle;
+import dev.nereid.scheduler.queue.WorkSource;
+import dev.nereid.scheduler.rate.RateLimitPermits;
+import dev.nereid.scheduler.request.RequestDrain;
+import dev.nereid.scheduler.request.ResponseEvent;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import java.util.function.BooleanSupplier;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Executes the batches that one worker takes, and shows the current one to other threads. Executed by the thread that
+ * runs the instance.
+ */
+final class InstanceExecutions {
+    private final ExecutionScope scope;
+    private final DeviceInstances instances;
+    private final WorkSource source;
+    private final InstanceHandle handle;
+    private final RateLimitPermitAcquirer permitAcquirer;
+    private final RequestDrain drain;
+    private final BatchRunner runner;
+    private final InputStaging staging;
+    private final TakenRequests taken;
+    private final boolean limited;
+
+    /** Whether the instance's own thread may execute a later step: there is no batch for the instance. */
+    private final BooleanSupplier freeWithoutWork;
+
+    /** The batch in execution; written by the thread that runs the instance. */
+    private volatile @Nullable ExecutionBatch current;
+
+    /** The batch of the warm-up in execution; written by the instance's own thread. */
+    private volatile @Nullable ExecutionBatch warming;
+
+    /** The last execution that was reported as exceeding its limit; written by the watchdog. */
+    private volatile @Nullable ExecutionBatch overdue;
+
+    /**
+     * Creates the executions of a worker.
+     *
+     * @param instances execute the batches
+     * @param source the source of the batches
+     * @param handle the worker's in the source
+     * @param policy records how long executions take
+     * @param permitAcquirer acquires the permits of the batches
+     * @param drain counts the requests that use the instances
+     */
+    InstanceExecutions(
+            ExecutionScope scope,
+            DeviceInstances instances,
+            WorkSource source,
+            InstanceHandle handle,
+            DirectExecutionPolicy policy,
+            RateLimitPermitAcquirer permitAcquirer,
+            RequestDrain drain) {
+        this.scope = scope;
+        this.instances = instances;
+        this.source = source;
+        this.handle = handle;
+        this.permitAcquirer = permitAcquirer;
+        this.drain = drain;
+        this.runner = new BatchRunner(scope.model(), policy);
+        this.staging = new InputStaging(
+                scope.model().memory(), scope.model().settings().name(), scope.accepted(), instances.device());
+        this.taken = new TakenRequests(handle);
+        this.limited = instances.permits().areLimited();
+        this.freeWithoutWork = () -> !limited && !source.hasWork(handle);
+    }
+
+    /**
+     * Executes the batch of the handle.
+     *
+     * @param direct whether the thread is not the instance's own
+     */
+    void execute(boolean direct) {
+        handle.rejectExpired();
+        boolean clientMemory = scope.clientMemory() && taken.isOneInClientMemory();
+        // Also for a backend that declares client memory: the fault of one client must not fail the others of a batch.
+        taken.stageInputs(staging, clientMemory);
+        taken.use(drain);
+        if (taken.hasClients()) {
+            ExecutionBatch batch = taken.removeAll(scope);
+            ManagedInstance instance = instances.next();
+            if (limited) {
+                permitAcquirer.use(batch);
+            }
+            batch.executedBy(Thread.currentThread());
+            current = batch;
+            try {
+                if (scope.model().detached().areAbandoned()) {
+                    batch.refuse(scope.model().nanoTime().getAsLong());
+                } else {
+                    runner.run(
+                            instance,
+                            batch,
+                            clientMemory,
+                            direct,
+                            direct ? InstanceExecutions::isAlwaysFree : freeWithoutWork);
+                }
+            } catch (Throwable e) { // the batch is not completed yet
+                batch.threw(
+                        new ResponseEvent.Failure(SchedulerErrors.internal(e), FailureReason.OTHER),
+                        scope.model().nanoTime().getAsLong());
+                throw e;
+            } finally {
+                current = null;
+                if (batch.isDeferred()) {
+                    source.deferred(handle);
+                    batch.onEnd(() -> source.deferredEnded(handle));
+                }
+            }
+        }
+    }
+
+    /** Returns whether a thread in direct execution may execute a later step: it releases its instance before. */
+    private static boolean isAlwaysFree() {
+        return true;
+    }
+
+    /** Completes the requests that were taken and not executed, after a failure. */
+    void failTaken(Function<ScheduledRequest, InferenceException> error) {
+        taken.fail(error);
+    }
+
+    /** Executes a batch of the warm-up on an instance. Called by the instance's own thread. */
+    void warm(ManagedInstance instance, ExecutionBatch batch) {
+        batch.executedBy(Thread.currentThread());
+        warming = batch;
+        try {
+            warmWithPermit(instance, batch);
+        } finally {
+            warming = null;
+        }
+    }
+
+    private void warmWithPermit(ManagedInstance instance, ExecutionBatch batch) {
+        if (!limited) {
+            runner.warm(instance, batch);
+            return;
+        }
+        RateLimitPermits permits = instance.permits();
+        permits.request();
+        if (!permits.await()) {
+            batch.refuse(scope.model().nanoTime().getAsLong());
+            return;
+        }
+        try {
+            runner.warm(instance, batch);
+        } finally {
+            batch.onEnd(permits::release);
+        }
+    }
+
+    /** Returns the batch in execution; {@code null} for none. Called by any thread. */
+    @Nullable
+    ExecutionBatch current() {
+        return current;
+    }
+
+    /** Returns the batch of the warm-up in execution; {@code null} for none. Called by any thread. */
+    @Nullable
+    ExecutionBatch warming() {
+        return warming;
+    }
+
+    /** Marks an execution as exceeding its limit; returns whether it goes on. Called by the watchdog. */
+    @SuppressWarnings("ReferenceEquality") // Each execution has its own batch.
+    boolean overdue(ExecutionBatch batch) {
+        boolean goesOn = batch == current || batch == warming;
+        if (goesOn) {
+            overdue = batch;
+        }
+        return goesOn;
+    }
+
+    /** Returns whether an execution was reported as exceeding its limit. */
+    @SuppressWarnings("ReferenceEquality")
+    boolean isOverdue(ExecutionBatch batch) {
+        return batch == overdue;
+    }
+
+    /** Returns whether the current execution was reported as exceeding its limit. */
+    boolean isOverdue() {
+        ExecutionBatch executed = current;
+        return executed != null && isOverdue(executed);
+    }
+
+    /** Returns whether a thread executes a batch. */
+    boolean executesOn(Thread thread) {
+        ExecutionBatch batch = current;
+        return batch != null && thread.equals(batch.thread());
+    }
+
+    /** Abandons the requests in execution. Called by any thread. */
+    void abandon() {
+        ExecutionBatch batch = current;
+        if (batch != null) {
+            batch.abandon();
+        }
+    }
+}

@@ -1,0 +1,200 @@
+package dev.nereid.scheduler.instance;
+
+import dev.nereid.scheduler.request.SchedulerErrors;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A worker and the thread that runs it. Safe for use by any thread.
+ *
+ * <p>The thread starts with the first batch that needs it, or at once for a warm-up. A worker whose thread was never
+ * started is ended by the thread that closes or retires it.
+ */
+final class InstanceThread {
+    private static final Logger LOG = LoggerFactory.getLogger(InstanceThread.class);
+
+    /** What happens at the end of an instance thread. */
+    interface Listener {
+        /** Handles an error that ends the thread. */
+        void died(Thread thread, Throwable cause);
+
+        /** Called last: the worker has left the queue, and its instances are closed. */
+        void ended(InstanceThread ended);
+    }
+
+    private final InstanceWorker worker;
+    private final Listener listener;
+    private final Executor unplaced;
+    private final LateThread thread;
+
+    /** Whether a failed start was logged since the last successful one. */
+    private final AtomicBoolean reported = new AtomicBoolean();
+
+    /**
+     * Creates a worker's thread, which is not started.
+     *
+     * @param prefix the prefix of the thread's name
+     * @param starter starts a thread, or throws if it cannot
+     * @param unplaced runs a task soon, on a thread that is not placed
+     */
+    InstanceThread(
+            InstanceWorker worker, String prefix, Consumer<Thread> starter, Executor unplaced, Listener listener) {
+        this.worker = worker;
+        this.listener = listener;
+        this.unplaced = unplaced;
+        this.thread = new LateThread(() -> newThread(prefix + worker.name()), starter);
+    }
+
+    /** Creates a thread that inherits nothing of the client whose request starts it. */
+    private Thread newThread(String name) {
+        Thread created = worker.isPlaced()
+                ? new PlacedThread(this::run, name)
+                : Thread.ofPlatform()
+                        .name(name)
+                        .inheritInheritableThreadLocals(false)
+                        .unstarted(this::run);
+        created.setDaemon(true);
+        created.setUncaughtExceptionHandler(listener::died);
+        return created;
+    }
+
+    InstanceWorker worker() {
+        return worker;
+    }
+
+    /** Starts the thread now; throws what the starter throws. */
+    void start() {
+        thread.start();
+    }
+
+    /** Lets the thread start with the first batch that needs it. */
+    void startLate() {
+        worker.addUnstarted(this::startSoon);
+    }
+
+    private void startSoon() {
+        if (Thread.currentThread() instanceof PlacedThread) {
+            try {
+                unplaced.execute(this::startOrFail);
+            } catch (Throwable e) { // such as no memory for the task
+                fail(e);
+            }
+        } else {
+            startOrFail();
+        }
+    }
+
+    /**
+     * Starts the thread for a batch. If that fails, such as because there is no memory for a thread, the instance waits
+     * for the next batch, and the requests that nothing else can execute fail. Does not throw: the calling thread is
+     * one of a client's connection, or of another instance.
+     */
+    private void startOrFail() {
+        try {
+            if (thread.start()) {
+                reported.set(false);
+            } else if (thread.thread() == null) { // cancelled meanwhile: the instance ends
+                worker.startFailed(request -> SchedulerErrors.noInstance(request.checked()));
+            }
+        } catch (Throwable e) {
+            fail(e);
+        }
+    }
+
+    private void fail(Throwable cause) {
+        report(cause);
+        worker.startFailed(request -> SchedulerErrors.noThread(request.checked(), cause));
+    }
+
+    /** Logs the first of several failures: there is one for each request. */
+    private void report(Throwable cause) {
+        try {
+            if (reported.compareAndSet(false, true)) {
+                LOG.atError()
+                        .addKeyValue("instance", worker.name())
+                        .setCause(cause)
+                        .log("thread of instance could not be started: its requests are refused until it can");
+            }
+        } catch (Throwable again) { // no memory for the report
+            cause.addSuppressed(again);
+        }
+    }
+
+    /** Runs the worker; however that ends, the instance is closed once no request uses it. */
+    private void run() {
+        try {
+            worker.run();
+        } catch (RuntimeException | Error e) {
+            listener.died(Thread.currentThread(), e);
+        } finally {
+            worker.close();
+            listener.ended(this);
+        }
+    }
+
+    /** Returns whether the instance serves, or will with the first batch. */
+    boolean isReady() {
+        Thread started = thread.thread();
+        return (started == null || started.isAlive()) && !worker.isGone() && worker.isReady();
+    }
+
+    /**
+     * Ends a retired worker that has no thread; its thread ends another one. Does not wait for requests that use the
+     * instance, such as deferred executions that began on a submitting thread.
+     */
+    void endIfUnstarted() {
+        if (worker.mayTakeBound()) { // its thread ends when that is done
+            startQuietly();
+        } else if (thread.cancel()) {
+            worker.leaveUnstarted();
+            if (worker.isUnused()) {
+                closeUnstarted();
+            } else {
+                Thread.ofVirtual().name("retire/" + worker.name()).start(this::closeUnstarted);
+            }
+        }
+    }
+
+    private void startQuietly() {
+        try {
+            thread.start();
+        } catch (RuntimeException | Error e) { // the instance is closed with the scheduler
+            report(e);
+        }
+    }
+
+    private void closeUnstarted() {
+        worker.close();
+        listener.ended(this);
+    }
+
+    /**
+     * Waits for the end of the thread. Without one, the worker leaves the queue; {@link InstanceWorker#close} is left to
+     * the caller. Called when the worker is retired, or the queue stopped and no request is in flight.
+     */
+    void end() {
+        if (thread.cancel()) {
+            worker.leaveUnstarted();
+        } else {
+            join(thread.thread());
+        }
+    }
+
+    private static void join(@Nullable Thread started) {
+        boolean interrupted = false;
+        while (started != null && started.isAlive()) {
+            try {
+                started.join();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,107 @@
+package dev.nereid.scheduler.memory;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.DeviceMemory;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Fence;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.Optional;
+
+/** Copies tensors between the host and memory of devices. Static functions only. */
+public final class DeviceCopies {
+    /** The limit on the wait for work of a device: longer work is taken for lost. */
+    private static final Duration MAX_WAIT = Duration.ofMinutes(1);
+
+    private DeviceCopies() {}
+
+    /**
+     * Waits for the work of a device that computes a tensor. Most tensors have none.
+     *
+     * @throws InferenceException if the work failed, or did not end in a minute
+     */
+    public static void awaitContent(Tensor tensor) {
+        Optional<Fence> fence = tensor.fence();
+        if (fence.isPresent()) {
+            try {
+                if (!fence.get().await(MAX_WAIT)) {
+                    throw new InferenceException(
+                            ErrorCode.INTERNAL,
+                            "work of " + tensor.place() + " did not end within " + MAX_WAIT.toSeconds() + " s");
+                }
+            } catch (BackendException e) {
+                throw new InferenceException(e.code(), String.valueOf(e.getMessage()));
+            }
+        }
+    }
+
+    /**
+     * Copies a tensor to memory of the host.
+     *
+     * @param device the memory in which the tensor lies
+     * @param memory where the copy is made
+     * @return the copy, owned by the caller
+     * @throws InferenceException if there is no memory, or the device failed
+     */
+    public static TensorBuffer toHost(Tensor tensor, DeviceMemory device, TensorMemory memory) {
+        TensorBuffer copy = memory.allocate(tensor.byteSize());
+        try {
+            toHost(tensor, device, copy.segment());
+        } catch (RuntimeException | Error e) {
+            copy.close();
+            throw e;
+        }
+        return copy;
+    }
+
+    /**
+     * Copies a tensor to memory of the host.
+     *
+     * @param device the memory in which the tensor lies
+     * @param to memory of the server, of the size of the tensor
+     * @throws InferenceException if the device failed
+     */
+    public static void toHost(Tensor tensor, DeviceMemory device, MemorySegment to) {
+        awaitContent(tensor);
+        device.copyToHost(tensor.data(), to);
+    }
+
+    /**
+     * Copies a tensor to memory of a device. It lies on the host, in the same memory or on another device.
+     *
+     * @param device the memory to which it is copied
+     * @param to memory of the server on the device, of the size of the tensor
+     * @param memory where a copy on the host is made if one lies between
+     * @throws InferenceException if there is no memory, the client's is gone, or a device failed
+     * @throws IllegalArgumentException if the tensor lies on a device of which there is no memory
+     */
+    public static void toDevice(Tensor tensor, DeviceMemory device, MemorySegment to, TensorMemory memory) {
+        MemoryPlace place = tensor.place();
+        if (place.equals(device.place())) {
+            awaitContent(tensor);
+            device.copy(tensor.data(), to);
+        } else if (place.isHost() && !ClientMemory.isClientMemory(tensor.data())) {
+            device.copyFromHost(tensor.data(), to);
+        } else {
+            try (TensorBuffer between = memory.allocate(tensor.byteSize())) {
+                if (place.isHost()) {
+                    ClientMemory.copy(tensor.data(), between.segment());
+                } else {
+                    toHost(tensor, source(place, memory), between.segment());
+                }
+                device.copyFromHost(between.segment(), to);
+            }
+        }
+    }
+
+    private static DeviceMemory source(MemoryPlace place, TensorMemory memory) {
+        return memory.device(place)
+                .orElseThrow(() -> new IllegalArgumentException(
+                        "tensor: lies in " + place + " (expected: on the host, or on a device with memory)"));
+    }
+}

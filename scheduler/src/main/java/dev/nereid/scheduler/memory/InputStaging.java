@@ -1,0 +1,133 @@
+package dev.nereid.scheduler.memory;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.memory.DeviceMemory;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Moves inputs to memory that an instance accepts, before their execution. Immutable.
+ *
+ * <p>Inputs in memory of a client are copied, unless the backend works there. Inputs on a device are moved to the host,
+ * unless the backend accepts them there and the device is the instance's own. Byte strings are accepted on the host
+ * alone, where their framing was checked.
+ */
+public final class InputStaging {
+    private final TensorMemory memory;
+    private final String model;
+    private final AcceptedMemory accepted;
+    private final Device device;
+
+    /**
+     * Creates the staging of one instance.
+     *
+     * @param memory where copies are made
+     * @param model the name of the model, for errors
+     * @param accepted the memory in which the backend works
+     * @param device the device of the instance
+     */
+    public InputStaging(TensorMemory memory, String model, AcceptedMemory accepted, Device device) {
+        this.memory = memory;
+        this.model = model;
+        this.accepted = accepted;
+        this.device = device;
+    }
+
+    /**
+     * Moves inputs.
+     *
+     * @param originals all inputs, some of which may have been moved before
+     * @param inPlace whether the execution works in memory of the client
+     * @return the inputs in their order, with copies in place of those that were moved
+     * @throws InferenceException if no memory is left, the client's is gone, or an input lies where it cannot be copied
+     *     from; all copies are freed then
+     */
+    public Staged stage(List<NamedTensor> originals, boolean inPlace) {
+        List<NamedTensor> staged = new ArrayList<>(originals.size());
+        List<TensorBuffer> copies = new ArrayList<>(originals.size());
+        try {
+            for (NamedTensor input : originals) {
+                Tensor tensor = input.tensor();
+                if (!tensor.place().isHost()) {
+                    staged.add(onHost(input, copies));
+                } else if (!inPlace && ClientMemory.isClientMemory(tensor.data())) {
+                    TensorBuffer copy = memory.allocate(tensor.byteSize());
+                    copies.add(copy);
+                    ClientMemory.copy(tensor.data(), copy.segment());
+                    staged.add(in(input, copy.segment()));
+                } else {
+                    staged.add(input);
+                }
+            }
+        } catch (RuntimeException | Error e) {
+            copies.forEach(TensorBuffer::close);
+            throw e;
+        }
+        return new Staged(staged, copies);
+    }
+
+    private NamedTensor onHost(NamedTensor input, List<TensorBuffer> copies) {
+        Tensor tensor = input.tensor();
+        boolean text = tensor.type() == DataType.BYTES;
+        if (!text && accepted.includes(tensor.place(), device)) {
+            return input;
+        }
+        DeviceMemory source = text ? null : memory.device(tensor.place()).orElse(null);
+        if (source == null) {
+            throw new InferenceException(
+                    ErrorCode.UNSUPPORTED,
+                    "input '" + input.name() + "' of model '" + model + "': "
+                            + (text ? "byte strings in " : "lies in ") + tensor.place() + " (expected: "
+                            + (text ? "memory of the host" : accepted.describe(device)) + ")");
+        }
+        TensorBuffer copy = DeviceCopies.toHost(tensor, source, memory);
+        copies.add(copy);
+        return in(input, copy.segment());
+    }
+
+    /**
+     * Inputs of one request as its backend sees them. Immutable; owned by the request, which closes it when its inputs
+     * are freed.
+     *
+     * @param inputs the inputs in their order
+     * @param copies the memory of those that were moved
+     */
+    public record Staged(List<NamedTensor> inputs, List<TensorBuffer> copies) implements AutoCloseable {
+        /**
+         * Returns these inputs, which were moved after some of them had been moved before; they own all copies. Frees
+         * the copies of this step if that fails.
+         */
+        public Staged after(Staged before) {
+            if (copies.isEmpty()) {
+                return before;
+            }
+            try {
+                List<TensorBuffer> all = new ArrayList<>(before.copies);
+                all.addAll(copies);
+                return new Staged(inputs, all);
+            } catch (RuntimeException | Error e) {
+                close();
+                throw e;
+            }
+        }
+
+        /** Frees the copies. */
+        @Override
+        public void close() {
+            copies.forEach(TensorBuffer::close);
+        }
+    }
+
+    private static NamedTensor in(NamedTensor input, MemorySegment data) {
+        Tensor tensor = input.tensor();
+        return new NamedTensor(input.name(), Tensor.of(tensor.type(), tensor.shape(), data));
+    }
+}

@@ -1,0 +1,147 @@
+package dev.nereid.scheduler.queue;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.batch.EqualInputs;
+import dev.nereid.scheduler.request.QueuePosition;
+import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import java.util.List;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+
+/**
+ * Queues requests of a model again after an execution. Guarded by the lock of the queue; requests are completed outside
+ * of it.
+ *
+ * <p>A request goes behind the others of its level. Limits of the queue and its timeout do not apply any more, since the
+ * request was admitted; the deadline of its client does. A stopped queue takes it too.
+ */
+final class ReturnedRequests {
+    private final QueueLock lock;
+    private final EqualInputs equalInputs;
+    private final Consumer<QueueEntry> remover;
+    private final DeadlineTimer deadlineTimer;
+    private final LongSupplier nanoTime;
+
+    @GuardedBy("lock")
+    private final WaitingRequests requests;
+
+    @GuardedBy("lock")
+    private final BatchTaker taker;
+
+    @GuardedBy("lock")
+    private final IdleInstances idleInstances;
+
+    /**
+     * Creates the returns of a queue.
+     *
+     * @param remover removes an entry from the queue, if it is there
+     */
+    ReturnedRequests(
+            QueueLock lock,
+            BatchTaker taker,
+            IdleInstances idleInstances,
+            EqualInputs equalInputs,
+            Consumer<QueueEntry> remover,
+            DeadlineTimer deadlineTimer) {
+        this.lock = lock;
+        this.taker = taker;
+        this.requests = taker.requests();
+        this.nanoTime = taker.nanoTime();
+        this.idleInstances = idleInstances;
+        this.equalInputs = equalInputs;
+        this.remover = remover;
+        this.deadlineTimer = deadlineTimer;
+    }
+
+    /** Returns the returns of one instance. */
+    RequestReturn of(InstanceHandle handle) {
+        return new RequestReturn() {
+            @Override
+            public QueuePosition newPosition(ScheduledRequest request) {
+                return new QueueEntry(request, equalInputs.content(request.checked()), remover);
+            }
+
+            @Override
+            public void giveBack(int ended, List<ScheduledRequest> again) {
+                ReturnedRequests.this.giveBack(handle, ended, again);
+            }
+        };
+    }
+
+    private void giveBack(InstanceHandle handle, int ended, List<ScheduledRequest> again) {
+        boolean left;
+        try {
+            left = add(handle, ended, again);
+        } catch (RuntimeException | Error e) { // such as no memory: none of the requests is in the queue
+            ScheduledRequest.failUnqueued(again, e);
+            return;
+        }
+        for (int i = 0; i < again.size(); i++) {
+            checkQueued(again.get(i), left);
+        }
+    }
+
+    private static void checkQueued(ScheduledRequest request, boolean queued) {
+        try {
+            if (queued) {
+                request.checkQueued();
+            } else {
+                request.reject(SchedulerErrors.noInstance(request.checked()), FailureReason.OTHER);
+            }
+        } catch (RuntimeException | Error e) { // such as no memory for the error: the others are not affected
+            request.failSafely(e);
+        }
+    }
+
+    /** Adds requests, and returns whether an instance is left for them. */
+    private boolean add(InstanceHandle handle, int ended, List<ScheduledRequest> again) {
+        boolean left;
+        Deadline next;
+        lock.lock();
+        try {
+            taker.givenBack(handle, ended);
+            left = !idleInstances.hasNoInstances();
+            if (left) {
+                addAll(again);
+            }
+            if (!taker.mayHaveWork()) {
+                idleInstances.wakeAll(); // stopped: no request comes back any more
+            } else if (!again.isEmpty()) {
+                taker.added();
+                idleInstances.wakeOne(nanoTime.getAsLong());
+            }
+            next = deadlineTimer.reserve(requests.timeouts().next());
+        } catch (RuntimeException | Error e) {
+            for (int i = 0; i < again.size(); i++) {
+                requests.remove(entry(again.get(i)));
+            }
+            if (!taker.mayHaveWork()) {
+                idleInstances.wakeAll();
+            }
+            throw e;
+        } finally {
+            lock.unlock();
+        }
+        deadlineTimer.schedule(next);
+        return left;
+    }
+
+    @GuardedBy("lock")
+    private void addAll(List<ScheduledRequest> again) {
+        for (ScheduledRequest request : again) {
+            if (request.isWaiting()) { // if not, it was completed meanwhile, and its memory released
+                requests.addAgain(entry(request));
+            }
+        }
+    }
+
+    private static QueueEntry entry(ScheduledRequest request) {
+        if (request.position() instanceof QueueEntry entry) {
+            return entry;
+        }
+        throw new IllegalStateException("position: " + request.position() + " (expected: of this queue)");
+    }
+}

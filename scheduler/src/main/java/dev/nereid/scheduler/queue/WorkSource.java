@@ -1,0 +1,105 @@
+package dev.nereid.scheduler.queue;
+
+import dev.nereid.scheduler.request.ScheduledRequest;
+import java.util.List;
+import java.util.function.LongSupplier;
+
+/**
+ * Where an instance gets its batches. Safe for use by any thread; an {@link InstanceHandle} is used by the thread that
+ * runs its instance.
+ *
+ * <p>Instances pull: each takes its next batch itself when it is free. {@link BatchSource} shares one queue among all
+ * instances of a model; a source may also be bound to one instance, such as one that keeps sequences on it.
+ *
+ * <p>No method calls a backend, an observer or other foreign code under a lock.
+ */
+public interface WorkSource {
+    /**
+     * Registers an instance.
+     *
+     * @param directRun runs the instance on the thread that acquired it, and then calls {@link #finishDirectRun}
+     * @param load the load of the instance by the rate limiter; must not take any lock
+     */
+    InstanceHandle register(Runnable directRun, LongSupplier load);
+
+    /**
+     * Makes a registered instance idle that has no thread yet. Called at most once, before any thread takes batches for
+     * it. The instance may be run directly as any other.
+     *
+     * @param starter starts the instance's thread, which then calls {@link #take} or {@link #awaitWork}. Called without
+     *     a lock, on the thread that found work for the instance; must not throw. If it starts no thread, it calls
+     *     {@link #startFailed}
+     */
+    void addUnstarted(InstanceHandle handle, Runnable starter);
+
+    /**
+     * Makes an instance idle again whose thread was not started. A later request tries again. The caller has completed
+     * the requests that the handle has, and uses it no more.
+     *
+     * @return the requests that no other instance is there to execute, to be completed by the caller
+     */
+    List<ScheduledRequest> startFailed(InstanceHandle handle);
+
+    /**
+     * Removes an instance without a thread from the idle ones: its thread is not started any more. Waits while another
+     * thread runs the instance directly, or tries to start its thread. Called after the source was stopped or the
+     * instance retired; then the caller alone uses the handle, and has to {@link #deregister} it once.
+     */
+    void removeUnstarted(InstanceHandle handle);
+
+    /**
+     * Waits for a batch or expired requests, and adds them to the handle.
+     *
+     * @return {@code false} if the instance has no more work, ever: it was retired, or the source was stopped, and no
+     *     request may come back from an execution
+     */
+    boolean take(InstanceHandle handle);
+
+    /** Does as {@link #take}, but returns {@code false} instead of waiting. */
+    boolean poll(InstanceHandle handle);
+
+    /**
+     * Waits until there is a batch, and leaves it in the source. The batch may have changed or gone when it is taken.
+     *
+     * @return {@code false} as for {@link #take}
+     */
+    boolean awaitWork(InstanceHandle handle);
+
+    /** Returns whether there is a batch that an instance may take now. */
+    boolean hasWork(InstanceHandle handle);
+
+    /**
+     * Takes another batch for direct execution, as {@link #poll} does, or makes the instance idle again.
+     *
+     * @param mayRun whether the caller may run another batch
+     * @return whether there is another batch; if not, or if this throws, the caller must not run the instance any more
+     */
+    boolean finishDirectRun(InstanceHandle handle, boolean mayRun);
+
+    /**
+     * Counts an execution that goes on after the return of its backend. Called by the thread that ran the instance,
+     * before it takes another batch.
+     */
+    void deferred(InstanceHandle handle);
+
+    /** Ends the count of a {@linkplain #deferred deferred} execution. Called by any thread. */
+    void deferredEnded(InstanceHandle handle);
+
+    /**
+     * Stops an instance from taking new work; its thread has to {@link #deregister} when {@link #take} returns
+     * {@code false}. An instance without a thread is not woken any more, unless it may still take something.
+     *
+     * @return whether it may still take what is bound to it
+     */
+    boolean retire(InstanceHandle handle);
+
+    /** Gives up the requests in the executions of an instance whose thread does not return: they never come back. */
+    void lose(InstanceHandle handle);
+
+    /**
+     * Deregisters an instance.
+     *
+     * @return the requests that no instance is left to execute, to be completed by the caller
+     */
+    List<ScheduledRequest> deregister(InstanceHandle handle);
+}

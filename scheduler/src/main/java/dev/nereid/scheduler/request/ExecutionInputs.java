@@ -1,0 +1,63 @@
+package dev.nereid.scheduler.request;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What one execution of a request adds to it: control inputs, states, and where new states go.
+ *
+ * <p>A plain request adds nothing, and is its own holder. A source of batches that keeps sequences makes a new holder
+ * for each execution. Confined to the thread that runs the instance, and then to the execution.
+ */
+public interface ExecutionInputs {
+    /** Returns the request; for a {@linkplain #isNull null request} one that nothing counts. */
+    ScheduledRequest request();
+
+    /** Returns the control inputs, and behind them the present states; they follow the inputs of the client. */
+    default List<NamedTensor> added() {
+        return List.of();
+    }
+
+    /**
+     * Returns the memory of an added input. The request holds it until its execution has ended or its sender is ended;
+     * an output that lies in it holds it until the response has gone. So the source never changes such memory: the next
+     * value of a state goes to another buffer.
+     *
+     * @param index the index in {@link #added()}
+     * @return the memory, of which the source holds a reference until {@link #released}; {@code null} for memory that is
+     *     never freed or changed
+     */
+    default @Nullable ReferenceCountedMemory memory(int index) {
+        return null;
+    }
+
+    /** Returns what takes the new values of states; {@code null} for a model without states. */
+    default @Nullable StateSink states() {
+        return null;
+    }
+
+    /** Returns whether no client sent the request: it fills a place of the batch. */
+    default boolean isNull() {
+        return false;
+    }
+
+    /**
+     * Returns a null request that takes the place of this one, which failed before its execution.
+     *
+     * @param like another request of the batch, which did not fail
+     * @return {@code null} if the requests behind this one may move up in the batch
+     */
+    default @Nullable ExecutionInputs inPlace(ExecutionInputs like) {
+        return null;
+    }
+
+    /**
+     * Called once when the execution has ended: its new states are stored, and its terminal response, if any, was
+     * passed to the observer, which may still hold it. Short; must not throw.
+     *
+     * @param again whether the request waits for another execution
+     */
+    default void released(boolean again) {}
+}

@@ -1,0 +1,181 @@
+package dev.nereid.scheduler.request;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.scheduler.memory.InputStaging;
+import dev.nereid.scheduler.memory.MemoryRanges;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.spi.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the executions of a request use beyond its own inputs. Confined as the execution, except for the lists that a
+ * sender of an earlier execution reads; owned by the request, which creates it only if there is any of it: copies of
+ * inputs, added inputs, or a second execution.
+ *
+ * <p>Its size does not grow with the number of executions: an input is copied once as long as the copies stay, and an
+ * instance is kept once.
+ */
+final class ExecutionMemory {
+    /** An added input, and the memory in which it lies. */
+    private record Held(Tensor tensor, ReferenceCountedMemory memory) {}
+
+    private final List<NamedTensor> originals;
+
+    /** The inputs with copies in place of those that were moved; {@code null} if there are none. */
+    private InputStaging.@Nullable Staged copied;
+
+    /** All inputs of the current execution; immutable. Read by any thread. */
+    private volatile List<NamedTensor> inputs;
+
+    /**
+     * The added inputs of the current execution whose memory may be freed or changed; immutable. Read by any thread.
+     */
+    private volatile List<Held> held = List.of();
+
+    /** The instances of earlier executions of which a response may be open, each once. */
+    private final ArrayList<RequestDrain> earlier = new ArrayList<>(1);
+
+    /** The sum of the waits before the current one. */
+    private long waitedNanos;
+
+    /**
+     * Creates the memory of a request without copies and added inputs.
+     *
+     * @param originals the inputs of the client
+     */
+    ExecutionMemory(List<NamedTensor> originals) {
+        this.originals = originals;
+        this.inputs = originals;
+    }
+
+    /**
+     * Moves inputs to memory that the instance accepts. Those that were moved for an earlier execution, and are kept,
+     * stay where they are.
+     *
+     * @throws dev.nereid.api.InferenceException as {@link InputStaging#stage}
+     */
+    void stage(InputStaging staging, boolean inPlace) {
+        InputStaging.Staged before = copied;
+        InputStaging.Staged made = staging.stage(before == null ? originals : before.inputs(), inPlace);
+        InputStaging.Staged all = before == null ? made : made.after(before);
+        copied = all;
+        inputs = all.inputs();
+    }
+
+    /** Frees the copies, and releases the added inputs of the current execution, before the request ends. */
+    void endCurrent() {
+        releaseAdded();
+        freeCopies();
+    }
+
+    private void freeCopies() {
+        InputStaging.Staged freed = copied;
+        if (freed != null) {
+            copied = null;
+            inputs = originals;
+            freed.close();
+        }
+    }
+
+    /** Adds inputs for the current execution, after a copy, and retains their memory. */
+    void add(ExecutionInputs execution) {
+        releaseAdded(); // of an execution that a failure kept from its backend
+        List<NamedTensor> added = execution.added();
+        List<NamedTensor> all = new ArrayList<>(copied == null ? originals : copied.inputs());
+        all.addAll(added);
+        List<Held> retained = new ArrayList<>(added.size());
+        for (int i = 0; i < added.size(); i++) {
+            ReferenceCountedMemory memory = execution.memory(i);
+            if (memory != null) {
+                retained.add(new Held(added.get(i).tensor(), memory));
+            }
+        }
+        inputs = all; // neither list is changed from here on
+        held = retained;
+        for (int i = 0; i < retained.size(); i++) { // last, since nothing can fail from here on
+            retained.get(i).memory.retain();
+        }
+    }
+
+    /** Retains the memory of an added input in which an output lies; {@code null} for none. Called by any thread. */
+    @Nullable
+    ReferenceCountedMemory retainAdded(Tensor output) {
+        List<Held> candidates = held;
+        for (int i = 0; i < candidates.size(); i++) {
+            Held candidate = candidates.get(i);
+            if (MemoryRanges.overlap(candidate.tensor, output) && candidate.memory.tryRetain()) {
+                return candidate.memory;
+            }
+        }
+        return null;
+    }
+
+    /** Releases the memory of the added inputs. An output that lies in one holds a reference of its own. */
+    private void releaseAdded() {
+        List<Held> released = held;
+        held = List.of();
+        for (int i = 0; i < released.size(); i++) {
+            released.get(i).memory.release();
+        }
+    }
+
+    /** Returns the inputs as the backend sees them. Called by any thread. */
+    List<NamedTensor> inputs() {
+        return inputs;
+    }
+
+    long waitedNanos() {
+        return waitedNanos;
+    }
+
+    /** Allocates what {@link #endExecution} needs, which must not fail. */
+    void prepareEnd() {
+        earlier.ensureCapacity(earlier.size() + 1);
+    }
+
+    /**
+     * Ends an execution after which the request waits again, and releases its added inputs. Copies and instance are
+     * kept until {@link #endUnused}. Called after {@link #prepareEnd}.
+     *
+     * @param instanceDrain counts the requests that use the instance of the execution; {@code null} for none
+     * @param waited how long the request waited for the execution
+     */
+    void endExecution(@Nullable RequestDrain instanceDrain, long waited) {
+        inputs = copied == null ? originals : copied.inputs();
+        releaseAdded();
+        waitedNanos += Math.max(0, waited);
+        if (instanceDrain != null && earlier.contains(instanceDrain)) { // compared by identity
+            instanceDrain.deregister();
+        } else if (instanceDrain != null) {
+            earlier.add(instanceDrain);
+        }
+    }
+
+    /**
+     * Ends the use of the instances of earlier executions, and frees the copies. Called while the request waits and no
+     * response is open.
+     *
+     * @param keepsCopies whether threads of the backend may still read them
+     */
+    void endUnused(boolean keepsCopies) {
+        if (!keepsCopies) {
+            freeCopies();
+        }
+        endEarlier();
+    }
+
+    private void endEarlier() {
+        for (int i = 0; i < earlier.size(); i++) {
+            earlier.get(i).deregister();
+        }
+        earlier.clear();
+    }
+
+    /** Frees the copies, releases the added inputs, and ends the use of the instances of earlier executions. */
+    void close() {
+        endCurrent();
+        endEarlier();
+    }
+}

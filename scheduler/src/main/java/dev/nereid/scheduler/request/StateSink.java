@@ -1,0 +1,28 @@
+package dev.nereid.scheduler.request;
+
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import org.jspecify.annotations.Nullable;
+
+/** Takes the new states of one sequence from an execution. Called by the thread that ends the execution. */
+public interface StateSink {
+    /**
+     * Returns the type and the dimensions of a state, without the batch dimension. Called by any thread.
+     *
+     * @param output the name of the output of the state
+     * @return {@code null} if the model has no such state
+     */
+    @Nullable
+    TensorSpec state(String output);
+
+    /**
+     * Stores the new value of a state, after an execution in which the request did not fail. Must not throw. It replaces
+     * the present value and leaves its memory as it is: outputs may lie there ({@link ExecutionInputs#memory}).
+     *
+     * @param output the name of the output of the state
+     * @param value the value
+     * @param memory keeps the value alive; the caller's reference is taken over
+     */
+    void store(String output, Tensor value, ReferenceCountedMemory memory);
+}

@@ -1,0 +1,146 @@
+package dev.nereid.scheduler.queue;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.scheduler.FailingTimer;
+import dev.nereid.scheduler.RecordingObserver;
+import dev.nereid.scheduler.Requests;
+import dev.nereid.scheduler.Scopes;
+import dev.nereid.scheduler.batch.BatchPlanner;
+import dev.nereid.scheduler.batch.EqualInputs;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Requests that come back from an execution when memory runs out. */
+final class ReturnedRequestsTest {
+    private static final int NUMBER = 3;
+    private static final long DEADLINE = 1_000;
+
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+    private final FailingTimer timer = new FailingTimer();
+
+    /** Which reading of the clock fails, counted from now; below 1 for none. */
+    private final AtomicInteger failing = new AtomicInteger();
+
+    private final ModelSettings model = ModelSettings.builder("m", 1)
+            .maxBatchSize(8)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+            .build();
+    private final ModelScope scope = Scopes.of(model, memory, this::now);
+    private final RequestQueue queue = new RequestQueue(
+            new BatchPlanner(8, List.of(), 0), PriorityPolicy.NONE, new EqualInputs(model), this::now, timer, null);
+    private final List<RecordingObserver> observers = new ArrayList<>();
+    private final InstanceHandle handle;
+
+    ReturnedRequestsTest() {
+        queue.acceptReturns();
+        handle = queue.batches().register(() -> {}, () -> 0);
+    }
+
+    @AfterEach
+    void allIsOver() {
+        assertThat(queue.waiting()).isZero();
+        assertThat(scope.drain().count()).isZero();
+        queue.stop();
+        assertThat(queue.batches().take(handle)).as("nothing comes back").isFalse();
+        memory.close();
+    }
+
+    @Test
+    void failsThemIfTheirTimeoutCannotBeScheduledAndSchedulesLaterOnes() {
+        List<ScheduledRequest> again = execute();
+        timer.fire(); // for the time before the execution
+        timer.failNext();
+
+        returns().giveBack(NUMBER, again);
+
+        assertThat(timer.hasFailed()).isTrue();
+        assertThat(observers).hasSize(NUMBER).allSatisfy(this::assertInternal);
+        assertThat(timer.scheduled()).isEqualTo(1);
+        returns().giveBack(NUMBER, execute());
+        assertThat(timer.scheduled()).as("scheduled again").isEqualTo(2);
+        end();
+    }
+
+    @Test
+    void failsThemIfNoInstanceCanBeWoken() {
+        List<ScheduledRequest> again = execute();
+        failing.set(1);
+
+        returns().giveBack(NUMBER, again);
+
+        assertThat(observers).hasSize(NUMBER).allSatisfy(this::assertInternal);
+    }
+
+    @Test
+    void rejectsAllIfTheRejectionOfOneFails() {
+        List<ScheduledRequest> again = execute();
+        assertThat(queue.batches().deregister(handle)).isEmpty();
+        failing.set(2); // the first returns in the queue
+
+        returns().giveBack(NUMBER, again);
+
+        assertThat(failing.get()).isLessThan(1);
+        assertThat(observers)
+                .hasSize(NUMBER)
+                .allSatisfy(observer -> assertThat(observer.error().code()).isEqualTo(ErrorCode.UNAVAILABLE));
+    }
+
+    private void assertInternal(RecordingObserver observer) {
+        assertThat(observer.error().code()).isEqualTo(ErrorCode.INTERNAL);
+    }
+
+    private RequestReturn returns() {
+        return Objects.requireNonNull(handle.returns());
+    }
+
+    /** Takes a batch, and ends its execution; returns its requests, which wait again. */
+    private List<ScheduledRequest> execute() {
+        for (int i = 0; i < NUMBER; i++) {
+            RecordingObserver observer = new RecordingObserver();
+            observers.add(observer);
+            CheckedRequest checked = Requests.to(model, memory)
+                    .floats("IN", Shape.of(1, 2), 0)
+                    .deadline(DEADLINE)
+                    .of(1);
+            queue.offer(new ScheduledRequest(scope, null, checked, observer, 0), false);
+        }
+        assertThat(queue.batches().poll(handle)).isTrue();
+        List<ScheduledRequest> again = new ArrayList<>();
+        for (ExecutionInputs inputs : handle.taken()) {
+            ScheduledRequest request = inputs.request();
+            request.waitsAt(returns().newPosition(request));
+            assertThat(request.waitAgain(1, 0)).isTrue();
+            again.add(request);
+        }
+        handle.taken().clear();
+        return again;
+    }
+
+    /** Completes the waiting requests. */
+    private void end() {
+        queue.drain().forEach(ScheduledRequest::abandon);
+    }
+
+    private long now() {
+        if (failing.getAndDecrement() == 1) {
+            throw new OutOfMemoryError("for a test");
+        }
+        return 0;
+    }
+}

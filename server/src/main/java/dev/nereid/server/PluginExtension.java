@@ -1,0 +1,27 @@
+package dev.nereid.server;
+
+import static java.util.Objects.requireNonNull;
+
+/**
+ * What a plugin brings beside backends. Immutable.
+ *
+ * @param kind the kind
+ * @param name the name of the repository agent, or the scheme of the storage
+ * @param plugin the plugin's name
+ */
+public record PluginExtension(Kind kind, String name, String plugin) {
+    /** The kinds of extensions. */
+    public enum Kind {
+        /** A repository agent. */
+        AGENT,
+        /** A storage of model repositories. */
+        STORAGE
+    }
+
+    /** Checks the components. */
+    public PluginExtension {
+        requireNonNull(kind, "kind");
+        requireNonNull(name, "name");
+        requireNonNull(plugin, "plugin");
+    }
+}

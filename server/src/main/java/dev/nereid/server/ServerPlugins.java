@@ -1,0 +1,72 @@
+package dev.nereid.server;
+
+import dev.nereid.server.cache.ServerCache;
+import dev.nereid.server.options.ServerOptions;
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.plugin.PluginEnvironment;
+import dev.nereid.server.storage.RemoteRepositories;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * What plugins bring to a server. Owned by the server; {@link #close} ends all of it.
+ *
+ * @param backends plugins and their backends
+ * @param cache the response cache; empty for none
+ * @param repositories the remote model repositories
+ */
+record ServerPlugins(BackendRegistry backends, Optional<ServerCache> cache, RemoteRepositories repositories)
+        implements AutoCloseable {
+    /**
+     * Opens cache, repositories and backends, all or none. Blocks while the plugins do.
+     *
+     * @throws IllegalArgumentException if the cache or a repository cannot be opened
+     */
+    static ServerPlugins open(ServerOptions options, BuildInfo build) {
+        PluginEnvironment environment = new PluginEnvironment(
+                build.spi(),
+                options.backendSettings(),
+                options.directories().cacheRoot(),
+                options.models().instances().processors());
+        Optional<ServerCache> cache =
+                options.scheduling().cache().map(responses -> ServerCache.open(responses, environment));
+        Optional<RemoteRepositories> repositories = Optional.empty();
+        boolean opened = false;
+        try {
+            RemoteRepositories remote =
+                    RemoteRepositories.open(options.directories().remote(), environment);
+            repositories = Optional.of(remote);
+            ServerPlugins plugins = new ServerPlugins(
+                    BackendRegistry.open(options.directories().plugins(), environment), cache, remote);
+            opened = true;
+            environment.removeLeftovers(Instant.now()); // those in use are known by now
+            return plugins;
+        } finally {
+            if (!opened) {
+                cache.ifPresent(ServerCache::close);
+                repositories.ifPresent(RemoteRepositories::close);
+            }
+        }
+    }
+
+    /** Returns the repository agents and storages with their plugins. */
+    List<PluginExtension> extensions() {
+        List<PluginExtension> all = new ArrayList<>();
+        backends.agentPlugins()
+                .forEach((agent, plugin) -> all.add(new PluginExtension(PluginExtension.Kind.AGENT, agent, plugin)));
+        for (String scheme : repositories.schemes()) {
+            all.add(new PluginExtension(PluginExtension.Kind.STORAGE, scheme + "://", scheme));
+        }
+        return List.copyOf(all);
+    }
+
+    /** Closes all of it. Called once, after the last model was closed. */
+    @Override
+    public void close() {
+        cache.ifPresent(ServerCache::close);
+        backends.close();
+        repositories.close();
+    }
+}

@@ -1,0 +1,176 @@
+package dev.nereid.server.agent;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.server.plugin.AgentLease;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.agent.RepositoryAgent;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+
+/**
+ * The repository agents of one load of a model, from the load to the unload. Confined to the control tasks of the model,
+ * one at a time; blocks as long as the agents do.
+ *
+ * <p>The order of the reference server: {@link #load} calls the agents in the order of the configuration and passes each
+ * the directory of the one before. If one fails, no further one is called, and those that were called hear of the failed
+ * load in reverse order, that one included. Otherwise {@link #loadComplete} or {@link #loadFail} follows, in reverse
+ * order; then {@link #unload} in the order of the configuration, and {@link #unloadComplete} in reverse. The last call
+ * closes the agents, releases their plugins, and deletes their directories.
+ */
+public final class AgentChain {
+    /** Acquires the provider of an agent by name. */
+    @FunctionalInterface
+    interface Source {
+        AgentLease acquire(String name) throws BackendException;
+    }
+
+    /** An agent in a configuration. Immutable. */
+    record Configured(String name, Map<String, String> parameters) {
+        Configured {
+            parameters = Map.copyOf(parameters);
+        }
+    }
+
+    private enum Phase {
+        NEW,
+        LOADING,
+        LOADED,
+        UNLOADING,
+        ENDED
+    }
+
+    /** An agent that was created. */
+    private record Running(RepositoryAgent agent, LoadContext context, AgentLease lease) {}
+
+    private final String model;
+    private final List<Configured> configured;
+    private final Supplier<String> configJson;
+    private final Source source;
+    private final List<Running> running = new ArrayList<>();
+    private Phase phase = Phase.NEW;
+
+    /**
+     * Creates the chain of a load that has not begun.
+     *
+     * @param model the name of the model
+     * @param configured its agents in the order of the configuration
+     * @param configJson returns its configuration as JSON
+     * @param source finds the agents
+     */
+    AgentChain(String model, List<Configured> configured, Supplier<String> configJson, Source source) {
+        this.model = model;
+        this.configured = List.copyOf(configured);
+        this.configJson = configJson;
+        this.source = source;
+    }
+
+    /**
+     * Returns whether the model has no agents.
+     *
+     * @return whether all other methods do nothing
+     */
+    public boolean isEmpty() {
+        return configured.isEmpty();
+    }
+
+    /**
+     * Calls the agents before the model's files are read. Called once, first of all.
+     *
+     * @param directory the directory of the model in the repository
+     * @return the directory to load from
+     * @throws InferenceException with the reason of the agent that failed, or if one is unknown; the chain has ended then
+     */
+    public Path load(Path directory) {
+        step(Phase.NEW, Phase.LOADING);
+        boolean loaded = false;
+        try {
+            Path current = directory;
+            for (Configured agent : configured) {
+                current = load(agent, current);
+            }
+            loaded = true;
+            return current;
+        } catch (BackendException e) {
+            throw new InferenceException(e.code(), String.valueOf(e.getMessage()));
+        } finally {
+            if (!loaded) {
+                loadFail();
+            }
+        }
+    }
+
+    /** Tells the agents that all versions were loaded. */
+    public void loadComplete() {
+        step(Phase.LOADING, Phase.LOADED);
+        running.reversed().forEach(one -> one.agent().loadComplete());
+    }
+
+    /** Tells the agents that the load failed, and ends the chain. */
+    public void loadFail() {
+        step(Phase.LOADING, Phase.ENDED);
+        end(RepositoryAgent::loadFail);
+    }
+
+    /** Tells the agents that the model is about to be unloaded. */
+    public void unload() {
+        step(Phase.LOADED, Phase.UNLOADING);
+        running.forEach(one -> one.agent().unload());
+    }
+
+    /** Tells the agents that the model was unloaded, and ends the chain. */
+    public void unloadComplete() {
+        step(Phase.UNLOADING, Phase.ENDED);
+        end(RepositoryAgent::unloadComplete);
+    }
+
+    private void step(Phase expected, Phase next) {
+        if (phase != expected) {
+            throw new IllegalStateException(
+                    "agents of model '" + model + "': " + phase + " (expected: " + expected + ")");
+        }
+        phase = next;
+    }
+
+    private Path load(Configured agent, Path directory) throws BackendException {
+        AgentLease lease = source.acquire(agent.name());
+        LoadContext context = new LoadContext(agent.name(), model, agent.parameters(), configJson);
+        boolean created = false;
+        try {
+            running.add(new Running(lease.provider().create(context), context, lease));
+            created = true;
+            Path result = running.getLast().agent().load(directory);
+            if (!Files.isDirectory(result)) {
+                throw new BackendException(
+                        ErrorCode.INTERNAL, "it returned '" + result + "' (expected: a directory with the model)");
+            }
+            return result;
+        } catch (BackendException e) {
+            throw new BackendException(e.code(), "repository agent '" + agent.name() + "': " + e.getMessage(), e);
+        } finally {
+            if (!created) {
+                context.delete();
+                lease.close();
+            }
+        }
+    }
+
+    /** Calls the last hook of the agents and frees them, the last one first. */
+    private void end(Consumer<RepositoryAgent> hook) {
+        try {
+            running.reversed().forEach(one -> hook.accept(one.agent()));
+        } finally {
+            for (Running one : running.reversed()) {
+                one.agent().close();
+                one.context().delete();
+                one.lease().close();
+            }
+            running.clear();
+        }
+    }
+}

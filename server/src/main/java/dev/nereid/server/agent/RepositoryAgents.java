@@ -1,0 +1,62 @@
+package dev.nereid.server.agent;
+
+import dev.nereid.server.config.ModelConfigJson;
+import dev.nereid.server.plugin.AgentLease;
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.agent.RepositoryAgentProvider;
+import inference.ModelConfig;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedSet;
+import java.util.TreeSet;
+
+/**
+ * Finds repository agents by name: those of plugins, then the bundled ones. Immutable; safe for use by any thread.
+ */
+public final class RepositoryAgents {
+    private static final Map<String, RepositoryAgentProvider> BUNDLED =
+            Map.of(ChecksumAgentProvider.NAME, new ChecksumAgentProvider());
+
+    private final BackendRegistry plugins;
+
+    /**
+     * Creates the agents of a server.
+     *
+     * @param plugins the plugins that bring agents
+     */
+    public RepositoryAgents(BackendRegistry plugins) {
+        this.plugins = plugins;
+    }
+
+    /**
+     * Creates the chain of agents for one load of a model. Calls no agent.
+     *
+     * @param model the name of the model
+     * @param config its configuration as read from its file
+     * @return the chain, owned by the caller; empty if the configuration names no agent
+     */
+    public AgentChain chain(String model, ModelConfig config) {
+        List<AgentChain.Configured> configured = config.getModelRepositoryAgents().getAgentsList().stream()
+                .map(agent -> new AgentChain.Configured(agent.getName(), agent.getParametersMap()))
+                .toList();
+        return new AgentChain(model, configured, () -> ModelConfigJson.write(config), this::acquire);
+    }
+
+    private AgentLease acquire(String name) throws BackendException {
+        SortedSet<String> names = new TreeSet<>(plugins.agents());
+        if (names.contains(name)) {
+            return plugins.acquireAgent(name);
+        }
+        RepositoryAgentProvider bundled = BUNDLED.get(name);
+        if (bundled == null) {
+            names.addAll(BUNDLED.keySet());
+            throw new BackendException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "unable to find repository agent '" + name + "' (expected: one of " + names
+                            + ", or a plugin that brings it)");
+        }
+        return new AgentLease(bundled, () -> {});
+    }
+}

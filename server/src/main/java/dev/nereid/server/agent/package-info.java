@@ -1,0 +1,10 @@
+/**
+ * Repository agents: the hooks of plugins around loads and unloads of models, and the bundled agent {@code checksum}.
+ *
+ * <p>Starting points: {@link dev.nereid.server.agent.RepositoryAgents}, which finds agents by name, and
+ * {@link dev.nereid.server.agent.AgentChain}, which calls those of one load.
+ */
+@NullMarked
+package dev.nereid.server.agent;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,29 @@
+package dev.nereid.server.check;
+
+import dev.nereid.server.plugin.BackendStatus;
+import java.util.List;
+
+/**
+ * The result of a check of model repositories. Immutable.
+ *
+ * @param backends the installed backends and broken plugins
+ * @param models the models of all repositories, by name
+ * @param warnings what is probably not as intended, and belongs to no model
+ */
+public record CheckReport(List<BackendStatus> backends, List<ModelReport> models, List<String> warnings) {
+    /** Copies the components. */
+    public CheckReport {
+        backends = List.copyOf(backends);
+        models = List.copyOf(models);
+        warnings = List.copyOf(warnings);
+    }
+
+    /**
+     * Returns whether every model can be served, as far as the check can tell.
+     *
+     * @return {@code true} if no model has an error
+     */
+    public boolean isValid() {
+        return models.stream().allMatch(ModelReport::isValid);
+    }
+}

@@ -1,0 +1,70 @@
+package dev.nereid.server.check;
+
+import dev.nereid.server.lifecycle.UnsupportedFeatures;
+import inference.ModelConfig;
+import inference.ModelInstanceGroup;
+import inference.ModelOptimizationPolicy;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Lists settings of a configuration that have no effect on this server. Static functions only. */
+final class IneffectiveSettings {
+    private static final String ONLY_GPU = " has no effect: every instance runs on the CPU";
+
+    private IneffectiveSettings() {}
+
+    /**
+     * Lists the settings.
+     *
+     * @param written the configuration as its file has it
+     * @param completed the configuration with defaults
+     * @param features the optional features of the server
+     */
+    static List<String> of(ModelConfig written, ModelConfig completed, ServerFeatures features) {
+        List<String> settings = new ArrayList<>();
+        for (String setting : UnsupportedFeatures.ignored(written, features.rateLimited())) {
+            settings.add(setting + " has no effect: the server has no rate limiter"
+                    + " (expected: --rate-limit=execution_count)");
+        }
+        if (written.getResponseCache().getEnable() && !features.cached()) {
+            settings.add("response_cache has no effect: the server has no cache (expected: --cache-config)");
+        }
+        if (written.getOptimization().getEagerBatching()) {
+            settings.add("optimization.eager_batching has no effect");
+        }
+        if (isOnCpu(completed)) {
+            gpuSettings(written).forEach(setting -> settings.add(setting + ONLY_GPU));
+        }
+        return settings;
+    }
+
+    private static List<String> gpuSettings(ModelConfig written) {
+        List<String> settings = new ArrayList<>();
+        ModelOptimizationPolicy optimization = written.getOptimization();
+        if (optimization.hasCuda()) {
+            settings.add("optimization.cuda");
+        }
+        if (optimization.hasInputPinnedMemory()) {
+            settings.add("optimization.input_pinned_memory");
+        }
+        if (optimization.hasOutputPinnedMemory()) {
+            settings.add("optimization.output_pinned_memory");
+        }
+        if (optimization.getGatherKernelBufferThreshold() != 0) {
+            settings.add("optimization.gather_kernel_buffer_threshold");
+        }
+        if (optimization.getExecutionAccelerators().getGpuExecutionAcceleratorCount() > 0) {
+            settings.add("optimization.execution_accelerators.gpu_execution_accelerator");
+        }
+        if (written.getCcModelFilenamesCount() > 0) {
+            settings.add("cc_model_filenames");
+        }
+        return settings;
+    }
+
+    private static boolean isOnCpu(ModelConfig completed) {
+        return completed.getInstanceGroupCount() > 0
+                && completed.getInstanceGroupList().stream()
+                        .allMatch(group -> group.getKind() == ModelInstanceGroup.Kind.KIND_CPU);
+    }
+}

@@ -1,0 +1,183 @@
+package dev.nereid.server.check;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.Supervision;
+import dev.nereid.server.classification.LabelFiles;
+import dev.nereid.server.config.ConfigDiagnosis;
+import dev.nereid.server.config.ConfigProblem;
+import dev.nereid.server.config.ModelConfigReader;
+import dev.nereid.server.lifecycle.ModelLoadOptions;
+import dev.nereid.server.lifecycle.ModelLoadWatch;
+import dev.nereid.server.lifecycle.ModelPreparation;
+import dev.nereid.server.lifecycle.PreparedModel;
+import dev.nereid.server.lifecycle.VersionCompletion;
+import dev.nereid.server.plugin.BackendLease;
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.repository.ModelDirectory;
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendException;
+import inference.ModelConfig;
+import inference.ModelVersionPolicy;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Checks one model after the other, up to their backends, which it keeps open until its close. Confined to one thread;
+ * blocks.
+ */
+final class ModelCheck implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(ModelCheck.class);
+    private static final int MAX_WARNINGS = 100;
+
+    private final BackendRegistry backends;
+    private final ModelLoadOptions options;
+    private final ServerFeatures features;
+    private final ModelPreparation preparation;
+    private final Map<String, BackendLease> leases = new LinkedHashMap<>();
+
+    ModelCheck(BackendRegistry backends, ModelLoadOptions options, ServerFeatures features) {
+        this.backends = backends;
+        this.options = options;
+        this.features = features;
+        ModelLoadWatch watch = new ModelLoadWatch(Supervision.NONE, System::nanoTime);
+        preparation = new ModelPreparation(backends, options, features.rateLimited(), watch);
+    }
+
+    /** Checks a model; never throws because of it. */
+    ModelReport check(ModelDirectory directory) {
+        List<String> warnings = new ArrayList<>();
+        ModelReport report =
+                new ModelReport(directory.name(), directory.path(), List.of(), Optional.empty(), List.of(), List.of());
+        try {
+            Optional<Path> file = directory.configFile(options.configName());
+            warnings.addAll(ignoredEntries(directory));
+            if (file.isEmpty()) {
+                return check(directory, report, ModelConfig.getDefaultInstance(), warnings);
+            }
+            List<ConfigProblem> problems = ConfigDiagnosis.ofFile(file.get());
+            report = new ModelReport(directory.name(), file.get(), List.of(), Optional.empty(), problems, warnings);
+            return report.isValid()
+                    ? check(directory, report, ModelConfigReader.read(directory.root(), file.get()), warnings)
+                    : report;
+        } catch (InferenceException e) {
+            return report.withError(e.publicMessage());
+        } catch (RuntimeException e) {
+            LOG.atError().addKeyValue("model", directory.name()).setCause(e).log("check failed unexpectedly");
+            return report.withError("internal error: " + e);
+        }
+    }
+
+    private ModelReport check(ModelDirectory directory, ModelReport start, ModelConfig written, List<String> warnings) {
+        warnings.addAll(missingVersions(directory, written));
+        PreparedModel prepared;
+        try {
+            prepared = preparation.prepare(directory);
+        } catch (InferenceException e) {
+            warnings.addAll(IneffectiveSettings.of(written, written, features));
+            return with(start, List.of(), Optional.empty(), warnings).withError(e.publicMessage());
+        }
+        try {
+            return check(prepared, start, written, warnings);
+        } finally {
+            prepared.agents().loadFail(); // it ends here
+        }
+    }
+
+    private ModelReport check(PreparedModel prepared, ModelReport start, ModelConfig written, List<String> warnings) {
+        ModelConfig completed = prepared.config();
+        List<String> errors = new ArrayList<>();
+        for (long version : prepared.versions()) {
+            try {
+                completed = complete(prepared, version);
+            } catch (BackendException e) {
+                errors.add("version " + version + ": " + e.getMessage());
+            } catch (InferenceException e) {
+                errors.add("version " + version + ": " + e.publicMessage());
+            }
+        }
+        warnings.addAll(IneffectiveSettings.of(written, completed, features));
+        ModelReport report = with(start, List.copyOf(prepared.versions()), Optional.of(completed), warnings);
+        for (String error : errors) {
+            report = report.withError(error);
+        }
+        return report;
+    }
+
+    private ModelConfig complete(PreparedModel prepared, long version) throws BackendException {
+        Backend backend = lease(prepared.config().getBackend()).backend();
+        ModelConfig completed = VersionCompletion.complete(options, prepared, version, backend);
+        LabelFiles.read(prepared.directory().path(), completed);
+        return completed;
+    }
+
+    private BackendLease lease(String backend) throws BackendException {
+        BackendLease lease = leases.get(backend);
+        if (lease == null) {
+            lease = backends.acquire(backend);
+            leases.put(backend, lease);
+        }
+        return lease;
+    }
+
+    /** Closes the backends. */
+    @Override
+    public void close() {
+        leases.values().forEach(BackendLease::close);
+        leases.clear();
+    }
+
+    private static ModelReport with(
+            ModelReport start, List<Long> versions, Optional<ModelConfig> config, List<String> warnings) {
+        return new ModelReport(start.name(), start.file(), versions, config, start.errors(), warnings);
+    }
+
+    /** Lists entries of the model's directory that look as if they should have an effect. */
+    private static List<String> ignoredEntries(ModelDirectory directory) {
+        List<String> ignored = new ArrayList<>();
+        TreeSet<Long> versions = directory.versions();
+        try (Stream<Path> entries = Files.list(directory.path())) {
+            entries.sorted().limit(MAX_WARNINGS).forEach(entry -> {
+                String name = entry.getFileName().toString();
+                if (name.equals("config.pbtxt") && Files.isDirectory(entry)) {
+                    ignored.add(name + " is ignored: it is a directory (expected: a file)");
+                } else if (Files.isDirectory(entry) && isNumber(name) && !isVersion(name, versions)) {
+                    ignored.add("directory " + name + " is ignored"
+                            + " (expected: a version from 0 to 9223372036854775807 without leading zeros)");
+                }
+            });
+        } catch (IOException e) {
+            ignored.add("the directory cannot be listed: " + e.getMessage());
+        }
+        return ignored;
+    }
+
+    private static boolean isNumber(String name) {
+        return name.chars().allMatch(c -> c >= '0' && c <= '9');
+    }
+
+    private static boolean isVersion(String name, Set<Long> versions) {
+        return versions.stream().anyMatch(version -> version.toString().equals(name));
+    }
+
+    private static List<String> missingVersions(ModelDirectory directory, ModelConfig written) {
+        ModelVersionPolicy policy = written.getVersionPolicy();
+        TreeSet<Long> existing = directory.versions();
+        return policy.getSpecific().getVersionsList().stream()
+                .filter(version -> !existing.contains(version))
+                .distinct()
+                .limit(MAX_WARNINGS)
+                .map(version -> "version " + version + " of version_policy.specific has no directory")
+                .toList();
+    }
+}

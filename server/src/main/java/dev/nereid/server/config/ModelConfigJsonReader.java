@@ -1,0 +1,115 @@
+package dev.nereid.server.config;
+
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParseException;
+import com.google.gson.JsonParser;
+import com.google.gson.JsonPrimitive;
+import com.google.gson.Strictness;
+import com.google.gson.stream.JsonReader;
+import com.google.gson.stream.JsonToken;
+import com.google.protobuf.Descriptors.Descriptor;
+import com.google.protobuf.Descriptors.FieldDescriptor;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.util.JsonFormat;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
+import inference.ModelConfig;
+import java.io.IOException;
+import java.io.StringReader;
+import java.util.HashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Reads model configurations in protobuf's JSON format. Static functions only.
+ *
+ * <p>Strict: unknown fields are refused. Names are in snake case or lower camel case, those of enum values in any case.
+ */
+public final class ModelConfigJsonReader {
+    private static final Pattern PLACE = Pattern.compile("at line \\d+ column \\d+");
+    private static final String FIRST = "Invalid config override: ";
+
+    private ModelConfigJsonReader() {}
+
+    /**
+     * Reads a configuration.
+     *
+     * @param json any text
+     * @return the content of the text, nothing added
+     * @throws InferenceException a {@linkplain InferenceException#isClientError client error} with what is wrong if the
+     *     text is no configuration
+     */
+    public static ModelConfig read(String json) {
+        if (json.length() > ModelConfigReader.MAX_BYTES) {
+            throw InferenceException.clientError(
+                    FIRST + json.length() + " characters (expected: at most " + ModelConfigReader.MAX_BYTES + ")");
+        }
+        ModelConfig.Builder config = ModelConfig.newBuilder();
+        try {
+            JsonElement parsed = parse(json);
+            if (!parsed.isJsonObject()) {
+                throw InferenceException.clientError(FIRST + "no JSON object (expected: a model configuration)");
+            }
+            raiseEnums(parsed.getAsJsonObject(), ModelConfig.getDescriptor());
+            JsonFormat.parser().merge(parsed.toString(), config);
+        } catch (InvalidProtocolBufferException e) {
+            throw InferenceException.clientError(FIRST + Quoted.text(String.valueOf(e.getMessage())));
+        } catch (IOException | JsonParseException e) {
+            Matcher place = PLACE.matcher(String.valueOf(e.getMessage()));
+            throw InferenceException.clientError(FIRST + "not valid JSON"
+                    + (place.find() ? " " + Quoted.text(place.group()) : "") + " (expected: a model configuration)");
+        }
+        return config.build();
+    }
+
+    /** Parses one JSON text, without the liberties that the parser takes by default. */
+    private static JsonElement parse(String json) throws IOException {
+        JsonReader reader = new JsonReader(new StringReader(json));
+        reader.setStrictness(Strictness.STRICT);
+        JsonElement parsed = JsonParser.parseReader(reader);
+        if (reader.peek() != JsonToken.END_DOCUMENT) {
+            throw new IOException("text after the end at " + reader.getPath());
+        }
+        return parsed;
+    }
+
+    /** Writes the names of enum values in capitals, as they are declared. As deep as configurations are. */
+    private static void raiseEnums(JsonObject message, Descriptor type) {
+        Map<String, FieldDescriptor> fields = new HashMap<>();
+        for (FieldDescriptor field : type.getFields()) {
+            fields.put(field.getName(), field);
+            fields.put(field.getJsonName(), field);
+        }
+        for (Map.Entry<String, JsonElement> member : message.entrySet()) {
+            FieldDescriptor field = fields.get(member.getKey());
+            if (field != null && field.isMapField() && member.getValue().isJsonObject()) {
+                FieldDescriptor value = field.getMessageType().findFieldByName("value");
+                for (Map.Entry<String, JsonElement> entry :
+                        member.getValue().getAsJsonObject().entrySet()) {
+                    entry.setValue(raised(entry.getValue(), value));
+                }
+            } else if (field != null && member.getValue().isJsonArray()) {
+                var items = member.getValue().getAsJsonArray();
+                for (int i = 0; i < items.size(); i++) {
+                    items.set(i, raised(items.get(i), field));
+                }
+            } else if (field != null) {
+                member.setValue(raised(member.getValue(), field));
+            }
+        }
+    }
+
+    private static JsonElement raised(JsonElement value, FieldDescriptor field) {
+        if (field.getJavaType() == FieldDescriptor.JavaType.MESSAGE && value.isJsonObject()) {
+            raiseEnums(value.getAsJsonObject(), field.getMessageType());
+        } else if (field.getJavaType() == FieldDescriptor.JavaType.ENUM
+                && value.isJsonPrimitive()
+                && value.getAsJsonPrimitive().isString()) {
+            return new JsonPrimitive(value.getAsString().toUpperCase(Locale.ROOT));
+        }
+        return value;
+    }
+}

@@ -1,0 +1,37 @@
+package dev.nereid.server.control;
+
+import inference.ModelConfig;
+
+/**
+ * What a model was last loaded from. Immutable.
+ *
+ * @param config its configuration before its backend was involved
+ * @param source its files
+ */
+record LoadedModel(ModelConfig config, ModelSource source) {
+    /** Returns whether a source has the same files and the same configuration. */
+    boolean isFrom(ModelSource other) {
+        return hasSameOrigin(other)
+                && source.files().equals(other.files())
+                && source.config().equals(other.config());
+    }
+
+    private boolean hasSameOrigin(ModelSource other) {
+        return source.key().equals(other.key())
+                && source.holder().origin().equals(other.holder().origin());
+    }
+
+    /** Returns whether a version has the same files, configuration aside. */
+    boolean hasSameFiles(long version, ModelSource other) {
+        return hasSameOrigin(other) && other.files().hasSameFiles(version, source.files());
+    }
+
+    /** Returns whether a configuration differs in nothing but instance groups and version policy. */
+    boolean differsInInstancesAlone(ModelConfig other) {
+        return withoutInstances(config).equals(withoutInstances(other));
+    }
+
+    private static ModelConfig withoutInstances(ModelConfig config) {
+        return config.toBuilder().clearInstanceGroup().clearVersionPolicy().build();
+    }
+}

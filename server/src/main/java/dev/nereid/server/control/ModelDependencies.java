@@ -1,0 +1,116 @@
+package dev.nereid.server.control;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.InferenceException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Knows which models need which others, and why each is loaded. Safe for use by any thread; never blocks for long.
+ *
+ * <p>A model is loaded because it was requested, or because a requested one needs it. When a model is unloaded, those
+ * that need it are unloaded first, and wait until it is loaded again.
+ */
+final class ModelDependencies {
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private DependencyGraph graph = DependencyGraph.EMPTY;
+
+    /** The models that were loaded for their own sake. */
+    @GuardedBy("lock")
+    private final Set<String> requested = new HashSet<>();
+
+    /** The models that were unloaded because one that they need was. */
+    @GuardedBy("lock")
+    private final Set<String> waiting = new HashSet<>();
+
+    /**
+     * What is unloaded with a model. Immutable.
+     *
+     * @param before the models that need it, in the order of their unloads, all before its own
+     * @param after the models that nothing needs any more, in the order of their unloads, all after its own
+     */
+    record Unloads(List<String> before, List<String> after) {}
+
+    /** Takes note that a model is loaded for its own sake. */
+    void request(String model) {
+        lock.lock();
+        try {
+            requested.add(model);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Takes note of what a model needs, at the beginning of its load.
+     *
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if models would need each other;
+     *     nothing has changed then
+     */
+    void begin(String model, Collection<String> needed) {
+        lock.lock();
+        try {
+            graph = needed.isEmpty() ? graph.without(model) : graph.with(model, needed);
+            waiting.remove(model);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns the models that need a model which was loaded, and were unloaded with it before. */
+    List<String> waitingFor(String model) {
+        lock.lock();
+        try {
+            List<String> found = new ArrayList<>(graph.dependents(model));
+            found.retainAll(waiting);
+            return found.reversed(); // each after those that it needs itself
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Takes note that a model is unloaded for its own sake.
+     *
+     * @param withNeeded whether models that only it needed are unloaded too
+     */
+    Unloads unload(String model, boolean withNeeded) {
+        lock.lock();
+        try {
+            requested.remove(model);
+            waiting.remove(model);
+            List<String> before = graph.dependents(model);
+            waiting.addAll(before);
+            List<String> after = withNeeded ? graph.neededOnlyBy(model, requested) : List.of();
+            graph = graph.without(model);
+            return new Unloads(before, after);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Takes note that a model is unloaded because nothing needs it any more, unless that has changed.
+     *
+     * @return whether it is to be unloaded
+     */
+    boolean unloadUnused(String model) {
+        lock.lock();
+        try {
+            boolean isUnused =
+                    !requested.contains(model) && graph.dependents(model).isEmpty();
+            if (isUnused) {
+                graph = graph.without(model);
+            }
+            return isUnused;
+        } finally {
+            lock.unlock();
+        }
+    }
+}

@@ -1,0 +1,235 @@
+package dev.nereid.server.control;
+
+import dev.nereid.api.FatalErrorHandler;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelControl;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.server.lifecycle.LiveGenerations;
+import dev.nereid.server.lifecycle.MeterRegistry;
+import dev.nereid.server.lifecycle.ModelLoadOptions;
+import dev.nereid.server.lifecycle.ModelLoadWatch;
+import dev.nereid.server.lifecycle.ModelPreparation;
+import dev.nereid.server.lifecycle.ServedModels;
+import dev.nereid.server.lifecycle.VersionLoader;
+import dev.nereid.server.lifecycle.VersionUpdater;
+import dev.nereid.server.memory.NativeHeapTrimmer;
+import dev.nereid.server.options.ModelControlMode;
+import dev.nereid.server.options.ModelControlOptions;
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.repository.ModelKey;
+import dev.nereid.server.repository.ModelRepository;
+import dev.nereid.server.warmup.RunningWarmups;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.LongSupplier;
+
+/**
+ * Loads, serves and unloads the models of a repository, as the control mode says. Owns what it loads. Started and closed
+ * once by the server; safe for use by any thread in between.
+ *
+ * <p>This class connects the parts; each of them does one thing.
+ */
+public final class ModelLifecycle {
+    private final ServedModels models;
+    private final LiveGenerations live;
+    private final RunningWarmups warmups = new RunningWarmups();
+    private final ModelLoadWatch watch;
+    private final ControlTasks tasks;
+    private final LoadThreads threads;
+    private final InstanceUpdates updates;
+    private final StartupLoads startup;
+    private final ModelControl control;
+    private final ModelShutdown shutdown;
+    private final PrivateDirectory overrides;
+    private final NativeHeapTrimmer nativeHeap;
+    private final Optional<RepositoryPoller> poller;
+
+    /**
+     * Creates the life cycle of a repository's models.
+     *
+     * @param repository where the models lie
+     * @param backends the backends that load them
+     * @param options how they are loaded
+     * @param controlOptions when they are loaded and unloaded
+     * @param environment memory and clock of their schedulers
+     * @param workDirectory holds the files that clients send with loads; created when it is needed
+     */
+    public ModelLifecycle(
+            ModelRepository repository,
+            BackendRegistry backends,
+            ModelLoadOptions options,
+            ModelControlOptions controlOptions,
+            SchedulerEnvironment environment,
+            Path workDirectory) {
+        FatalErrorHandler fatalErrors = environment.supervision().fatalErrors();
+        LongSupplier nanoTime = environment.clocks().nanoTime();
+        watch = new ModelLoadWatch(environment.supervision(), nanoTime);
+        nativeHeap =
+                NativeHeapTrimmer.ofTheProcess(nanoTime, environment.clocks().timer());
+        live = new LiveGenerations(fatalErrors, nativeHeap::freed);
+        models = new ServedModels(live, watch);
+        tasks = new ControlTasks(fatalErrors);
+        threads = new LoadThreads(options.loadThreads(), nativeHeap::freed);
+        MeterRegistry meters = new MeterRegistry(environment.clocks().wallClock());
+        ModelPreparation preparation = new ModelPreparation(
+                backends, options, environment.rateLimiter().isLimiting(), watch);
+        VersionLoader loader = new VersionLoader(backends, options, environment, warmups, watch, meters);
+        VersionUpdater updater = new VersionUpdater(backends, loader, options, warmups);
+        CatalogUpdater catalog = new CatalogUpdater(models, live, meters);
+        LoadFailures failures = new LoadFailures(fatalErrors);
+        overrides = new PrivateDirectory(workDirectory, "overrides-");
+        ModelSources sources =
+                new ModelSources(repository, preparation, new OverrideWriter(overrides, OverrideWriter.MAX_BYTES));
+        ModelLoads loads = new ModelLoads(
+                tasks,
+                sources,
+                new ModelLoader(
+                        preparation,
+                        new VersionLoads(loader, live, watch, failures, nanoTime, controlOptions.loadRetries()),
+                        updater,
+                        catalog,
+                        live,
+                        failures),
+                catalog,
+                live,
+                threads);
+        updates = new InstanceUpdates(repository, preparation, updater, models, catalog);
+        NamedModels named = new NamedModels(loads, sources, tasks, models, repository.hasNamespaces());
+        startup = new StartupLoads(
+                repository,
+                model -> ModelKey.namespace(model).isEmpty() ? named.load(model) : loads.load(model),
+                loads::unload,
+                catalog,
+                controlOptions,
+                options.loadThreads());
+        control = controlOptions.mode() == ModelControlMode.EXPLICIT
+                ? new ExplicitModelControl(named, new RepositoryIndex(models, Optional.of(repository)))
+                : new RefusedModelControl(new RepositoryIndex(models, Optional.empty()));
+        poller = controlOptions.mode() == ModelControlMode.POLL
+                ? Optional.of(new RepositoryPoller(
+                        new RepositoryLook(repository, preparation)::read,
+                        loads,
+                        new PollState(controlOptions.pollInterval(), controlOptions.stabilityWindow()),
+                        environment.clocks(),
+                        look -> Thread.ofVirtual().name("poll").start(look)))
+                : Optional.empty();
+        shutdown = new ModelShutdown(models, live, catalog, nanoTime);
+    }
+
+    /**
+     * Begins to load the models of the start. Called once.
+     *
+     * @throws InferenceException if the repository cannot be read; nothing is loaded then
+     */
+    public void start() {
+        startup.begin();
+        poller.ifPresent(looks -> looks.start(models.keys()));
+    }
+
+    /**
+     * Waits until every model of the start is loaded or has failed.
+     *
+     * @param needsAll whether to wait for remote repositories however long their listing takes
+     * @throws InterruptedException if the thread is interrupted meanwhile
+     */
+    public void awaitLoaded(boolean needsAll) throws InterruptedException {
+        startup.await(needsAll);
+    }
+
+    /**
+     * Returns whether remote repositories are still listed at the start.
+     *
+     * @return whether not all models of the start are known
+     */
+    public boolean isListing() {
+        return startup.isListing();
+    }
+
+    /**
+     * Returns the catalog of the models.
+     *
+     * @return the catalog, always the same
+     */
+    public ServedModels models() {
+        return models;
+    }
+
+    /**
+     * Returns the control for clients.
+     *
+     * @return the control, always the same
+     */
+    public ModelControl control() {
+        return control;
+    }
+
+    /**
+     * Lists the models and versions that could not be loaded.
+     *
+     * @return models and versions with their reasons, by name
+     */
+    public List<ModelStatus> failures() {
+        return startup.failures(models.failures());
+    }
+
+    /**
+     * Replaces the instances of a model by those of its configuration, read anew. Each of its versions is updated while
+     * the model serves: new instances are created, warmed up and started first, then the instances that are no longer
+     * configured stop taking requests; they complete the requests that they have, and are closed by themselves.
+     * Instances that differ in nothing but the names of their groups stay. Blocks meanwhile.
+     *
+     * @param model the model's name
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, or
+     *     differs in more than {@code instance_group} and {@code version_policy}, or selects other versions than are
+     *     served, or if executions of the model's backend block their device: then the model has to be loaded again;
+     *     any code with which a new instance failed. In each case the version that failed, and those after it, stay as
+     *     they were
+     * @throws InterruptedException if the thread is interrupted meanwhile; the update continues
+     */
+    public void updateInstances(String model) throws InterruptedException {
+        String key = models.key(model);
+        ControlTasks.await(tasks.submit(
+                key,
+                () -> threads.run(() -> {
+                    updates.update(key);
+                    return null;
+                })));
+    }
+
+    /**
+     * Begins to stop: nothing more is loaded or unloaded, and the delay of schedulers ends, if there is one. Models serve
+     * on. Never blocks. Later calls do nothing.
+     */
+    public void beginExit() {
+        poller.ifPresent(RepositoryPoller::close);
+        tasks.end();
+        live.end();
+        live.all().forEach(generation -> generation.model().endDelay());
+    }
+
+    /**
+     * Ends loading and updates, and closes every model. A present execution of a warm-up ends before, and every model
+     * completes its requests. Blocks meanwhile. Called once.
+     *
+     * <p>When the budget is exceeded, the remaining requests are completed without their executions: no client waits
+     * for a response that will not come.
+     *
+     * @param budget how long this may take; the notifications after it may take a moment more
+     * @return whether everything was closed in time; the rest keeps its resources
+     */
+    public boolean close(Duration budget) {
+        beginExit();
+        nativeHeap.close(); // the process ends, or frees little from here on
+        warmups.end();
+        threads.end();
+        boolean closed = shutdown.close(tasks, budget);
+        watch.close();
+        if (closed) {
+            overrides.close();
+        }
+        return closed;
+    }
+}

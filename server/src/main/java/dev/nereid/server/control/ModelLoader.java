@@ -1,0 +1,194 @@
+package dev.nereid.server.control;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.server.lifecycle.Generation;
+import dev.nereid.server.lifecycle.GenerationHooks;
+import dev.nereid.server.lifecycle.LiveGenerations;
+import dev.nereid.server.lifecycle.ModelPreparation;
+import dev.nereid.server.lifecycle.PreparedModel;
+import dev.nereid.server.lifecycle.ReloadRequiredException;
+import dev.nereid.server.lifecycle.VersionState;
+import dev.nereid.server.lifecycle.VersionUpdater;
+import dev.nereid.server.repository.ModelKey;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Loads a model from its files: prepares it, decides what happens to each version, loads those that need it, and lets
+ * all serve in one step. Blocks; one load of a model at a time.
+ *
+ * <p>The versions of a model are loaded together or not at all: if one of them fails, the new ones are closed again, and
+ * those that served go on.
+ */
+final class ModelLoader {
+    private static final Logger LOG = LoggerFactory.getLogger(ModelLoader.class);
+
+    private final ModelPreparation preparation;
+    private final VersionLoads loads;
+    private final VersionUpdater updater;
+    private final CatalogUpdater catalog;
+    private final LiveGenerations live;
+    private final LoadFailures failures;
+
+    /** What the models that serve were loaded from, by name. */
+    private final ConcurrentHashMap<String, LoadedModel> loaded = new ConcurrentHashMap<>();
+
+    ModelLoader(
+            ModelPreparation preparation,
+            VersionLoads loads,
+            VersionUpdater updater,
+            CatalogUpdater catalog,
+            LiveGenerations live,
+            LoadFailures failures) {
+        this.preparation = preparation;
+        this.loads = loads;
+        this.updater = updater;
+        this.catalog = catalog;
+        this.live = live;
+        this.failures = failures;
+    }
+
+    /** Returns whether a model serves as a whole, and was loaded from the same files. */
+    boolean isLoadedFrom(ModelSource source) {
+        String model = source.key();
+        LoadedModel before = loaded.get(model);
+        return before != null && before.isFrom(source) && catalog.isWhole(model);
+    }
+
+    /** Forgets what a model was loaded from, so that nothing of it is kept at the next load. */
+    void forget(String model) {
+        loaded.remove(model);
+    }
+
+    /**
+     * Loads a model.
+     *
+     * @param source what it is loaded from
+     * @param isForced whether all versions are loaded, also those whose files have not changed
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it cannot be loaded; the catalog has the reason
+     */
+    void load(ModelSource source, boolean isForced) throws InterruptedException {
+        String model = source.key();
+        PreparedModel prepared = prepare(source);
+        LoadAgents agents = new LoadAgents(prepared.agents());
+        try {
+            load(prepared, source, agents, isForced || !prepared.agents().isEmpty());
+        } finally {
+            agents.release();
+        }
+        loaded.put(model, new LoadedModel(prepared.config(), source));
+    }
+
+    /** Loads the versions that need it. Agents take part in loads alone, so that a model which has any is loaded anew. */
+    private void load(PreparedModel prepared, ModelSource source, LoadAgents agents, boolean isForced)
+            throws InterruptedException {
+        String model = source.key();
+        Supplier<GenerationHooks> hooks = () -> agents.use(source.use());
+        VersionChanges changes =
+                VersionChanges.of(prepared, source, isForced ? null : loaded.get(model), catalog.serving(model));
+        catalog.loading(model, changes.loaded());
+        NavigableMap<Long, VersionState> states = new TreeMap<>();
+        for (long version : changes.loaded()) {
+            states.put(version, loads.load(prepared, version, hooks));
+        }
+        if (!isAnyFailed(states)) {
+            for (Map.Entry<Long, Generation> served : changes.updated().entrySet()) {
+                states.put(served.getKey(), update(prepared, served.getValue(), hooks));
+            }
+        }
+        if (isAnyFailed(states)) {
+            throw fail(model, states, changes.updated());
+        }
+        NavigableMap<Long, Generation> serving = new TreeMap<>(changes.kept());
+        states.forEach((version, state) -> {
+            if (state instanceof VersionState.Ready(Generation generation)) {
+                serving.put(version, generation);
+            }
+        });
+        agents.loadComplete();
+        catalog.serve(model, serving, source.files().versions().keySet());
+    }
+
+    private PreparedModel prepare(ModelSource source) {
+        String model = source.key();
+        InferenceException failure;
+        try {
+            return preparation.prepare(source.directory(), source.config());
+        } catch (RuntimeException | VirtualMachineError e) {
+            failure = failures.of(model, e);
+        }
+        LOG.atError()
+                .addKeyValue("model", ModelKey.name(model))
+                .log("Poll failed for model directory '{}': {}", ModelKey.name(model), failure.publicMessage());
+        live.events().failed(ModelKey.name(model));
+        catalog.failed(model, VersionState.Unavailable.of(failure.code(), failure.publicMessage()));
+        throw source.pollFailed(failure.publicMessage());
+    }
+
+    /** Replaces the instances of a version that serves, or loads it anew where that is not possible. */
+    private VersionState update(PreparedModel prepared, Generation generation, Supplier<GenerationHooks> hooks)
+            throws InterruptedException {
+        String model = prepared.directory().key();
+        long version = generation.model().version();
+        try {
+            generation.update(updater.update(prepared, generation.model()));
+            LOG.atInfo()
+                    .addKeyValue("model", ModelKey.name(model))
+                    .addKeyValue("version", version)
+                    .addKeyValue("instances", generation.model().instances().size())
+                    .log("instances updated");
+            return new VersionState.Ready(generation);
+        } catch (ReloadRequiredException e) {
+            LOG.atInfo()
+                    .addKeyValue("model", ModelKey.name(model))
+                    .addKeyValue("version", version)
+                    .addKeyValue("reason", e.reason())
+                    .log("loads again, since its instances cannot be updated while it serves");
+            return loads.load(prepared, version, hooks);
+        } catch (BackendException | RuntimeException | VirtualMachineError e) {
+            InferenceException failure = failures.of(model, e);
+            return VersionState.Unavailable.of(failure.code(), failure.publicMessage());
+        }
+    }
+
+    private static boolean isAnyFailed(NavigableMap<Long, VersionState> states) {
+        return states.values().stream().anyMatch(VersionState.Unavailable.class::isInstance);
+    }
+
+    /** Closes what was loaded, shows the reasons, and returns the error of the load. */
+    private InferenceException fail(
+            String model, NavigableMap<Long, VersionState> states, NavigableMap<Long, Generation> updated) {
+        NavigableMap<Long, VersionState.Unavailable> reasons = new TreeMap<>();
+        states.forEach((version, state) -> {
+            if (state instanceof VersionState.Unavailable failed) {
+                reasons.put(version, failed);
+            }
+        });
+        StringBuilder text = new StringBuilder("load failed for model '" + ModelKey.name(model) + "': ");
+        reasons.forEach((version, failed) -> text.append("version ")
+                .append(version)
+                .append(" is at UNAVAILABLE state: ")
+                .append(failed.reason())
+                .append(";\n"));
+        VersionState.Unavailable discarded = VersionState.Unavailable.of(
+                ErrorCode.UNAVAILABLE,
+                "not served, since another version of this load failed: " + List.copyOf(reasons.keySet()));
+        states.descendingMap().forEach((version, state) -> {
+            if (state instanceof VersionState.Ready(Generation generation)
+                    && !generation.equals(updated.get(version))) {
+                live.discard(generation);
+                reasons.put(version, discarded);
+            }
+        });
+        catalog.failed(model, reasons);
+        return new InferenceException(ErrorCode.INVALID_ARGUMENT, text.toString());
+    }
+}

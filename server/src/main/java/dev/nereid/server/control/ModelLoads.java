@@ -1,0 +1,241 @@
+package dev.nereid.server.control;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelControl;
+import dev.nereid.server.lifecycle.LiveGenerations;
+import dev.nereid.server.lifecycle.VersionState;
+import dev.nereid.server.repository.ModelKey;
+import dev.nereid.spi.ErrorCode;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Loads and unloads models, one task at a time for each. Safe for use by any thread.
+ *
+ * <p>A load finds the model, loads what it needs, waits until earlier generations of it are closed if there are too many,
+ * and then for a load thread. A task may wait for tasks of models that its model needs, and for no others; since the
+ * dependencies have no cycle, tasks cannot block each other.
+ */
+final class ModelLoads implements RepositoryPoller.Actions {
+    private static final Logger LOG = LoggerFactory.getLogger(ModelLoads.class);
+
+    /** How long a load waits for the end of earlier generations. */
+    private static final Duration DRAIN_TIMEOUT = Duration.ofMinutes(1);
+
+    private final ControlTasks tasks;
+    private final ModelSources sources;
+    private final ModelLoader loader;
+    private final CatalogUpdater catalog;
+    private final LiveGenerations live;
+    private final LoadThreads threads;
+    private final ModelDependencies dependencies = new ModelDependencies();
+
+    ModelLoads(
+            ControlTasks tasks,
+            ModelSources sources,
+            ModelLoader loader,
+            CatalogUpdater catalog,
+            LiveGenerations live,
+            LoadThreads threads) {
+        this.tasks = tasks;
+        this.sources = sources;
+        this.loader = loader;
+        this.catalog = catalog;
+        this.live = live;
+        this.threads = threads;
+    }
+
+    /**
+     * Loads a model, unless it is loaded and nothing of it has changed. Then loads the models that were unloaded because
+     * they need it.
+     *
+     * @param model its key
+     * @return completed when the model serves; fails with {@link InferenceException} if it does not
+     */
+    @Override
+    public CompletionStage<Void> load(String model) {
+        return ControlTasks.unwrapped(tasks.share(
+                        model, "load", () -> loadNow(model, () -> sources.find(model), Reason.REQUESTED))
+                .thenCompose(_ -> loadWaiting(model)));
+    }
+
+    /**
+     * Loads a model with the configuration and files of a client, also if nothing of it has changed.
+     *
+     * @param model its key
+     * @param load the request
+     * @return as {@link #load(String)}
+     */
+    CompletionStage<Void> load(String model, ModelControl.Load load) {
+        return ControlTasks.unwrapped(tasks.submit(
+                        model, () -> loadNow(model, () -> sources.find(model, load), Reason.FORCED))
+                .thenCompose(_ -> loadWaiting(model)));
+    }
+
+    /** Why a model is loaded. */
+    private enum Reason {
+        /** For its own sake. */
+        REQUESTED,
+        /** For its own sake, also if nothing of it has changed. */
+        FORCED,
+        /** Because another model needs it. */
+        NEEDED
+    }
+
+    private CompletionStage<Void> loadNeeded(String model) {
+        return tasks.share(model, "needed", () -> loadNow(model, () -> sources.find(model), Reason.NEEDED));
+    }
+
+    /** Loads the models that were unloaded because a model was unloaded. Their failures are theirs alone. */
+    private CompletionStage<Void> loadWaiting(String model) {
+        CompletableFuture<?>[] loads = dependencies.waitingFor(model).stream()
+                .map(this::loadNeeded)
+                .map(load -> load.exceptionally(_ -> null).toCompletableFuture())
+                .toArray(CompletableFuture<?>[]::new);
+        return CompletableFuture.allOf(loads);
+    }
+
+    /** Unloads a model, if it is loaded, and the models that need it. */
+    @Override
+    public CompletionStage<Void> unload(String model) {
+        return unload(model, false);
+    }
+
+    /**
+     * Unloads a model, if it is loaded, after the models that need it.
+     *
+     * @param model its key
+     * @param withNeeded whether models that it needed, and nothing else needs, are unloaded after it
+     * @return completed when none of them takes requests any more
+     */
+    CompletionStage<Void> unload(String model, boolean withNeeded) {
+        ModelDependencies.Unloads unloads = dependencies.unload(model, withNeeded);
+        CompletionStage<Void> all = CompletableFuture.completedStage(null);
+        for (String dependent : unloads.before()) {
+            all = all.thenCompose(_ -> tasks.submit(dependent, () -> unloadNow(dependent)));
+        }
+        all = all.thenCompose(_ -> tasks.submit(model, () -> unloadNow(model)));
+        for (String needed : unloads.after()) {
+            all = all.thenCompose(_ -> tasks.submit(needed, () -> {
+                if (dependencies.unloadUnused(needed)) {
+                    unloadNow(needed);
+                }
+            }));
+        }
+        return ControlTasks.unwrapped(all);
+    }
+
+    private void unloadNow(String model) {
+        loader.forget(model);
+        sources.forget(model);
+        catalog.unload(model, !sources.isPresent(model));
+    }
+
+    @Override
+    public void retain(Set<String> models) {
+        sources.retain(models);
+    }
+
+    private void loadNow(String model, Supplier<ModelSource> finding, Reason reason) throws InterruptedException {
+        if (reason == Reason.NEEDED && catalog.isWhole(model)) {
+            return;
+        }
+        boolean isForced = reason == Reason.FORCED;
+        ModelSource source = find(model, finding);
+        try {
+            if (reason != Reason.NEEDED) {
+                dependencies.request(model);
+            }
+            loadNeeded(source);
+            if (isForced || !loader.isLoadedFrom(source)) {
+                awaitDrained(model);
+                threads.run(() -> {
+                    loader.load(source, isForced);
+                    return null;
+                });
+                sources.loaded(source);
+            }
+        } finally {
+            source.release();
+        }
+    }
+
+    /** Loads the models that a model needs and that do not serve, and waits for them. */
+    private void loadNeeded(ModelSource source) throws InterruptedException {
+        String model = source.key();
+        try {
+            Collection<String> needed = sources.needed(source);
+            dependencies.begin(model, needed);
+            TreeMap<String, CompletionStage<Void>> loads = new TreeMap<>();
+            for (String other : needed) {
+                if (catalog.serving(other).isEmpty()) {
+                    loads.put(other, loadNeeded(other));
+                }
+            }
+            List<InferenceException> failures = new ArrayList<>();
+            for (Map.Entry<String, CompletionStage<Void>> load : loads.entrySet()) {
+                await(model, load.getKey(), load.getValue()).ifPresent(failures::add);
+            }
+            if (!failures.isEmpty()) {
+                throw failures.getFirst();
+            }
+        } catch (InferenceException e) {
+            LOG.atError().addKeyValue("model", ModelKey.name(model)).log(e.publicMessage());
+            catalog.failed(model, VersionState.Unavailable.of(e.code(), e.publicMessage()));
+            throw e;
+        }
+    }
+
+    /** Waits for the load of a model that another needs; returns why that cannot be loaded, if so. */
+    private static Optional<InferenceException> await(String model, String needed, CompletionStage<Void> load)
+            throws InterruptedException {
+        try {
+            ControlTasks.await(load);
+            return Optional.empty();
+        } catch (InferenceException e) {
+            return Optional.of(new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "ensemble '" + ModelKey.name(model) + "' depends on '" + ModelKey.name(needed)
+                            + "' which has no loaded version. Model '" + ModelKey.name(needed)
+                            + "' loading failed with error: " + e.publicMessage()));
+        }
+    }
+
+    private ModelSource find(String model, Supplier<ModelSource> finding) {
+        try {
+            return finding.get();
+        } catch (InferenceException e) {
+            LOG.atError().addKeyValue("model", ModelKey.name(model)).log(e.publicMessage());
+            boolean isMaybeThere = e.code() != ErrorCode.UNAVAILABLE || catalog.isKnown(model);
+            if (e.code() == ErrorCode.NOT_FOUND) {
+                catalog.missing(model);
+            } else if (!e.isClientError() && isMaybeThere) {
+                catalog.failed(model, VersionState.Unavailable.of(e.code(), e.publicMessage()));
+            }
+            throw e;
+        }
+    }
+
+    private void awaitDrained(String model) throws InterruptedException {
+        if (!live.awaitDrained(model, catalog.serving(model).keySet(), DRAIN_TIMEOUT.toNanos())) {
+            throw new InferenceException(
+                    ErrorCode.UNAVAILABLE,
+                    live.isEnded()
+                            ? "Server not ready"
+                            : "load failed for model '" + ModelKey.name(model)
+                                    + "': earlier loads of it still complete requests after "
+                                    + DRAIN_TIMEOUT.toSeconds() + " s (expected: their end; retry later)");
+        }
+    }
+}

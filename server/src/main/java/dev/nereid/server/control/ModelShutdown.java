@@ -1,0 +1,101 @@
+package dev.nereid.server.control;
+
+import dev.nereid.server.lifecycle.Generation;
+import dev.nereid.server.lifecycle.LiveGenerations;
+import dev.nereid.server.lifecycle.ServedModel;
+import dev.nereid.server.lifecycle.ServedModels;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Closes all models within a budget, and abandons the requests of those that take longer. Used once. */
+final class ModelShutdown {
+    private static final Logger LOG = LoggerFactory.getLogger(ModelShutdown.class);
+
+    /** The time to notify backends and clients after the budget. */
+    private static final Duration ABANDON_TIMEOUT = Duration.ofSeconds(1);
+
+    private final ServedModels models;
+    private final LiveGenerations live;
+    private final CatalogUpdater catalog;
+    private final LongSupplier nanoTime;
+
+    ModelShutdown(ServedModels models, LiveGenerations live, CatalogUpdater catalog, LongSupplier nanoTime) {
+        this.models = models;
+        this.live = live;
+        this.catalog = catalog;
+        this.nanoTime = nanoTime;
+    }
+
+    /**
+     * Waits for the tasks that run, drains every model, and unloads all when no request is in flight.
+     *
+     * @param tasks the tasks, of which no more begin
+     * @param budget how long this may take
+     * @return whether everything was closed in time
+     */
+    boolean close(ControlTasks tasks, Duration budget) {
+        boolean closed = false;
+        try {
+            closed = closeWithin(tasks, nanoTime.getAsLong() + budget.toNanos());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        if (!closed) {
+            abandon();
+        }
+        return closed;
+    }
+
+    private boolean closeWithin(ControlTasks tasks, long deadline) throws InterruptedException {
+        if (!tasks.awaitEnd(deadline - nanoTime.getAsLong())) {
+            return false;
+        }
+        models.end();
+        boolean idle = false;
+        try {
+            idle = awaitIdle(deadline);
+        } finally {
+            catalog.unloadAll(); // also what is closed later, when a backend returns after all
+        }
+        return idle && live.awaitAllClosed(deadline - nanoTime.getAsLong());
+    }
+
+    /** Lets models complete their requests, while clients still find them: new requests are refused by schedulers. */
+    private boolean awaitIdle(long deadline) throws InterruptedException {
+        List<ServedModel> loaded = live.all().stream().map(Generation::model).toList();
+        loaded.forEach(ServedModel::drain);
+        for (ServedModel model : loaded) {
+            if (!model.awaitIdle(deadline - nanoTime.getAsLong())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Abandons the requests of every model, on threads of their own. The notified backends and observers may block. */
+    private void abandon() {
+        ExecutorService abandoners = Executors.newThreadPerTaskExecutor(
+                Thread.ofVirtual().name("abandon/", 0).factory());
+        for (Generation generation : live.all()) {
+            abandoners.execute(() -> generation.model().abandon());
+        }
+        abandoners.shutdown();
+        boolean interrupted = Thread.interrupted(); // which may be why the time is over
+        try {
+            if (!abandoners.awaitTermination(ABANDON_TIMEOUT.toNanos(), TimeUnit.NANOSECONDS)) {
+                LOG.atWarn().log("requests not completed at shutdown: a backend or an observer blocks");
+            }
+        } catch (InterruptedException e) {
+            interrupted = true;
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,52 @@
+package dev.nereid.server.control;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.server.repository.ModelDirectory;
+import dev.nereid.server.repository.ModelFingerprint;
+import dev.nereid.spi.ErrorCode;
+import inference.ModelConfig;
+import java.util.Optional;
+
+/**
+ * What a model is loaded from. Immutable.
+ *
+ * @param config the configuration in place of that in the directory; empty for that
+ * @param files the state of the files
+ * @param holder keeps the files
+ * @param isOverridden whether a client sent the files
+ */
+record ModelSource(Optional<ModelConfig> config, ModelFingerprint files, ModelFiles holder, boolean isOverridden) {
+    /** Returns the model's directory. */
+    ModelDirectory directory() {
+        return holder.directory();
+    }
+
+    /** Returns the key of the model. */
+    String key() {
+        return directory().key();
+    }
+
+    /** Begins the use of the files by a generation. The result ends it. */
+    Runnable use() {
+        holder.retain();
+        return holder::release;
+    }
+
+    /** Ends the use by the load itself. */
+    void release() {
+        holder.release();
+    }
+
+    /** Returns the same files with another configuration. Takes over the use. */
+    ModelSource with(Optional<ModelConfig> other) {
+        return new ModelSource(other, files, holder, isOverridden);
+    }
+
+    /** Returns the error of a model whose configuration is wrong. */
+    InferenceException pollFailed(String reason) {
+        String text = "failed to load '" + directory().name() + "', failed to poll from model repository: " + reason;
+        return config.isPresent()
+                ? InferenceException.clientError(text)
+                : new InferenceException(ErrorCode.INVALID_ARGUMENT, text);
+    }
+}

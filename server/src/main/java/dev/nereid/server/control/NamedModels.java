@@ -1,0 +1,82 @@
+package dev.nereid.server.control;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelControl;
+import dev.nereid.server.lifecycle.ServedModels;
+import dev.nereid.spi.ErrorCode;
+import java.util.Collection;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
+
+/**
+ * Loads and unloads models by the names that clients give. Safe for use by any thread; never blocks.
+ *
+ * <p>Where a server has namespaces, a name means the models of all namespaces; elsewhere a name is the key of one model.
+ */
+final class NamedModels {
+    private final ModelLoads loads;
+    private final ModelSources sources;
+    private final ControlTasks tasks;
+    private final ServedModels models;
+    private final boolean hasNamespaces;
+
+    NamedModels(
+            ModelLoads loads, ModelSources sources, ControlTasks tasks, ServedModels models, boolean hasNamespaces) {
+        this.loads = loads;
+        this.sources = sources;
+        this.tasks = tasks;
+        this.models = models;
+        this.hasNamespaces = hasNamespaces;
+    }
+
+    /**
+     * Loads all models with a name, unless they are loaded and nothing of them has changed.
+     *
+     * @param name a checked name
+     * @return completed when all of them serve; fails with {@link InferenceException} if one does not
+     */
+    CompletionStage<Void> load(String name) {
+        return hasNamespaces
+                ? ControlTasks.unwrapped(find(name).thenCompose(keys -> all(keys, loads::load)))
+                : loads.load(name);
+    }
+
+    /** Loads a model with the configuration and files of a client. The name has to mean one model. */
+    CompletionStage<Void> load(ModelControl.Load load) {
+        if (!hasNamespaces) {
+            return loads.load(load.model(), load);
+        }
+        return ControlTasks.unwrapped(find(load.model()).thenCompose(keys -> {
+            if (keys.size() > 1) {
+                return CompletableFuture.failedStage(new InferenceException(
+                        ErrorCode.INVALID_ARGUMENT,
+                        "There are " + keys.size() + " identifiers of model '" + load.model()
+                                + "' in the repositories (expected: one, for a load with parameters)"));
+            }
+            return loads.load(keys.iterator().next(), load);
+        }));
+    }
+
+    /** Unloads all models with a name, if they are loaded. */
+    CompletionStage<Void> unload(String name, boolean withNeeded) {
+        Set<String> keys = models.keys(name);
+        return all(keys.isEmpty() ? Set.of(name) : keys, key -> loads.unload(key, withNeeded));
+    }
+
+    /** Finds the keys of a name in the repository; the name itself if there is none. */
+    private CompletionStage<Set<String>> find(String name) {
+        AtomicReference<Set<String>> found = new AtomicReference<>(Set.of());
+        return tasks.submit(name, () -> found.set(sources.keys(name)))
+                .thenApply(_ -> found.get().isEmpty() ? Set.of(name) : found.get());
+    }
+
+    private static CompletionStage<Void> all(
+            Collection<String> keys, Function<String, CompletionStage<Void>> operation) {
+        return ControlTasks.unwrapped(CompletableFuture.allOf(keys.stream()
+                .map(key -> operation.apply(key).toCompletableFuture())
+                .toArray(CompletableFuture<?>[]::new)));
+    }
+}

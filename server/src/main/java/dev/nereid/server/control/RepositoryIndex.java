@@ -1,0 +1,126 @@
+package dev.nereid.server.control;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.server.lifecycle.ServedModels;
+import dev.nereid.server.repository.ModelKey;
+import dev.nereid.server.repository.ModelLocation;
+import dev.nereid.server.repository.ModelRepository;
+import dev.nereid.server.repository.RepositoryScan;
+import dev.nereid.spi.ErrorCode;
+import java.util.List;
+import java.util.NavigableMap;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Lists the models that are known and, where clients load them, those that merely lie in the repository. Safe for use by
+ * any thread.
+ *
+ * <p>One list is read at a time, on a virtual thread, since the repository may be slow. Requests that come meanwhile
+ * share the next one, so that each sees what was done before it, and none waits for more than two.
+ */
+final class RepositoryIndex {
+    private static final Logger LOG = LoggerFactory.getLogger(RepositoryIndex.class);
+
+    private final ServedModels models;
+    private final Optional<ModelRepository> repository;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private boolean reading;
+
+    @GuardedBy("lock")
+    private @Nullable CompletableFuture<List<ModelStatus>> next;
+
+    /**
+     * Creates the index of a server.
+     *
+     * @param models the models that are known
+     * @param repository the repository whose other models are listed too; empty for none
+     */
+    RepositoryIndex(ServedModels models, Optional<ModelRepository> repository) {
+        this.models = models;
+        this.repository = repository;
+    }
+
+    /** Reads the index. Never blocks. */
+    CompletionStage<List<ModelStatus>> read() {
+        CompletableFuture<List<ModelStatus>> list;
+        boolean starts;
+        lock.lock();
+        try {
+            starts = !reading;
+            reading = true;
+            list = next == null ? new CompletableFuture<>() : next;
+            next = starts ? null : list;
+        } finally {
+            lock.unlock();
+        }
+        if (starts) {
+            Thread.ofVirtual().name("index").start(() -> readAll(list));
+        }
+        return list.minimalCompletionStage();
+    }
+
+    private void readAll(CompletableFuture<List<ModelStatus>> first) {
+        CompletableFuture<List<ModelStatus>> list = first;
+        while (list != null) {
+            try {
+                list.complete(now());
+            } catch (InferenceException e) {
+                list.completeExceptionally(e);
+            } catch (RuntimeException | Error e) {
+                LOG.atError().setCause(e).log("index of the repository failed");
+                list.completeExceptionally(new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
+            }
+            lock.lock();
+            try {
+                list = next;
+                next = null;
+                reading = list != null;
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+
+    private List<ModelStatus> now() {
+        return repository.map(present -> withPresent(present.scan())).orElseGet(models::index);
+    }
+
+    private List<ModelStatus> withPresent(RepositoryScan scan) {
+        NavigableMap<String, ModelStatus> present = new TreeMap<>(ModelKey.ORDER);
+        scan.duplicates().forEach(key -> present.put(key, unknown(key)));
+        for (ModelLocation model : scan.models()) {
+            String problem = scan.unreachable().get(model.repository());
+            present.put(model.key(), problem == null ? unknown(model.key()) : unreachable(model.key(), problem));
+        }
+        NavigableMap<String, List<ModelStatus>> index = models.indexByKey();
+        if (scan.unreachable().isEmpty()) { // otherwise it is not known what is gone
+            index.entrySet().removeIf(model -> !present.containsKey(model.getKey()) && isGone(model.getValue()));
+        }
+        present.forEach((key, status) -> index.putIfAbsent(key, List.of(status)));
+        return index.values().stream().flatMap(List::stream).toList();
+    }
+
+    private static ModelStatus unknown(String key) {
+        return new ModelStatus(ModelKey.name(key), OptionalLong.empty(), ModelStatus.State.UNKNOWN, "");
+    }
+
+    private static ModelStatus unreachable(String key, String problem) {
+        return new ModelStatus(ModelKey.name(key), OptionalLong.empty(), ModelStatus.State.UNAVAILABLE, problem);
+    }
+
+    private static boolean isGone(List<ModelStatus> versions) {
+        return versions.stream().allMatch(status -> status.state() == ModelStatus.State.UNAVAILABLE);
+    }
+}

@@ -1,0 +1,141 @@
+package dev.nereid.server.control;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.SchedulerClocks;
+import dev.nereid.scheduler.time.Timeout;
+import dev.nereid.server.repository.ModelFingerprint;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Looks at the repository from time to time, and has loaded and unloaded what has changed. Started and closed once.
+ *
+ * <p>A timeout of the server's timer begins each look, which runs on a thread of its own, one at a time.
+ */
+final class RepositoryPoller implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(RepositoryPoller.class);
+
+    /** Loads and unloads models. Safe for use by any thread; never blocks unless it says so. */
+    interface Actions {
+        /** Loads a model; completed at the end of the load, with an error if it failed. */
+        CompletionStage<Void> load(String model);
+
+        /** Unloads a model; completed when it takes no more requests. */
+        CompletionStage<Void> unload(String model);
+
+        /** Deletes what is kept of other models. Blocks. */
+        void retain(Set<String> models);
+    }
+
+    private final Supplier<Map<String, ModelFingerprint>> looks;
+    private final Actions actions;
+    private final LongSupplier nanoTime;
+    private final Timeout timeout;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private final PollState state;
+
+    private final long intervalNanos;
+    private volatile boolean closed;
+
+    /**
+     * Creates a poller that does not look yet.
+     *
+     * @param looks reads the state of the files of all models; blocks
+     * @param actions loads and unloads them
+     * @param state decides
+     * @param clocks the clock and the timer
+     * @param executor runs the looks
+     */
+    RepositoryPoller(
+            Supplier<Map<String, ModelFingerprint>> looks,
+            Actions actions,
+            PollState state,
+            SchedulerClocks clocks,
+            Executor executor) {
+        this.looks = looks;
+        this.actions = actions;
+        this.state = state;
+        intervalNanos = state.intervalNanos();
+        nanoTime = clocks.nanoTime();
+        timeout = clocks.timer().newTimeout(() -> executor.execute(this::look));
+    }
+
+    /**
+     * Begins to look, at once for the first time.
+     *
+     * @param loaded the keys of the models that are loaded already
+     */
+    void start(Set<String> loaded) {
+        lock.lock();
+        try {
+            state.begin(loaded);
+        } finally {
+            lock.unlock();
+        }
+        timeout.scheduleAtLatest(nanoTime.getAsLong());
+    }
+
+    private void look() {
+        long pause = intervalNanos;
+        try {
+            pause = act(looks.get());
+        } catch (InferenceException e) {
+            LOG.atError().log("failed to poll model repository: {}", e.publicMessage());
+        } finally {
+            if (!closed) {
+                timeout.scheduleAtLatest(nanoTime.getAsLong() + pause);
+            }
+        }
+    }
+
+    /** Acts on what was seen; returns the time until the next look. */
+    private long act(Map<String, ModelFingerprint> present) {
+        PollState.Decision decision;
+        lock.lock();
+        try {
+            decision = state.look(present, nanoTime.getAsLong());
+        } finally {
+            lock.unlock();
+        }
+        decision.loads().forEach(model -> watch(model, load(model, present.get(model))));
+        decision.unloads().forEach(model -> watch(model, actions.unload(model)));
+        actions.retain(decision.known());
+        return decision.pauseNanos();
+    }
+
+    /** Loads a model. One that lies in several repositories is not served any more; its load shows why. */
+    private CompletionStage<Void> load(String model, @Nullable ModelFingerprint files) {
+        return ModelFingerprint.AMBIGUOUS.equals(files)
+                ? actions.unload(model).thenCompose(_ -> actions.load(model))
+                : actions.load(model);
+    }
+
+    private void watch(String model, CompletionStage<Void> outcome) {
+        outcome.whenComplete((_, failure) -> {
+            lock.lock();
+            try {
+                state.ended(model, failure == null, nanoTime.getAsLong());
+            } finally {
+                lock.unlock();
+            }
+        });
+    }
+
+    /** Looks no more. A look in progress ends. */
+    @Override
+    public void close() {
+        closed = true;
+        timeout.close();
+    }
+}

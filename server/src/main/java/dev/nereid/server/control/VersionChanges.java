@@ -1,0 +1,53 @@
+package dev.nereid.server.control;
+
+import dev.nereid.server.lifecycle.Generation;
+import dev.nereid.server.lifecycle.PreparedModel;
+import java.util.NavigableMap;
+import java.util.NavigableSet;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a load does with each version of a model. Immutable.
+ *
+ * @param loaded the versions to be loaded, whether or not they serve already
+ * @param updated the versions that serve, and get the instances of the new configuration
+ * @param kept the versions that serve and stay as they are
+ */
+record VersionChanges(
+        NavigableSet<Long> loaded, NavigableMap<Long, Generation> updated, NavigableMap<Long, Generation> kept) {
+    /**
+     * Decides.
+     *
+     * @param prepared the model as it is now
+     * @param source its files now
+     * @param before what it was last loaded from; {@code null} if it is not loaded
+     * @param serving the generations that serve
+     */
+    static VersionChanges of(
+            PreparedModel prepared,
+            ModelSource source,
+            @Nullable LoadedModel before,
+            NavigableMap<Long, Generation> serving) {
+        boolean isSame = before != null && before.differsInInstancesAlone(prepared.config());
+        boolean hasSameInstances = before != null
+                && before.config()
+                        .getInstanceGroupList()
+                        .equals(prepared.config().getInstanceGroupList());
+        NavigableSet<Long> loaded = new TreeSet<>();
+        NavigableMap<Long, Generation> updated = new TreeMap<>();
+        NavigableMap<Long, Generation> kept = new TreeMap<>();
+        for (long version : prepared.versions()) {
+            Generation generation = serving.get(version);
+            if (generation == null || before == null || !isSame || !before.hasSameFiles(version, source)) {
+                loaded.add(version);
+            } else if (hasSameInstances) {
+                kept.put(version, generation);
+            } else {
+                updated.put(version, generation);
+            }
+        }
+        return new VersionChanges(loaded, updated, kept);
+    }
+}

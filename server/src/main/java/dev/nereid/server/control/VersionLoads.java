@@ -1,0 +1,88 @@
+package dev.nereid.server.control;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.server.lifecycle.GenerationHooks;
+import dev.nereid.server.lifecycle.LiveGenerations;
+import dev.nereid.server.lifecycle.ModelLoadWatch;
+import dev.nereid.server.lifecycle.PreparedModel;
+import dev.nereid.server.lifecycle.ServedModel;
+import dev.nereid.server.lifecycle.VersionLoader;
+import dev.nereid.server.lifecycle.VersionState;
+import dev.nereid.spi.BackendException;
+import java.util.OptionalLong;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Loads single versions, as often as it takes, and reports each load. Immutable; blocks. */
+final class VersionLoads {
+    private static final Logger LOG = LoggerFactory.getLogger(VersionLoads.class);
+
+    private final VersionLoader loader;
+    private final LiveGenerations live;
+    private final ModelLoadWatch watch;
+    private final LoadFailures failures;
+    private final LongSupplier nanoTime;
+    private final int retries;
+
+    VersionLoads(
+            VersionLoader loader,
+            LiveGenerations live,
+            ModelLoadWatch watch,
+            LoadFailures failures,
+            LongSupplier nanoTime,
+            int retries) {
+        this.loader = loader;
+        this.live = live;
+        this.watch = watch;
+        this.failures = failures;
+        this.nanoTime = nanoTime;
+        this.retries = retries;
+    }
+
+    /**
+     * Loads a version.
+     *
+     * @param hooks called once if the load succeeds; returns what is called around the close of the generation
+     * @return ready with a generation that is in no catalog yet, or unavailable
+     */
+    VersionState load(PreparedModel prepared, long version, Supplier<GenerationHooks> hooks) {
+        VersionState state = tryLoad(prepared, version, hooks);
+        for (int retry = 0; retry < retries && state instanceof VersionState.Unavailable; retry++) {
+            state = tryLoad(prepared, version, hooks);
+        }
+        return state;
+    }
+
+    private VersionState tryLoad(PreparedModel prepared, long version, Supplier<GenerationHooks> hooks) {
+        String name = prepared.directory().name();
+        long started = nanoTime.getAsLong();
+        LOG.info("loading: {}:{}", name, version);
+        InferenceException failure;
+        try {
+            ServedModel served;
+            try (ModelLoadWatch.Step _ = watch.begin(name, OptionalLong.of(version), "load")) {
+                served = loader.load(prepared, version);
+            }
+            LOG.atInfo()
+                    .addKeyValue("model", name)
+                    .addKeyValue("version", version)
+                    .addKeyValue("backend", prepared.config().getBackend())
+                    .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong() - started))
+                    .log("successfully loaded '{}' version {}", name, version);
+            live.events().loaded(name, nanoTime.getAsLong() - started);
+            return new VersionState.Ready(live.begin(prepared.directory().key(), served, hooks.get()));
+        } catch (BackendException | RuntimeException | VirtualMachineError e) {
+            failure = failures.of(name, e);
+        }
+        live.events().failed(name);
+        VersionState.Unavailable state = VersionState.Unavailable.of(failure.code(), failure.publicMessage());
+        LOG.atError()
+                .addKeyValue("model", name)
+                .addKeyValue("version", version)
+                .log("failed to load '{}' version {}: {}", name, version, state.reason());
+        return state;
+    }
+}

@@ -1,0 +1,119 @@
+package dev.nereid.server.lifecycle;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One load of a model version, from the moment it is ready until it is closed. Safe for use by any thread.
+ *
+ * <p>A generation is ready, then draining, then closed. Who uses its model holds a lease meanwhile; a request holds one
+ * until it is queued, from where the scheduler counts it. {@link #drain} refuses leases; when the last one is released,
+ * the scheduler completes the requests that it has, and then everything is closed. An update of the instances replaces
+ * the model of the generation and not the generation.
+ */
+public final class Generation {
+    private final LeaseCounter leases = new LeaseCounter();
+    private final CompletableFuture<Void> closed = new CompletableFuture<>();
+    private final String key;
+    private final GenerationHooks hooks;
+    private volatile ServedModel model;
+
+    /**
+     * Creates a ready generation without leases.
+     *
+     * @param key the key of its model
+     * @param model the loaded version, owned by the generation
+     * @param hooks called around its close
+     */
+    Generation(String key, ServedModel model, GenerationHooks hooks) {
+        this.key = key;
+        this.model = model;
+        this.hooks = hooks;
+    }
+
+    /** Returns the key of the model. */
+    String key() {
+        return key;
+    }
+
+    /**
+     * Returns the loaded version. The caller has a lease, or reads only what stays after the end.
+     *
+     * @return the version, another one after an update of its instances
+     */
+    public ServedModel model() {
+        return model;
+    }
+
+    /**
+     * Replaces the loaded version by the same one with other instances. Called by one control task at a time.
+     *
+     * @param updated the version, in place of the present one
+     */
+    public void update(ServedModel updated) {
+        model = updated;
+    }
+
+    /**
+     * Acquires a lease.
+     *
+     * @return whether the caller has a lease, which it has to {@link #release}; {@code false} once it drains
+     */
+    boolean acquire() {
+        return leases.acquire();
+    }
+
+    /** Releases a lease, on any thread. */
+    public void release() {
+        leases.release();
+    }
+
+    /**
+     * Refuses leases from now on, and closes the version when the last one is released. Never blocks. Called once, after
+     * the catalog leads new requests elsewhere.
+     *
+     * @param executor runs the close, which waits for the requests in progress
+     * @param whenEnded is notified of the end before those who wait for it, with the error if the close failed
+     */
+    void drain(Executor executor, Consumer<@Nullable Throwable> whenEnded) {
+        leases.close(() -> executor.execute(() -> close(whenEnded)));
+    }
+
+    private void close(Consumer<@Nullable Throwable> whenEnded) {
+        Throwable failure = null;
+        try {
+            closeModel();
+        } catch (Throwable e) { // of a backend or an agent
+            failure = e;
+        }
+        try {
+            whenEnded.accept(failure);
+        } finally {
+            closed.complete(null);
+        }
+    }
+
+    private void closeModel() {
+        try {
+            hooks.beforeClose();
+        } finally {
+            try {
+                model.close();
+            } finally {
+                hooks.afterClose();
+            }
+        }
+    }
+
+    /**
+     * Returns the end of the generation.
+     *
+     * @return completed when everything is closed, or its close has failed
+     */
+    CompletionStage<Void> closed() {
+        return closed.minimalCompletionStage();
+    }
+}

@@ -1,0 +1,115 @@
+package dev.nereid.server.lifecycle;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Counts the leases on a resource, and runs an action when it is closed and the last lease is released. Lock-free; a
+ * lease may be released by any thread.
+ *
+ * <p>The count is spread over several stripes, so that threads which acquire and release at the same time do not write
+ * the same cache line. A thread always uses the same stripe, so a stripe alone may be negative: only the sum counts. The
+ * lowest bit of each stripe says that it is closed. Once all stripes are closed no lease can be acquired, and each stripe
+ * changes by releases alone: a sum of 0 that is read stripe by stripe is then the sum at the end of the reading. The
+ * thread of the last release sees all other releases, since stripes are read and written with volatile access.
+ */
+final class LeaseCounter {
+    private static final VarHandle STRIPES = MethodHandles.arrayElementVarHandle(long[].class);
+
+    /** Longs from one stripe to the next: two cache lines, which processors fetch together. */
+    private static final int DISTANCE = 16;
+
+    private static final int MAX_STRIPES = 8;
+    private static final int MIN_STRIPES = 2;
+    private static final long CLOSED = 1;
+    private static final long LEASE = 2;
+
+    /** Spreads thread numbers that follow each other, or differ by the number of stripes. */
+    private static final long MIXER = 0x9E3779B97F4A7C15L;
+
+    private final long[] stripes;
+
+    /** Leaves as many of the highest bits of a mixed thread number as a stripe's number has. */
+    private final int shift;
+
+    private final AtomicReference<@Nullable Runnable> whenReleased = new AtomicReference<>();
+
+    /** Creates an open counter without leases for the processors of this machine. */
+    LeaseCounter() {
+        this(Runtime.getRuntime().availableProcessors());
+    }
+
+    /**
+     * Creates an open counter without leases.
+     *
+     * @param processors the number of threads that may use it at the same time
+     */
+    LeaseCounter(int processors) {
+        int count = Math.clamp(Integer.highestOneBit(Math.max(1, processors) * 2 - 1), MIN_STRIPES, MAX_STRIPES);
+        stripes = new long[(count + 1) * DISTANCE];
+        shift = Long.SIZE - Integer.numberOfTrailingZeros(count);
+    }
+
+    /**
+     * Acquires a lease, unless the counter is closed.
+     *
+     * @return whether the caller has a lease, which it has to release
+     */
+    boolean acquire() {
+        int stripe = stripe();
+        while (true) {
+            long seen = (long) STRIPES.getVolatile(stripes, stripe);
+            if ((seen & CLOSED) != 0) {
+                return false;
+            }
+            if (STRIPES.weakCompareAndSet(stripes, stripe, seen, seen + LEASE)) {
+                return true;
+            }
+        }
+    }
+
+    /** Releases a lease. The last release after {@link #close} runs its action. */
+    void release() {
+        long before = (long) STRIPES.getAndAdd(stripes, stripe(), -LEASE);
+        if ((before & CLOSED) != 0) {
+            runIfReleased();
+        }
+    }
+
+    /**
+     * Refuses leases from now on. Called once.
+     *
+     * @param action runs once, when no lease is left: on this thread, or on the one that releases the last
+     */
+    void close(Runnable action) {
+        whenReleased.set(action);
+        for (int i = DISTANCE; i < stripes.length; i += DISTANCE) {
+            STRIPES.getAndBitwiseOr(stripes, i, CLOSED);
+        }
+        runIfReleased();
+    }
+
+    private void runIfReleased() {
+        long sum = 0;
+        for (int i = DISTANCE; i < stripes.length; i += DISTANCE) {
+            long stripe = (long) STRIPES.getVolatile(stripes, i);
+            if ((stripe & CLOSED) == 0) {
+                return; // close has not come so far, and looks again when it has
+            }
+            sum += stripe >> 1;
+        }
+        if (sum == 0) {
+            Runnable action = whenReleased.getAndSet(null);
+            if (action != null) {
+                action.run();
+            }
+        }
+    }
+
+    private int stripe() {
+        long mixed = Thread.currentThread().threadId() * MIXER;
+        return ((int) (mixed >>> shift) + 1) * DISTANCE;
+    }
+}

@@ -1,0 +1,209 @@
+package dev.nereid.server.lifecycle;
+
+import dev.nereid.api.FatalErrorHandler;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Knows all generations that are not closed, and closes them. Lock-free; safe for use by any thread.
+ *
+ * <p>A generation that was replaced is in no catalog while it drains, but still executes requests.
+ */
+public final class LiveGenerations {
+    /** How many generations of one version drain at a time. A reload waits when there are more. */
+    static final int MAX_DRAINING = 2;
+
+    private static final Logger LOG = LoggerFactory.getLogger(LiveGenerations.class);
+
+    private final Set<Generation> live = ConcurrentHashMap.newKeySet();
+    private final Set<Generation> draining = ConcurrentHashMap.newKeySet();
+    private final CompletableFuture<Void> ended = new CompletableFuture<>();
+    private final LoadEvents events = new LoadEvents();
+    private final FatalErrorHandler fatalErrors;
+    private final Runnable whenFreed;
+    private final Executor closers = task -> Thread.ofVirtual().name("unload").start(task);
+
+    /**
+     * Creates an empty set.
+     *
+     * @param fatalErrors handles errors of backends that are closed
+     * @param whenFreed called after each close, when the memory of the model is free; never blocks
+     */
+    public LiveGenerations(FatalErrorHandler fatalErrors, Runnable whenFreed) {
+        this.fatalErrors = fatalErrors;
+        this.whenFreed = whenFreed;
+    }
+
+    /**
+     * Returns the counts of loads and unloads.
+     *
+     * @return the counts, always the same object
+     */
+    public LoadEvents events() {
+        return events;
+    }
+
+    /**
+     * Begins the generation of a version that was loaded.
+     *
+     * @param key the key of the model
+     * @param model the version, owned by the generation
+     * @param hooks called around its close
+     * @return the generation
+     */
+    public Generation begin(String key, ServedModel model, GenerationHooks hooks) {
+        Generation generation = new Generation(key, model, hooks);
+        live.add(generation);
+        return generation;
+    }
+
+    /**
+     * Drains a generation, and reports its end. Never blocks.
+     *
+     * @param generation a generation that no new request finds any more
+     * @param whenClosed runs when it is closed, on the thread that closed it
+     */
+    public void drain(Generation generation, Runnable whenClosed) {
+        String name = generation.model().config().getName();
+        drain(
+                generation,
+                () -> {
+                    events.unloaded(name);
+                    whenClosed.run();
+                },
+                closers);
+    }
+
+    /**
+     * Closes a generation that has served no request, on this thread.
+     *
+     * @param generation a generation that was never in the catalog
+     */
+    public void discard(Generation generation) {
+        drain(generation, () -> {}, Runnable::run);
+    }
+
+    private void drain(Generation generation, Runnable whenClosed, Executor closer) {
+        String name = generation.model().config().getName();
+        long version = generation.model().version();
+        draining.add(generation);
+        generation.drain(closer, failure -> {
+            report(name, version, failure);
+            whenFreed.run();
+            whenClosed.run();
+            draining.remove(generation);
+            live.remove(generation);
+        });
+    }
+
+    private void report(String name, long version, @Nullable Throwable failure) {
+        if (failure == null) {
+            LOG.atInfo()
+                    .addKeyValue("model", name)
+                    .addKeyValue("version", version)
+                    .log("successfully unloaded '{}' version {}", name, version);
+        } else {
+            fatalErrors.check(failure);
+            LOG.atError()
+                    .addKeyValue("model", name)
+                    .addKeyValue("version", version)
+                    .setCause(failure)
+                    .log("model could not be closed");
+        }
+    }
+
+    /**
+     * Waits until fewer generations of some versions drain than may at a time.
+     *
+     * @param model the model's key
+     * @param versions its versions
+     * @param nanos how long to wait
+     * @return whether another generation of each may drain now; not after {@link #end}
+     * @throws InterruptedException if the thread is interrupted meanwhile
+     */
+    public boolean awaitDrained(String model, Collection<Long> versions, long nanos) throws InterruptedException {
+        long deadline = System.nanoTime() + nanos;
+        for (long version : versions) {
+            List<Generation> earlier = draining(model, version);
+            while (earlier.size() >= MAX_DRAINING) {
+                List<CompletableFuture<Void>> ends = new ArrayList<>(List.of(ended));
+                earlier.forEach(one -> ends.add(one.closed().toCompletableFuture()));
+                if (!awaitAny(ends, deadline - System.nanoTime()) || ended.isDone()) {
+                    return false;
+                }
+                earlier = draining(model, version);
+            }
+        }
+        return true;
+    }
+
+    /** Lets no thread wait before another generation drains. The server stops, and nothing is loaded any more. */
+    public void end() {
+        ended.complete(null);
+    }
+
+    /**
+     * Returns whether the server stops.
+     *
+     * @return whether {@link #end} was called
+     */
+    public boolean isEnded() {
+        return ended.isDone();
+    }
+
+    /**
+     * Waits until all generations are closed. All of them drain, and none begins any more.
+     *
+     * @param nanos how long to wait
+     * @return whether all were closed in time
+     * @throws InterruptedException if the thread is interrupted meanwhile
+     */
+    public boolean awaitAllClosed(long nanos) throws InterruptedException {
+        long deadline = System.nanoTime() + nanos;
+        for (Generation generation : all()) {
+            if (!awaitAny(List.of(generation.closed().toCompletableFuture()), deadline - System.nanoTime())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private List<Generation> draining(String model, long version) {
+        return draining.stream()
+                .filter(one -> one.model().version() == version)
+                .filter(one -> one.key().equals(model))
+                .toList();
+    }
+
+    private static boolean awaitAny(List<CompletableFuture<Void>> ends, long nanos) throws InterruptedException {
+        try {
+            CompletableFuture.anyOf(ends.toArray(new CompletableFuture<?>[0]))
+                    .get(Math.max(0, nanos), TimeUnit.NANOSECONDS);
+            return true;
+        } catch (ExecutionException e) {
+            throw new IllegalStateException(e); // they never fail
+        } catch (TimeoutException e) {
+            return false;
+        }
+    }
+
+    /**
+     * Returns all generations that are not closed.
+     *
+     * @return a copy, in no order
+     */
+    public List<Generation> all() {
+        return List.copyOf(live);
+    }
+}

@@ -1,0 +1,60 @@
+package dev.nereid.server.lifecycle;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.scheduler.statistics.ModelMeter;
+import java.time.InstantSource;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Keeps the statistics of each model version, so that they go on when the version is loaded again. Safe for use by any
+ * thread.
+ */
+public final class MeterRegistry {
+    /** By model, then by version; the inner maps are replaced as a whole. */
+    private final ConcurrentHashMap<String, Map<Long, ModelMeter>> meters = new ConcurrentHashMap<>();
+
+    private final InstantSource wallClock;
+
+    /**
+     * Creates a registry without meters.
+     *
+     * @param wallClock the clock for the ends of executions
+     */
+    public MeterRegistry(InstantSource wallClock) {
+        this.wallClock = wallClock;
+    }
+
+    /**
+     * Returns the meter of a version.
+     *
+     * @param model the model's key
+     * @param version the version
+     * @return the meter, the same until it is removed
+     */
+    ModelMeter of(String model, long version) {
+        Map<Long, ModelMeter> versions = meters.compute(model, (_, before) -> {
+            Map<Long, ModelMeter> changed = before == null ? new HashMap<>() : new HashMap<>(before);
+            changed.computeIfAbsent(version, _ -> new ModelMeter(wallClock));
+            return changed;
+        });
+        return requireNonNull(versions.get(version));
+    }
+
+    /**
+     * Removes the meters of a model's versions that are neither loaded nor in the repository.
+     *
+     * @param model the model's key
+     * @param versions the versions that are
+     */
+    public void retain(String model, Set<Long> versions) {
+        meters.computeIfPresent(model, (_, before) -> {
+            Map<Long, ModelMeter> changed = new HashMap<>(before);
+            changed.keySet().retainAll(versions);
+            return changed.isEmpty() ? null : changed;
+        });
+    }
+}

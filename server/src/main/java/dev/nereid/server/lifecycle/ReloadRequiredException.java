@@ -1,0 +1,24 @@
+package dev.nereid.server.lifecycle;
+
+/** Says why a version cannot be updated while it serves, and has to be loaded again. */
+public final class ReloadRequiredException extends Exception {
+    private static final long serialVersionUID = 1L;
+
+    /**
+     * Creates the exception.
+     *
+     * @param reason the obstacle, for clients
+     */
+    ReloadRequiredException(String reason) {
+        super(reason, null, false, false);
+    }
+
+    /**
+     * Returns the obstacle.
+     *
+     * @return the text for clients
+     */
+    public String reason() {
+        return String.valueOf(getMessage());
+    }
+}

@@ -1,0 +1,64 @@
+package dev.nereid.server.lifecycle;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.server.config.ConfigCompletion;
+import dev.nereid.server.config.ConfigNormalization;
+import dev.nereid.server.config.ConfigValidation;
+import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.plugin.PluginLogger;
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelCompletion;
+import inference.ModelConfig;
+import java.util.List;
+import java.util.Optional;
+
+/** Completes the configuration of a model version by its backend. Static functions only; they block. */
+public final class VersionCompletion {
+    private VersionCompletion() {}
+
+    /**
+     * Completes the configuration of a version from its files, and checks it.
+     *
+     * @param options how models are loaded
+     * @param prepared the version's model
+     * @param version the version
+     * @param backend the model's backend
+     * @return the configuration with which the version is loaded
+     * @throws BackendException if the backend cannot complete it
+     * @throws InferenceException if the completed configuration is wrong
+     */
+    public static ModelConfig complete(ModelLoadOptions options, PreparedModel prepared, long version, Backend backend)
+            throws BackendException {
+        ModelConfig config = prepared.config();
+        if (options.autoComplete()) {
+            ConfigValidation.checkGivenTensors(config);
+            Optional<ModelCompletion> found = backend.complete(context(prepared, version, config, List.of()));
+            if (found.isEmpty() && !prepared.configured()) {
+                throw new BackendException(
+                        ErrorCode.NOT_FOUND,
+                        "model configuration is not provided for model '" + config.getName() + "'");
+            }
+            config = ConfigNormalization.normalize(ConfigCompletion.merge(config, found.orElse(ModelCompletion.EMPTY)));
+            ConfigValidation.check(config, prepared.directory().name());
+            UnsupportedFeatures.check(config);
+            ConfigValidation.checkTensors(config);
+        }
+        config = ConfigNormalization.instanceGroups(
+                config, backend.traits(), options.instances().gpus());
+        ConfigValidation.checkInstanceGroups(config, options.instances().gpus());
+        return config;
+    }
+
+    /** Creates the view of a version that its backend gets. */
+    static VersionContext context(PreparedModel prepared, long version, ModelConfig config, List<Device> devices) {
+        return new VersionContext(
+                ModelSettingsReader.settings(config, version),
+                prepared.directory().path(),
+                prepared.directory().versionDirectory(version),
+                devices,
+                new PluginLogger(config.getBackend(), config.getName()));
+    }
+}

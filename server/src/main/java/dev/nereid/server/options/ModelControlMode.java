@@ -1,0 +1,11 @@
+package dev.nereid.server.options;
+
+/** Says when the models of a repository are loaded and unloaded. */
+public enum ModelControlMode {
+    /** All at the start; later changes of the repository have no effect. */
+    NONE,
+    /** All at the start, and then as the repository changes. */
+    POLL,
+    /** Those that are named at the start, and then at the request of clients. */
+    EXPLICIT
+}

@@ -1,0 +1,96 @@
+package dev.nereid.server.options;
+
+import static java.util.Objects.requireNonNull;
+
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * Options of loading and unloading while the server runs. Immutable.
+ *
+ * @param mode when models are loaded and unloaded
+ * @param startupModels the models to be loaded at the start in the explicit mode; {@value #ALL} alone for all
+ * @param pollInterval the time between two looks at the repository in the poll mode
+ * @param stabilityWindow how long the files of a model must not change before the poll mode takes them up, so that a
+ *     model that is being copied is left alone
+ * @param loadRetries how often the load of a version is tried again
+ */
+public record ModelControlOptions(
+        ModelControlMode mode,
+        List<String> startupModels,
+        Duration pollInterval,
+        Duration stabilityWindow,
+        int loadRetries) {
+    /** Stands for all models. */
+    public static final String ALL = "*";
+
+    /** The defaults of the command line. */
+    public static final ModelControlOptions DEFAULT =
+            new ModelControlOptions(ModelControlMode.NONE, List.of(), Duration.ofSeconds(15), Duration.ofSeconds(1), 0);
+
+    /** Checks and copies the components. */
+    public ModelControlOptions {
+        requireNonNull(mode, "mode");
+        startupModels = List.copyOf(startupModels);
+        requireNonNull(pollInterval, "pollInterval");
+        requireNonNull(stabilityWindow, "stabilityWindow");
+        if (!startupModels.isEmpty() && mode != ModelControlMode.EXPLICIT) {
+            throw new IllegalArgumentException(
+                    "startupModels: " + startupModels + " (expected: none unless the mode is EXPLICIT)");
+        }
+        if (startupModels.contains(ALL) && startupModels.size() > 1) {
+            throw new IllegalArgumentException("startupModels: " + startupModels + " (expected: '*' alone, or names)");
+        }
+        if (!pollInterval.isPositive()) {
+            throw new IllegalArgumentException("pollInterval: " + pollInterval + " (expected: > 0)");
+        }
+        if (stabilityWindow.isNegative()) {
+            throw new IllegalArgumentException("stabilityWindow: " + stabilityWindow + " (expected: >= 0)");
+        }
+        if (loadRetries < 0) {
+            throw new IllegalArgumentException("loadRetries: " + loadRetries + " (expected: >= 0)");
+        }
+    }
+
+    /**
+     * Replaces the mode.
+     *
+     * @param changed when models are loaded and unloaded; no models are loaded at an explicit start
+     * @return the changed options
+     */
+    public ModelControlOptions withMode(ModelControlMode changed) {
+        return new ModelControlOptions(changed, List.of(), pollInterval, stabilityWindow, loadRetries);
+    }
+
+    /**
+     * Replaces the mode by the explicit one.
+     *
+     * @param models the models to be loaded at the start; {@value #ALL} alone for all
+     * @return the changed options
+     */
+    public ModelControlOptions withExplicit(String... models) {
+        return new ModelControlOptions(
+                ModelControlMode.EXPLICIT, List.of(models), pollInterval, stabilityWindow, loadRetries);
+    }
+
+    /**
+     * Replaces the times of the poll mode.
+     *
+     * @param interval the time between two looks at the repository
+     * @param window how long the files of a model must not change before they are taken up
+     * @return the changed options
+     */
+    public ModelControlOptions withPoll(Duration interval, Duration window) {
+        return new ModelControlOptions(mode, startupModels, interval, window, loadRetries);
+    }
+
+    /**
+     * Replaces the number of retries.
+     *
+     * @param retries how often the load of a version is tried again
+     * @return the changed options
+     */
+    public ModelControlOptions withLoadRetries(int retries) {
+        return new ModelControlOptions(mode, startupModels, pollInterval, stabilityWindow, retries);
+    }
+}

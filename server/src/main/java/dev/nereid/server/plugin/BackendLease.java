@@ -1,0 +1,56 @@
+package dev.nereid.server.plugin;
+
+import dev.nereid.scheduler.batch.BackendCallbacks;
+import dev.nereid.spi.Backend;
+
+/**
+ * One use of a backend, which is open as long as it has one. Safe for use by any thread. Refers to nothing of the plugin
+ * once closed.
+ */
+public final class BackendLease implements AutoCloseable {
+    private final CountedResource.Lease<BackendSlot.Opened> lease;
+    private final String digest;
+
+    BackendLease(CountedResource.Lease<BackendSlot.Opened> lease, String digest) {
+        this.lease = lease;
+        this.digest = digest;
+    }
+
+    /**
+     * Returns the backend, which must not be used after the close.
+     *
+     * @return the backend, shared by all of its leases
+     */
+    public Backend backend() {
+        return lease.get().backend();
+    }
+
+    /**
+     * Returns the callbacks of the backend: code of it that is no execution. Each action, such as those of
+     * {@link dev.nereid.spi.ResponseSender#onReady}, runs on a thread of its own. All run with the context class loader
+     * of the plugin.
+     *
+     * @return the callbacks
+     */
+    public BackendCallbacks callbacks() {
+        return lease.get().callbacks();
+    }
+
+    /**
+     * Returns the digest of the plugin's jars.
+     *
+     * @return hexadecimal digits, other ones for a plugin of other content
+     */
+    public String digest() {
+        return digest;
+    }
+
+    /**
+     * Releases the backend. The last lease closes the backend and its plugin, and blocks meanwhile. Later calls do
+     * nothing.
+     */
+    @Override
+    public void close() {
+        lease.close();
+    }
+}

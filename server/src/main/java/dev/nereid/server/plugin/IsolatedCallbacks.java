@@ -1,0 +1,23 @@
+package dev.nereid.server.plugin;
+
+import dev.nereid.scheduler.batch.BackendCallbacks;
+import dev.nereid.spi.Fence;
+import java.util.concurrent.Executor;
+
+/**
+ * Calls a plugin outside of its executions, through the plugin boundary. Immutable; safe for use by any thread.
+ *
+ * @param executor an executor of the boundary
+ * @param boundary the boundary of the plugin
+ */
+record IsolatedCallbacks(Executor executor, PluginBoundary boundary) implements BackendCallbacks {
+    @Override
+    public void execute(Runnable action) {
+        executor.execute(action);
+    }
+
+    @Override
+    public Fence isolate(Fence fence) {
+        return new IsolatedFence(fence, boundary);
+    }
+}

@@ -1,0 +1,154 @@
+package dev.nereid.server.plugin;
+
+import dev.nereid.server.plugin.jar.JarCopies;
+import dev.nereid.server.plugin.jar.PluginDigest;
+import dev.nereid.server.plugin.jar.PluginException;
+import dev.nereid.server.plugin.jar.PluginManifest;
+import dev.nereid.server.plugin.jar.PluginSource;
+import dev.nereid.server.plugin.jar.SpiVersion;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import java.io.IOException;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * A plugin that was found and checked. Loads it for the first lease, and drops its class loader after the last. Safe for
+ * use by any thread.
+ *
+ * <p>A plugin with native libraries stays loaded until the server ends: the JVM binds a library that it loaded by JNI to
+ * one class loader, and unloads it at some time after that was collected; until then no other class loader can load it.
+ */
+final class PluginSlot {
+    /**
+     * What a plugin brings. Immutable.
+     *
+     * @param backends the names of its backends, each with its platforms
+     * @param agents the names of its repository agents
+     */
+    record Names(Map<String, Set<String>> backends, List<String> agents) {}
+
+    private final PluginSource source;
+    private final String digest;
+    private final boolean isNative;
+    private final CountedResource<Plugin> loaded;
+
+    /**
+     * Creates the slot of a plugin that is not loaded.
+     *
+     * @param digest the digest of its jars
+     * @param isNative whether it contains native libraries
+     * @param loading loads it
+     */
+    PluginSlot(PluginSource source, String digest, boolean isNative, CountedResource.Lifecycle<Plugin> loading) {
+        this.source = source;
+        this.digest = digest;
+        this.isNative = isNative;
+        loaded = new CountedResource<>("plugin '" + source.name() + "'", loading, isNative);
+    }
+
+    /** Checks a plugin without loading it, and makes the copies of its jars. */
+    static PluginSlot of(PluginSource source, PluginEnvironment environment) throws PluginException {
+        String digest = digest(source);
+        PluginSource copy = environment.copies().copy(source, digest);
+        PluginManifest.check(copy, environment.spi(), Plugin.PROVIDERS);
+        return new PluginSlot(
+                source,
+                digest,
+                PluginManifest.isNative(copy),
+                new Loading(source, digest, environment.spi(), environment.copies()));
+    }
+
+    private static String digest(PluginSource source) throws PluginException {
+        if (source.jars().isEmpty()) {
+            throw new PluginException("no file *.jar in its directory (expected: the plugin's jars)");
+        }
+        try {
+            return PluginDigest.hash(source.jars());
+        } catch (IOException e) {
+            PluginManifest.requireReadable(source);
+            throw new PluginException("its jars cannot be read: " + e.getMessage(), e);
+        }
+    }
+
+    String name() {
+        return source.name();
+    }
+
+    /** Returns the plugin where it was found. */
+    PluginSource source() {
+        return source;
+    }
+
+    String digest() {
+        return digest;
+    }
+
+    /** Returns whether the plugin contains native libraries, and so is kept. */
+    boolean isNative() {
+        return isNative;
+    }
+
+    /** Loads the plugin unless it is loaded. Blocks meanwhile. */
+    CountedResource.Lease<Plugin> acquire() throws BackendException {
+        return loaded.acquire();
+    }
+
+    /** Reads the names of the plugin's backends and agents. Loads the plugin for that. */
+    Names names() throws PluginException {
+        Map<String, Set<String>> backends = new LinkedHashMap<>();
+        try (CountedResource.Lease<Plugin> lease = acquire()) {
+            lease.get().providers().forEach(provider -> backends.put(provider.name(), provider.platforms()));
+            return new Names(
+                    backends,
+                    lease.get().agents().stream()
+                            .map(IsolatedAgentProvider::name)
+                            .toList());
+        } catch (BackendException e) {
+            throw e.getCause() instanceof PluginException broken
+                    ? broken
+                    : new PluginException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    /** Acquires the provider of a repository agent. Loads the plugin unless it is loaded. */
+    AgentLease acquireAgent(String agent) throws BackendException {
+        CountedResource.Lease<Plugin> lease = acquire();
+        boolean found = false;
+        try {
+            AgentLease acquired = new AgentLease(lease.get().agent(agent), lease::close);
+            found = true;
+            return acquired;
+        } finally {
+            if (!found) {
+                lease.close();
+            }
+        }
+    }
+
+    /** Drops the class loader, now or after the last lease. */
+    void end() {
+        loaded.end();
+    }
+
+    /** Loads a plugin from its copies and closes its class loader. */
+    private record Loading(PluginSource source, String digest, SpiVersion spi, JarCopies copies)
+            implements CountedResource.Lifecycle<Plugin> {
+        @Override
+        public Plugin open() throws BackendException {
+            try {
+                return Plugin.open(copies.copy(source, digest), spi);
+            } catch (PluginException e) {
+                throw new BackendException(
+                        ErrorCode.UNAVAILABLE, "plugin '" + source.name() + "' is broken: " + e.reason(), e);
+            }
+        }
+
+        @Override
+        public void close(Plugin plugin) {
+            plugin.close();
+        }
+    }
+}

@@ -1,0 +1,79 @@
+package dev.nereid.server.plugin.jar;
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Removes what is not needed in a directory with copies of jars: copies that no process has used for some time, and what
+ * interrupted processes left. Immutable; blocks.
+ */
+final class JarLeftovers {
+    /** How long a copy is kept that no process uses, so that other versions of a server find it. */
+    static final Duration UNUSED = Duration.ofDays(7);
+
+    /** How long incomplete copies are kept. A copy takes seconds. */
+    static final Duration INCOMPLETE = Duration.ofHours(1);
+
+    /** How many entries one start removes. */
+    static final int MAX_REMOVED = 100;
+
+    private static final Logger LOG = LoggerFactory.getLogger(JarLeftovers.class);
+    private static final Pattern COPY = Pattern.compile("[0-9a-f]{16,128}");
+    private static final Pattern TEMPORARY = Pattern.compile("\\.(new|old|owner)-.*");
+
+    private final Path root;
+    private final JarUses uses;
+
+    JarLeftovers(Path root, JarUses uses) {
+        this.root = root;
+        this.uses = uses;
+    }
+
+    /** Removes what is not needed at a time. Failures are logged; the next start tries again. */
+    void remove(Instant now) {
+        if (!Files.isDirectory(root, LinkOption.NOFOLLOW_LINKS) || !Files.isWritable(root)) {
+            return;
+        }
+        int removed = 0;
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(root)) {
+            for (Path entry : entries) {
+                if (removed >= MAX_REMOVED) {
+                    return;
+                }
+                removed += remove(entry, now) ? 1 : 0;
+            }
+        } catch (IOException e) {
+            LOG.atWarn().addKeyValue("directory", root).setCause(e).log("old copies of jars could not be searched");
+        }
+    }
+
+    private boolean remove(Path entry, Instant now) {
+        String name = String.valueOf(entry.getFileName());
+        try {
+            if (TEMPORARY.matcher(name).matches()) {
+                Instant changed = Files.getLastModifiedTime(entry, LinkOption.NOFOLLOW_LINKS)
+                        .toInstant();
+                if (changed.isBefore(now.minus(INCOMPLETE))) {
+                    JarCopies.delete(entry);
+                    return true;
+                }
+                return false;
+            }
+            if (COPY.matcher(name).matches() && uses.removeUnused(name, now, UNUSED, () -> JarCopies.delete(entry))) {
+                LOG.atInfo().addKeyValue("directory", entry).log("copies of a plugin's jars that are not used removed");
+                return true;
+            }
+        } catch (IOException e) {
+            LOG.atWarn().addKeyValue("directory", entry).setCause(e).log("old copies of jars could not be removed");
+        }
+        return false;
+    }
+}

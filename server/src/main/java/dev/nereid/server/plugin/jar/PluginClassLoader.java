@@ -1,0 +1,64 @@
+package dev.nereid.server.plugin.jar;
+
+import java.io.IOException;
+import java.net.MalformedURLException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Path;
+import java.util.Enumeration;
+import java.util.List;
+
+/**
+ * Class loader of one plugin: the JDK, {@code dev.nereid.spi} and the plugin's own jars. Safe for use by any thread.
+ *
+ * <p>The JDK is loaded by the platform loader and wins over copies in the jars. The SPI is always loaded from the
+ * server, also when a jar holds a copy of it; otherwise plugin and server would mean different types by one name.
+ */
+public final class PluginClassLoader extends URLClassLoader {
+    static {
+        registerAsParallelCapable();
+    }
+
+    private static final String SHARED_CLASSES = "dev.nereid.spi.";
+    private static final String SHARED_RESOURCES = "dev/nereid/spi/";
+
+    private final ClassLoader shared;
+
+    /**
+     * Creates the loader of a plugin.
+     *
+     * @param plugin the plugin
+     * @param shared the loader of the SPI
+     */
+    public PluginClassLoader(PluginSource plugin, ClassLoader shared) {
+        super("plugin " + plugin.name(), urls(plugin.jars()), ClassLoader.getPlatformClassLoader());
+        this.shared = shared;
+    }
+
+    @Override
+    protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+        return name.startsWith(SHARED_CLASSES) ? shared.loadClass(name) : super.loadClass(name, resolve);
+    }
+
+    @Override
+    public URL getResource(String name) {
+        return name.startsWith(SHARED_RESOURCES) ? shared.getResource(name) : super.getResource(name);
+    }
+
+    @Override
+    public Enumeration<URL> getResources(String name) throws IOException {
+        return name.startsWith(SHARED_RESOURCES) ? shared.getResources(name) : super.getResources(name);
+    }
+
+    private static URL[] urls(List<Path> jars) {
+        return jars.stream().map(PluginClassLoader::url).toArray(URL[]::new);
+    }
+
+    private static URL url(Path jar) {
+        try {
+            return jar.toUri().toURL();
+        } catch (MalformedURLException e) {
+            throw new IllegalArgumentException("jar: " + jar + " (expected: a path with a URL)", e);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+package dev.nereid.server.plugin.jar;
+
+/** Reports a plugin that cannot be used, with a message for the operator. Immutable. */
+public final class PluginException extends Exception {
+    private static final long serialVersionUID = 1L;
+
+    /**
+     * Creates the exception.
+     *
+     * @param message the reason
+     */
+    public PluginException(String message) {
+        super(message);
+    }
+
+    /**
+     * Creates the exception.
+     *
+     * @param message the reason
+     * @param cause what was caught
+     */
+    public PluginException(String message, Throwable cause) {
+        super(message, cause);
+    }
+
+    /**
+     * Returns the message.
+     *
+     * @return the reason, never {@code null}
+     */
+    public String reason() {
+        return String.valueOf(getMessage());
+    }
+}

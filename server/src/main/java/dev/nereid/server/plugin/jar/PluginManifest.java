@@ -1,0 +1,134 @@
+package dev.nereid.server.plugin.jar;
+
+import static java.util.stream.Collectors.joining;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Set;
+import java.util.jar.JarFile;
+import java.util.jar.Manifest;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Checks jar manifests and service files before any class of a plugin is loaded. A class built against another SPI
+ * could fail in confusing ways. Static functions only.
+ */
+public final class PluginManifest {
+    static final String SPI_VERSION = "Backend-Spi-Version";
+
+    /** Set to {@code true} in a jar of a plugin that loads native libraries. */
+    static final String NATIVE = "Nereid-Native";
+
+    private PluginManifest() {}
+
+    /**
+     * Returns where a jar names its providers.
+     *
+     * @param provider the type of provider
+     * @return the path of an entry
+     */
+    public static String serviceFile(Class<?> provider) {
+        return "META-INF/services/" + provider.getName();
+    }
+
+    /**
+     * Checks that the jars can be read and fit the server's SPI. One of them has to name a provider; each jar that
+     * names one has to fit.
+     *
+     * @param plugin the plugin
+     * @param server the version of the server's SPI
+     * @param providers the types of providers
+     * @throws PluginException if it does not fit
+     */
+    public static void check(PluginSource plugin, SpiVersion server, Set<Class<?>> providers) throws PluginException {
+        if (plugin.jars().isEmpty()) {
+            throw new PluginException("no file *.jar in its directory (expected: the plugin's jars)");
+        }
+        boolean found = false;
+        for (Path jar : plugin.jars()) {
+            found |= checkJar(jar, server, providers);
+        }
+        if (!found) {
+            List<Class<?>> sorted = providers.stream()
+                    .sorted(Comparator.comparing(Class::getName))
+                    .toList();
+            throw new PluginException("no provider: none of its jars has a file "
+                    + sorted.stream().map(PluginManifest::serviceFile).collect(joining(" or "))
+                    + " (expected: the name of a class that implements "
+                    + sorted.stream().map(Class::getName).collect(joining(" or ")) + ")");
+        }
+    }
+
+    /**
+     * Checks that the jars can be read.
+     *
+     * @param plugin the plugin
+     * @throws PluginException if one of them cannot
+     */
+    public static void requireReadable(PluginSource plugin) throws PluginException {
+        for (Path jar : plugin.jars()) {
+            checkJar(jar, new SpiVersion(0, 0), Set.of());
+        }
+    }
+
+    /**
+     * Returns whether a jar says that the plugin loads native libraries.
+     *
+     * @param plugin the plugin
+     * @return whether it does
+     * @throws PluginException if its jars cannot be read
+     */
+    public static boolean isNative(PluginSource plugin) throws PluginException {
+        for (Path path : plugin.jars()) {
+            try (JarFile jar = new JarFile(path.toFile())) {
+                Manifest manifest = jar.getManifest();
+                if (manifest != null
+                        && Boolean.parseBoolean(manifest.getMainAttributes().getValue(NATIVE))) {
+                    return true;
+                }
+            } catch (IOException e) {
+                throw unreadable(path, e);
+            }
+        }
+        return false;
+    }
+
+    private static PluginException unreadable(Path jar, IOException e) {
+        return new PluginException(jar.getFileName() + ": not a readable jar: " + e.getMessage(), e);
+    }
+
+    private static boolean checkJar(Path path, SpiVersion server, Set<Class<?>> providers) throws PluginException {
+        String name = path.getFileName().toString();
+        try (JarFile jar = new JarFile(path.toFile())) {
+            if (providers.stream().map(PluginManifest::serviceFile).allMatch(file -> jar.getEntry(file) == null)) {
+                return false;
+            }
+            checkVersion(name, jar.getManifest(), server);
+            return true;
+        } catch (IOException e) {
+            throw unreadable(path, e);
+        }
+    }
+
+    private static void checkVersion(String jar, @Nullable Manifest manifest, SpiVersion server)
+            throws PluginException {
+        String text = manifest == null ? null : manifest.getMainAttributes().getValue(SPI_VERSION);
+        if (text == null) {
+            throw new PluginException(jar + ": its manifest has no " + SPI_VERSION + " (expected: the version of"
+                    + " nereid-backend-spi that the plugin was compiled against, such as " + server
+                    + "); add the entry to the manifest and build the plugin again");
+        }
+        SpiVersion required = SpiVersion.parse(text.strip())
+                .orElseThrow(() -> new PluginException(
+                        jar + ": " + SPI_VERSION + ": " + text + " (expected: a version such as " + server + ")"));
+        if (!server.accepts(required)) {
+            throw new PluginException(jar + ": " + SPI_VERSION + ": " + required + " (expected: " + server.major()
+                    + ".0 to " + server + "); "
+                    + (required.major() < server.major()
+                            ? "build the plugin again against nereid-backend-spi " + server
+                            : "use a newer server, or build the plugin against nereid-backend-spi " + server));
+        }
+    }
+}

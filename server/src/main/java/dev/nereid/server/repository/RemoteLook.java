@@ -1,0 +1,228 @@
+package dev.nereid.server.repository;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import java.time.Duration;
+import java.util.NavigableMap;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Looks at a remote repository for a limited time, so that one that cannot be reached delays nothing else. Safe for use
+ * by any thread.
+ *
+ * <p>A look runs on a thread of its own, and goes on when nobody waits for it any more; at most one listing and a few
+ * looks for single models do at a time. Once a look has failed or taken too long, others are awaited for a moment only,
+ * until one succeeds. The models of the last complete listing are remembered.
+ */
+final class RemoteLook {
+    private static final Logger LOG = LoggerFactory.getLogger(RemoteLook.class);
+
+    /** Looks for single models that run at a time. */
+    private static final int MAX_LOOKS = 16;
+
+    private final RepositoryRoot root;
+    private final Patience patience;
+    private final Semaphore looks = new Semaphore(MAX_LOOKS);
+    private final ReentrantLock lock = new ReentrantLock();
+
+    /** The listing in progress. */
+    @GuardedBy("lock")
+    private @Nullable CompletableFuture<NavigableMap<String, String>> listing;
+
+    /** Whether the listing in progress was not awaited any longer, as that of a large repository. */
+    private volatile boolean isOverdue;
+
+    private volatile Optional<NavigableMap<String, String>> last = Optional.empty();
+    private volatile Optional<InferenceException> failure = Optional.empty();
+
+    /**
+     * How long looks are awaited. Immutable.
+     *
+     * @param usual while the repository can be reached
+     * @param failing after a look that failed or took too long
+     */
+    record Patience(Duration usual, Duration failing) {
+        static final Patience DEFAULT = new Patience(Duration.ofSeconds(10), Duration.ofMillis(250));
+    }
+
+    RemoteLook(RepositoryRoot root, Patience patience) {
+        this.root = root;
+        this.patience = patience;
+    }
+
+    RepositoryRoot root() {
+        return root;
+    }
+
+    /** Returns the models of the last complete listing, with their fingerprints. */
+    NavigableMap<String, String> models() {
+        return last.orElseGet(TreeMap::new);
+    }
+
+    /** Returns why the last look failed; empty if it did not. */
+    Optional<InferenceException> failure() {
+        return failure;
+    }
+
+    /** Returns whether the repository was listed, and the last look did not fail. */
+    boolean isKnown() {
+        return last.isPresent() && failure.isEmpty();
+    }
+
+    /** Lists the models, and waits for the end however long it takes. */
+    void list() {
+        await(listing(), Optional.empty());
+    }
+
+    /** Lists the models; {@link #models} has them, if that does not take too long. */
+    void listInTime() {
+        CompletableFuture<?> running = listing();
+        Duration limit = isOverdue ? patience.failing() : time();
+        if (await(running, Optional.of(limit)).isPresent() && !running.isDone()) {
+            isOverdue = true;
+            if (last.isEmpty()) {
+                failed(late());
+            }
+        }
+    }
+
+    /**
+     * Finds a model.
+     *
+     * @return its fingerprint; empty if there is none
+     * @throws InferenceException if the look fails or takes too long
+     */
+    Optional<String> find(String model) {
+        if (!looks.tryAcquire()) {
+            throw failure.orElseGet(() -> unreachable(MAX_LOOKS + " requests to it are in progress"));
+        }
+        CompletableFuture<Optional<String>> look =
+                start(() -> root.fingerprint(model), RemoteLook::isOfRepository, looks::release);
+        Optional<InferenceException> failed = await(look, Optional.of(time()));
+        if (failed.isPresent()) {
+            if (!look.isDone()) {
+                failed(failed.get());
+            }
+            throw failed.get();
+        }
+        return look.join();
+    }
+
+    /** Returns whether a failure is one of the whole repository, and not of one model. */
+    private static boolean isOfRepository(InferenceException e) {
+        return e.code() == ErrorCode.UNAVAILABLE || e.code() == ErrorCode.INTERNAL;
+    }
+
+    private Duration time() {
+        return failure.isPresent() ? patience.failing() : patience.usual();
+    }
+
+    private CompletableFuture<NavigableMap<String, String>> listing() {
+        lock.lock();
+        try {
+            if (listing == null || listing.isDone()) {
+                isOverdue = false;
+                listing = start(
+                        () -> {
+                            NavigableMap<String, String> models = root.scan();
+                            last = Optional.of(models);
+                            return models;
+                        },
+                        _ -> true,
+                        () -> {});
+            }
+            return listing;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private <T> CompletableFuture<T> start(Supplier<T> look, Predicate<InferenceException> isFailure, Runnable end) {
+        CompletableFuture<T> outcome = new CompletableFuture<>();
+        Thread.ofVirtual().name("remote-look").start(() -> {
+            try {
+                T found = look.get();
+                succeeded();
+                outcome.complete(found);
+            } catch (InferenceException e) {
+                if (isFailure.test(e)) {
+                    failed(e);
+                }
+                outcome.completeExceptionally(e);
+            } catch (RuntimeException | Error e) {
+                LOG.atError()
+                        .addKeyValue("repository", root.location())
+                        .setCause(e)
+                        .log("model repository failed unexpectedly");
+                InferenceException failed = new InferenceException(
+                        ErrorCode.INTERNAL, "model repository '" + root.location() + "': internal error: " + e);
+                failed(failed);
+                outcome.completeExceptionally(failed);
+            } finally {
+                end.run();
+            }
+        });
+        return outcome;
+    }
+
+    /** Waits for a look; returns why it failed, also if it takes too long. */
+    private Optional<InferenceException> await(CompletableFuture<?> look, Optional<Duration> limit) {
+        try {
+            if (limit.isPresent()) {
+                look.get(limit.get().toNanos(), TimeUnit.NANOSECONDS);
+            } else {
+                look.get();
+            }
+            return Optional.empty();
+        } catch (ExecutionException e) {
+            return Optional.of(
+                    e.getCause() instanceof InferenceException known
+                            ? known
+                            : unreachable(String.valueOf(e.getCause())));
+        } catch (TimeoutException e) {
+            return Optional.of(late());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return Optional.of(unreachable("the look was interrupted"));
+        }
+    }
+
+    private InferenceException late() {
+        return failure.orElseGet(
+                () -> unreachable("no response after " + patience.usual().toMillis() + " ms"));
+    }
+
+    private void failed(InferenceException reason) {
+        if (failure.isEmpty()) {
+            LOG.atWarn().addKeyValue("repository", root.location()).log(reason.publicMessage());
+        }
+        failure = Optional.of(reason);
+    }
+
+    private void succeeded() {
+        if (failure.isPresent()) {
+            LOG.atInfo().addKeyValue("repository", root.location()).log("model repository can be reached again");
+        }
+        failure = Optional.empty();
+    }
+
+    private InferenceException unreachable(String reason) {
+        return new InferenceException(
+                ErrorCode.UNAVAILABLE,
+                "model repository '" + root.location() + "': cannot be reached: " + reason
+                        + " (it is tried again by itself)");
+    }
+}

@@ -1,0 +1,23 @@
+package dev.nereid.server.storage;
+
+import dev.nereid.spi.storage.StoredObject;
+import java.util.List;
+import java.util.SequencedSet;
+import java.util.TreeSet;
+
+/**
+ * The objects of one model, whose keys were checked. Immutable.
+ *
+ * @param model the name of the model, with which all keys begin
+ * @param files the files, by key
+ * @param directories the keys of all directories without a slash at their ends, each after the one that contains it
+ * @param bytes the size of all files
+ * @param fingerprint identifies names and contents
+ */
+record ModelListing(
+        String model, List<StoredObject> files, SequencedSet<String> directories, long bytes, String fingerprint) {
+    ModelListing {
+        files = List.copyOf(files);
+        directories = new TreeSet<>(directories);
+    }
+}

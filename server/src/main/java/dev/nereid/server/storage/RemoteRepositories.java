@@ -1,0 +1,62 @@
+package dev.nereid.server.storage;
+
+import dev.nereid.server.plugin.PluginEnvironment;
+import dev.nereid.server.repository.RepositoryRoot;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SortedSet;
+import java.util.TreeSet;
+
+/** The remote repositories of a server. Owns them. Immutable. */
+public final class RemoteRepositories implements AutoCloseable {
+    private final List<RemoteRepository> repositories;
+
+    private RemoteRepositories(List<RemoteRepository> repositories) {
+        this.repositories = List.copyOf(repositories);
+    }
+
+    /**
+     * Opens the repositories, all or none. Blocks while their plugins do.
+     *
+     * @param options their URLs and plugins
+     * @param environment the version of the SPI that plugins are checked against, and the directory for copies
+     *     of jars
+     * @return the repositories, owned by the caller
+     * @throws IllegalArgumentException if one of them cannot be opened
+     */
+    public static RemoteRepositories open(StorageOptions options, PluginEnvironment environment) {
+        List<RemoteRepository> opened = new ArrayList<>();
+        boolean all = false;
+        try {
+            for (String url : options.urls()) {
+                opened.add(RemoteRepository.open(url, options, environment));
+            }
+            all = true;
+            return new RemoteRepositories(opened);
+        } finally {
+            if (!all) {
+                opened.forEach(RemoteRepository::close);
+            }
+        }
+    }
+
+    /** Returns the schemes of the repositories, which are the names of their plugins. */
+    public SortedSet<String> schemes() {
+        TreeSet<String> schemes = new TreeSet<>();
+        for (RemoteRepository repository : repositories) {
+            schemes.add(repository.location().substring(0, repository.location().indexOf("://")));
+        }
+        return schemes;
+    }
+
+    /** Returns the repositories in the order of their options. */
+    public List<RepositoryRoot> roots() {
+        return List.copyOf(repositories);
+    }
+
+    /** Closes the storages. Called once, after the last model was closed. */
+    @Override
+    public void close() {
+        repositories.forEach(RemoteRepository::close);
+    }
+}

@@ -1,0 +1,262 @@
+package dev.nereid.server;
+
+import static dev.nereid.server.TestControl.awaitIndex;
+import static dev.nereid.server.TestControl.index;
+import static dev.nereid.server.TestControl.load;
+import static dev.nereid.server.TestControl.unload;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.server.options.ModelControlMode;
+import dev.nereid.server.options.ServerOptions;
+import dev.nereid.spi.ErrorCode;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A server with local models and models in a remote storage. */
+@Timeout(120)
+final class RemoteModelTest {
+    private static final String DOWN = "model repository 'disk://models': %s: the disk is down";
+
+    @TempDir
+    private Path directory;
+
+    private Path plugins;
+    private TestModels models;
+    private TestStorage storage;
+
+    @BeforeEach
+    void setUp() throws IOException {
+        plugins = Files.createDirectories(directory.resolve("plugins"));
+        models = new TestModels(Files.createDirectories(directory.resolve("models")));
+        TestPlugins.recording(plugins);
+        storage = new TestStorage(Files.createDirectories(directory.resolve("storage")));
+        models.recording("near", "");
+        storage.models().recording("far", "version_policy { all {} }\n", 1, 2);
+        storage.put("far/1/model.bin", "one").put("far/2/model.bin", "two").put("far/labels.txt", "a");
+    }
+
+    /** A new version in the storage loads that version; the others are neither downloaded nor loaded again. */
+    @Test
+    void loadsOnlyTheVersionsThatChanged() throws Exception {
+        try (NereidServer server = NereidServer.start(explicit("far"))) {
+            assertThat(storage.reads())
+                    .containsExactly("far/1/model.bin", "far/2/model.bin", "far/config.pbtxt", "far/labels.txt");
+            assertThat(loads()).containsExactly("far/1", "far/2");
+
+            storage.put("far/3/model.bin", "three");
+            load(server, "far");
+            assertThat(storage.reads()).containsExactly("far/3/model.bin");
+            assertThat(loads()).containsExactly("far/1", "far/2", "far/3");
+            awaitIndex(server, "far 1 READY", "far 2 READY", "far 3 READY", "near UNKNOWN");
+
+            storage.put("far/2/model.bin", "TWO");
+            load(server, "far");
+            assertThat(storage.reads()).containsExactly("far/2/model.bin");
+            assertThat(loads()).containsExactly("far/1", "far/2", "far/3", "far/2");
+
+            storage.put("far/labels.txt", "b");
+            load(server, "far");
+            assertThat(loads()).as("a file of all versions").hasSize(7);
+
+            load(server, "far");
+            assertThat(loads()).as("nothing has changed").hasSize(7);
+            assertThat(infer(server, "far")).containsExactly(7f);
+        }
+    }
+
+    @Test
+    void pollsVersionsOneByOne() throws Exception {
+        try (NereidServer server = NereidServer.start(poll())) {
+            awaitIndex(server, "far 1 READY", "far 2 READY", "near 1 READY");
+            storage.put("far/3/model.bin", "three");
+            awaitIndex(server, "far 1 READY", "far 2 READY", "far 3 READY", "near 1 READY");
+            assertThat(loads()).filteredOn(load -> load.startsWith("far")).containsExactly("far/1", "far/2", "far/3");
+        }
+    }
+
+    /** A configuration that a client gave stays while the objects do. */
+    @Test
+    void keepsAConfigurationOfAClientUntilTheObjectsChange() throws Exception {
+        String config = "{\"backend\": \"recording\", \"max_batch_size\": 3, \"input\": [{\"name\": \"INPUT0\","
+                + " \"data_type\": \"TYPE_FP32\", \"dims\": [-1]}], \"output\": [{\"name\": \"OUTPUT0\","
+                + " \"data_type\": \"TYPE_FP32\", \"dims\": [-1]}]}";
+        try (NereidServer server = NereidServer.start(explicit())) {
+            load(server, "far", config, Map.of());
+            load(server, "far");
+            assertThat(maxBatchSize(server)).isEqualTo(3);
+
+            storage.put("far/1/model.bin", "another");
+            load(server, "far");
+            assertThat(maxBatchSize(server)).isEqualTo(8);
+        }
+    }
+
+    private static int maxBatchSize(NereidServer server) {
+        return server.models().config(dev.nereid.api.ModelRef.latest("far")).getMaxBatchSize();
+    }
+
+    @Test
+    void servesLocalModelsWhileTheStorageIsDown() throws Exception {
+        storage.set("down");
+        try (NereidServer server = NereidServer.start(explicit())) {
+            assertThat(server.isReady()).isTrue();
+            load(server, "near");
+            assertThat(infer(server, "near")).containsExactly(7f);
+            assertThat(index(server)).containsExactly("near 1 READY");
+            unload(server, "near");
+            load(server, "near");
+
+            assertThatThrownBy(() -> load(server, "far"))
+                    .isInstanceOfSatisfying(
+                            InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE))
+                    .hasMessage(DOWN.formatted("model 'far' cannot be listed"));
+            assertThat(index(server)).as("whatever clients name").containsExactly("near 1 READY");
+
+            storage.clear("down");
+            load(server, "far");
+            awaitIndex(server, "far 1 READY", "far 2 READY", "near 1 READY");
+        }
+    }
+
+    @Test
+    void showsTheModelsOfAStorageThatWentDown() throws Exception {
+        storage.models().recording("other", "");
+        storage.put("other/1/model.bin", "x");
+        try (NereidServer server = NereidServer.start(explicit("far"))) {
+            awaitIndex(server, "far 1 READY", "far 2 READY", "near UNKNOWN", "other UNKNOWN");
+
+            storage.set("down");
+
+            awaitIndex(
+                    server,
+                    "far 1 READY",
+                    "far 2 READY",
+                    "near UNKNOWN",
+                    "other UNAVAILABLE " + DOWN.formatted("cannot be listed"));
+            assertThat(infer(server, "far")).containsExactly(7f);
+            unload(server, "far");
+            awaitIndex(
+                    server,
+                    "far 1 UNAVAILABLE unloaded",
+                    "far 2 UNAVAILABLE unloaded",
+                    "near UNKNOWN",
+                    "other UNAVAILABLE " + DOWN.formatted("cannot be listed"));
+        }
+    }
+
+    @Test
+    void loadsAllLocalModelsWhileTheStorageIsDown() throws Exception {
+        storage.set("down");
+        for (ServerOptions options : List.of(explicit("*"), poll())) {
+            assertThatThrownBy(() -> NereidServer.start(options))
+                    .hasMessage("failed to load all models:\n  disk://models: " + DOWN.formatted("cannot be listed"));
+            try (NereidServer server = NereidServer.start(tolerant(options))) {
+                assertThat(index(server)).containsExactly("near 1 READY");
+                assertThat(server.isReady()).isTrue();
+                assertThat(infer(server, "near")).containsExactly(7f);
+            }
+        }
+    }
+
+    /** A storage that does not respond delays no local model. */
+    @Test
+    void servesLocalModelsWhileTheStorageIsSilent() throws Exception {
+        storage.set("silent");
+        try (NereidServer server = NereidServer.startLoading(poll())) {
+            while (!server.models().index().stream()
+                    .allMatch(status -> status.state() == dev.nereid.api.ModelStatus.State.READY)) {
+                Thread.onSpinWait();
+            }
+            assertThat(infer(server, "near")).containsExactly(7f);
+            assertThat(server.isReady()).as("not all models are known").isFalse();
+
+            storage.clear("silent");
+            server.awaitModels();
+            assertThat(index(server)).containsExactly("far 1 READY", "far 2 READY", "near 1 READY");
+            assertThat(server.isReady()).isTrue();
+        }
+    }
+
+    /** A server that need not have all models starts without them, and loads them when they are known. */
+    @Test
+    void startsWithoutASilentStorage() throws Exception {
+        storage.set("silent");
+        try (NereidServer server = NereidServer.start(tolerant(poll()))) {
+            assertThat(index(server)).containsExactly("near 1 READY");
+            assertThat(server.isReady()).isTrue();
+            assertThatThrownBy(server::awaitModels)
+                    .hasMessage("failed to load all models:\n  remote model repositories: not listed after 20 ms (their"
+                            + " models are loaded as soon as they are)");
+
+            storage.clear("silent");
+            awaitIndex(server, "far 1 READY", "far 2 READY", "near 1 READY");
+        }
+    }
+
+    @Test
+    void followsLocalModelsWhileTheStorageIsDown() throws Exception {
+        try (NereidServer server = NereidServer.start(poll())) {
+            awaitIndex(server, "far 1 READY", "far 2 READY", "near 1 READY");
+            storage.set("down");
+            models.recording("new", "");
+            awaitIndex(server, "far 1 READY", "far 2 READY", "near 1 READY", "new 1 READY");
+            assertThat(infer(server, "far")).containsExactly(7f);
+
+            storage.clear("down");
+            storage.put("far/3/model.bin", "three");
+            awaitIndex(server, "far 1 READY", "far 2 READY", "far 3 READY", "near 1 READY", "new 1 READY");
+        }
+    }
+
+    @Test
+    void servesNoModelThatIsInBoth() throws Exception {
+        storage.models().recording("near", "");
+        try (NereidServer server = NereidServer.start(tolerant(options()))) {
+            awaitIndex(
+                    server, "far 1 READY", "far 2 READY", "near UNAVAILABLE model appears in two or more repositories");
+        }
+    }
+
+    private static List<Float> infer(NereidServer server, String model) {
+        return RecordingObserver.to(server, model, 7).response().values();
+    }
+
+    private List<String> loads() throws IOException {
+        return Files.readAllLines(directory.resolve("events")).stream()
+                .filter(event -> event.startsWith("load "))
+                .map(event -> event.substring(5, event.indexOf(' ', 5)))
+                .toList();
+    }
+
+    private static ServerOptions tolerant(ServerOptions options) {
+        return options.withLifecycle(lifecycle -> lifecycle.withExitOnError(false));
+    }
+
+    private ServerOptions explicit(String... startup) {
+        return options().withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit(startup)));
+    }
+
+    private ServerOptions poll() {
+        return options()
+                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withMode(ModelControlMode.POLL)
+                        .withPoll(Duration.ofMillis(20), Duration.ofMillis(20))));
+    }
+
+    private ServerOptions options() {
+        return storage.addTo(ServerOptions.of(models.root())
+                .withPlugins(plugins)
+                .withBackendSetting(
+                        "recording", "events", directory.resolve("events").toString())
+                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2))));
+    }
+}

@@ -1,0 +1,226 @@
+package dev.nereid.server;
+
+import static dev.nereid.server.TestModels.parameter;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
+
+import dev.nereid.server.check.CheckReport;
+import dev.nereid.server.check.ModelReport;
+import dev.nereid.server.check.RepositoryCheck;
+import dev.nereid.server.config.ConfigProblem;
+import dev.nereid.server.options.ServerOptions;
+import dev.nereid.server.plugin.BackendStatus;
+import inference.ModelConfig;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Tests the check of repositories. */
+@Tag("slow")
+@Timeout(60)
+final class RepositoryCheckTest {
+    @TempDir
+    private Path directory;
+
+    private Path root;
+    private Path plugins;
+    private Path events;
+    private TestModels models;
+
+    @BeforeEach
+    void setUp() throws IOException {
+        root = Files.createDirectories(directory.resolve("models"));
+        plugins = Files.createDirectories(directory.resolve("plugins"));
+        events = directory.resolve("events");
+        models = new TestModels(root);
+        TestPlugins.recording(plugins);
+    }
+
+    @Test
+    void completesModelsAndClosesTheirBackend() throws IOException {
+        models.model("auto", "backend: \"recording\"", 1, 3).recording("plain", "");
+
+        CheckReport report = RepositoryCheck.run(options());
+
+        assertThat(report.isValid()).isTrue();
+        assertThat(report.backends())
+                .containsExactly(new BackendStatus("recording", "recording", BackendStatus.State.AVAILABLE, ""));
+        assertThat(report.models())
+                .extracting(ModelReport::name, ModelReport::versions)
+                .containsExactly(tuple("auto", List.of(3L)), tuple("plain", List.of(1L)));
+        ModelConfig config = report.models().getFirst().config().orElseThrow();
+        assertThat(config.getMaxBatchSize()).isEqualTo(4);
+        assertThat(config.getInput(0).getName()).isEqualTo("INPUT0");
+        assertThat(config.getInstanceGroup(0).getCount()).isEqualTo(1);
+        assertThat(Files.readAllLines(events))
+                .containsExactly("create", "complete auto/3", "complete plain/1", "close backend");
+    }
+
+    @Test
+    void reportsEveryModelWithItsErrors() throws IOException {
+        models.recording("good", "")
+                .model("misspelt", "backend: \"recording\"\nmax_batch: 8\ninput { nam: \"x\" }\n")
+                .model("negative", "backend: \"recording\"\nmax_batch_size: -1")
+                .model("nothing", "")
+                .model("orphan", "backend: \"lost\"\n" + TestModels.TENSORS)
+                .recording("series", "sequence_batching {}");
+        Files.createDirectories(root.resolve("versionless"));
+
+        CheckReport report = RepositoryCheck.run(options());
+
+        assertThat(report.isValid()).isFalse();
+        assertThat(model(report, "good").isValid()).isTrue();
+        assertThat(model(report, "misspelt").file()).isEqualTo(root.resolve("misspelt/config.pbtxt"));
+        assertThat(model(report, "misspelt").errors())
+                .extracting(ConfigProblem::line, ConfigProblem::column, ConfigProblem::suggestion)
+                .containsExactly(tuple(2, 1, "max_batch_size"), tuple(3, 9, "name"));
+        assertThat(messages(report, "negative"))
+                .containsExactly("'max_batch_size' must be non-negative value for negative");
+        assertThat(messages(report, "nothing")).singleElement().asString().contains("Could not determine backend");
+        assertThat(messages(report, "orphan"))
+                .singleElement()
+                .asString()
+                .startsWith("version 1: unable to find backend library for backend 'lost'");
+        assertThat(messages(report, "series"))
+                .singleElement()
+                .asString()
+                .startsWith("sequence batching is not supported");
+        assertThat(messages(report, "versionless")).hasSize(1);
+    }
+
+    @Test
+    void readsNoFileThatIsNone() throws Exception {
+        models.model("directory", "").model("pipe", "").model("binary", "").model("huge", "");
+        Files.createDirectories(root.resolve("directory/config.pbtxt"));
+        assertThat(new ProcessBuilder(
+                                "mkfifo", root.resolve("pipe/config.pbtxt").toString())
+                        .start()
+                        .waitFor())
+                .isZero();
+        Files.write(root.resolve("binary/config.pbtxt"), "name: \"\u00ff\"".getBytes(StandardCharsets.ISO_8859_1));
+        try (var channel = Files.newByteChannel(
+                root.resolve("huge/config.pbtxt"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
+            channel.position(1L << 40).write(ByteBuffer.wrap(new byte[] {1})); // sparse
+        }
+
+        CheckReport report = RepositoryCheck.run(options());
+
+        assertThat(model(report, "directory").warnings())
+                .containsExactly("config.pbtxt is ignored: it is a directory (expected: a file)");
+        assertThat(messages(report, "pipe"))
+                .containsExactly("failed to read text proto from pipe/config.pbtxt: not a regular file");
+        assertThat(model(report, "binary").errors())
+                .extracting(ConfigProblem::line, ConfigProblem::column, ConfigProblem::message)
+                .containsExactly(tuple(1, 8, "byte 0xff is no UTF-8 (expected: UTF-8 text)"));
+        assertThat(messages(report, "huge"))
+                .containsExactly("the file cannot be read: more than 16777216 bytes (expected: at most 16777216)");
+    }
+
+    @Test
+    void warnsOfSettingsWithoutEffect() throws IOException {
+        models.recording("m", """
+                response_cache { enable: true }
+                instance_group { kind: KIND_CPU rate_limiter { priority: 2 } }
+                optimization { eager_batching: true input_pinned_memory { enable: true } cuda { graphs: true } }
+                version_policy { specific { versions: [ 1, 7 ] } }
+                """);
+        Files.createDirectories(root.resolve("m/007"));
+        Files.createDirectories(root.resolve("m/warmup"));
+
+        ModelReport report = model(RepositoryCheck.run(options()), "m");
+
+        assertThat(report.errors()).isEmpty();
+        assertThat(report.warnings())
+                .containsExactly(
+                        "directory 007 is ignored"
+                                + " (expected: a version from 0 to 9223372036854775807 without leading zeros)",
+                        "version 7 of version_policy.specific has no directory",
+                        "instance_group.rate_limiter has no effect: the server has no rate limiter"
+                                + " (expected: --rate-limit=execution_count)",
+                        "response_cache has no effect: the server has no cache (expected: --cache-config)",
+                        "optimization.eager_batching has no effect",
+                        "optimization.cuda has no effect: every instance runs on the CPU",
+                        "optimization.input_pinned_memory has no effect: every instance runs on the CPU");
+    }
+
+    @Test
+    void loadsModelsOnlyIfRequested() throws Exception {
+        models.recording("breaks", parameter("fail_load", "1"))
+                .recording("good", "")
+                .model("wrong", "x: 1");
+
+        assertThat(RepositoryCheck.run(options()).models())
+                .extracting(ModelReport::isValid)
+                .containsExactly(true, true, false);
+        CheckReport loaded = RepositoryCheck.runWithLoads(options());
+
+        assertThat(messages(loaded, "breaks")).containsExactly("version 1: Internal: the model's file is broken");
+        assertThat(model(loaded, "good").isValid()).isTrue();
+        assertThat(model(loaded, "wrong").errors()).hasSize(1);
+        assertThat(Files.readAllLines(events)).contains("load good/1 on [cpu]", "close good/1");
+    }
+
+    @Test
+    void usesTheNamedConfigurationAndNoCompletionIfRequested() throws IOException {
+        models.model("auto", "backend: \"recording\"");
+        Files.createDirectories(root.resolve("auto/configs"));
+        Files.writeString(root.resolve("auto/configs/small.pbtxt"), "backend: \"recording\"\nmax_batch_size: x");
+
+        CheckReport named = RepositoryCheck.run(options().withModels(model -> model.withConfigName("small")));
+        CheckReport strict = RepositoryCheck.run(options().withModels(model -> model.withAutoComplete(false)));
+
+        assertThat(model(named, "auto").file()).isEqualTo(root.resolve("auto/configs/small.pbtxt"));
+        assertThat(messages(named, "auto")).containsExactly("found 'x' (expected: an integer)");
+        assertThat(model(strict, "auto").config())
+                .hasValueSatisfying(
+                        config -> assertThat(config.getMaxBatchSize()).isZero());
+        assertThat(Files.readAllLines(events)).doesNotContain("complete auto/1");
+    }
+
+    @Test
+    void reportsNamesInTwoRepositoriesAndLikelyMistakes() throws IOException {
+        models.recording("m", "");
+        Path other = Files.createDirectories(directory.resolve("other"));
+        new TestModels(other).recording("m", "");
+        Path model = root.resolve("m");
+
+        CheckReport report =
+                RepositoryCheck.run(options().withDirectories(old -> old.withModelRepositories(List.of(root, other))));
+        CheckReport tooDeep =
+                RepositoryCheck.run(options().withDirectories(old -> old.withModelRepositories(List.of(model))));
+        CheckReport empty =
+                RepositoryCheck.run(options().withDirectories(old -> old.withModelRepositories(List.of(plugins))));
+
+        assertThat(messages(report, "m"))
+                .containsExactly(
+                        "model appears in two or more repositories: [" + root + ", " + other + "] (expected: one)");
+        assertThat(tooDeep.isValid()).isFalse();
+        assertThat(tooDeep.warnings()).singleElement().asString().startsWith(model + " contains config.pbtxt");
+        assertThat(empty.isValid()).isTrue();
+        assertThat(empty.warnings()).containsExactly("no models found (expected: a directory for each model)");
+    }
+
+    private ServerOptions options() {
+        return ServerOptions.of(root).withPlugins(plugins).withBackendSetting("recording", "events", events.toString());
+    }
+
+    private static ModelReport model(CheckReport report, String name) {
+        return report.models().stream()
+                .filter(model -> model.name().equals(name))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static List<String> messages(CheckReport report, String name) {
+        return model(report, name).errors().stream().map(ConfigProblem::message).toList();
+    }
+}

@@ -1,0 +1,144 @@
+package dev.nereid.server;
+
+import dev.nereid.server.options.ServerOptions;
+import dev.nereid.server.plugin.PluginJar;
+import dev.nereid.server.storage.StorageLimits;
+import dev.nereid.server.storage.StorageOptions;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A remote storage whose objects are the files of a directory, in a plugin of its own. It is down while a file {@code
+ * down} lies beside the directory, and does not respond while a file {@code silent} does.
+ */
+final class TestStorage {
+    static final String URL = "disk://models";
+
+    private static final String SOURCE = """
+            package disk;
+
+            import dev.nereid.spi.*;
+            import dev.nereid.spi.storage.*;
+            import java.io.*;
+            import java.nio.file.*;
+            import java.time.Instant;
+            import java.util.*;
+
+            public final class Disk implements StorageProvider {
+                public String scheme() {
+                    return "disk";
+                }
+
+                public ModelStorage open(StorageContext context) {
+                    Path root = Path.of(context.environment().get("DISK"));
+                    return new ModelStorage() {
+                        private void check() throws BackendException {
+                            try {
+                                while (Files.exists(root.resolveSibling("silent"))) {
+                                    Thread.sleep(5);
+                                }
+                            } catch (InterruptedException e) {
+                                throw new BackendException(ErrorCode.UNAVAILABLE, "interrupted");
+                            }
+                            if (Files.exists(root.resolveSibling("down"))) {
+                                throw new BackendException(ErrorCode.UNAVAILABLE, "the disk is down");
+                            }
+                        }
+
+                        public StoragePage list(String prefix, String continuation) throws BackendException {
+                            check();
+                            List<StoredObject> objects = new ArrayList<>();
+                            try (var files = Files.walk(root)) {
+                                for (Path file : files.filter(Files::isRegularFile).sorted().toList()) {
+                                    String key = root.relativize(file).toString();
+                                    if (key.startsWith(prefix)) {
+                                        byte[] content = Files.readAllBytes(file);
+                                        objects.add(new StoredObject(
+                                                key, content.length, "e" + Arrays.hashCode(content), Instant.EPOCH));
+                                    }
+                                }
+                            } catch (IOException e) {
+                                throw new BackendException(ErrorCode.UNAVAILABLE, "not readable", e);
+                            }
+                            return StoragePage.last(objects);
+                        }
+
+                        public void read(StoredObject object, OutputStream content) throws BackendException {
+                            check();
+                            try {
+                                Files.writeString(root.resolveSibling("reads"), object.key() + "\\n",
+                                        StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+                                content.write(Files.readAllBytes(root.resolve(object.key())));
+                            } catch (IOException e) {
+                                throw new BackendException(ErrorCode.UNAVAILABLE, "not readable", e);
+                            }
+                        }
+
+                        public void close() {}
+                    };
+                }
+            }
+            """;
+
+    private final Path directory;
+    private final Path root;
+
+    /** Creates a storage in a directory that is used for nothing else. */
+    TestStorage(Path directory) throws IOException {
+        this.directory = directory;
+        root = Files.createDirectories(directory.resolve("objects"));
+        Path plugins = Files.createDirectories(directory.resolve("storages"));
+        PluginJar.of(SOURCE)
+                .entry("META-INF/services/dev.nereid.spi.storage.StorageProvider", "disk.Disk")
+                .write(plugins.resolve("disk.jar"));
+    }
+
+    /** Returns options of a server that serves the objects beside its local models. */
+    ServerOptions addTo(ServerOptions options) {
+        return options.withDirectories(directories -> directories.withRemote(new StorageOptions(
+                List.of(URL),
+                List.of(directory.resolve("storages")),
+                Map.of("DISK", root.toString()),
+                directory.resolve("copies"),
+                StorageLimits.DEFAULT)));
+    }
+
+    /** Returns the objects as models. */
+    TestModels models() {
+        return new TestModels(root);
+    }
+
+    TestStorage put(String key, String content) throws IOException {
+        Path file = root.resolve(key);
+        Files.createDirectories(file.getParent());
+        Files.writeString(file, content);
+        return this;
+    }
+
+    /** Lets requests fail, or not respond, from now on. */
+    void set(String state) throws IOException {
+        Files.createFile(directory.resolve(state));
+    }
+
+    void clear(String state) throws IOException {
+        Files.delete(directory.resolve(state));
+    }
+
+    /** Returns the keys of the objects that were read since the last call. */
+    List<String> reads() {
+        Path reads = directory.resolve("reads");
+        try {
+            List<String> keys = Files.exists(reads) ? new ArrayList<>(Files.readAllLines(reads)) : new ArrayList<>();
+            Files.deleteIfExists(reads);
+            keys.sort(null);
+            return keys;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

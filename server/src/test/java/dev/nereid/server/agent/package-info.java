@@ -1,0 +1,5 @@
+/** Tests of repository agents. */
+@NullMarked
+package dev.nereid.server.agent;
+
+import org.jspecify.annotations.NullMarked;

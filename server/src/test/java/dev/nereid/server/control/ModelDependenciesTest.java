@@ -1,0 +1,120 @@
+package dev.nereid.server.control;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.api.InferenceException;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+/** Which models are loaded and unloaded with others, and in which order. */
+final class ModelDependenciesTest {
+    private final ModelDependencies dependencies = new ModelDependencies();
+
+    /** Loads outer, which needs inner and net; inner needs scale. */
+    private void loadPipelines() {
+        dependencies.request("outer");
+        dependencies.begin("outer", Set.of("inner", "net"));
+        dependencies.begin("inner", Set.of("scale"));
+        dependencies.begin("net", Set.of());
+        dependencies.begin("scale", Set.of());
+    }
+
+    @Test
+    void unloadsWhatNeedsAModelBeforeIt() {
+        loadPipelines();
+
+        ModelDependencies.Unloads unloads = dependencies.unload("scale", false);
+
+        assertThat(unloads.before()).containsExactly("outer", "inner");
+        assertThat(unloads.after()).isEmpty();
+    }
+
+    @Test
+    void loadsAgainWhatWaitsForAModel() {
+        loadPipelines();
+        assertThat(dependencies.waitingFor("scale")).isEmpty();
+        dependencies.unload("scale", false);
+
+        dependencies.begin("scale", Set.of());
+        assertThat(dependencies.waitingFor("scale")).containsExactly("inner", "outer");
+        assertThat(dependencies.waitingFor("net")).containsExactly("outer");
+
+        dependencies.begin("inner", Set.of("scale"));
+        assertThat(dependencies.waitingFor("scale")).containsExactly("outer");
+        dependencies.begin("outer", Set.of("inner", "net"));
+        assertThat(dependencies.waitingFor("scale")).isEmpty();
+    }
+
+    @Test
+    void doesNotLoadWhatWasUnloadedForItsOwnSake() {
+        loadPipelines();
+        dependencies.unload("scale", false);
+        dependencies.unload("outer", false);
+
+        assertThat(dependencies.waitingFor("scale")).containsExactly("inner");
+    }
+
+    @Test
+    void unloadsWhatIsNotNeededAnyMoreAfterAModel() {
+        loadPipelines();
+
+        ModelDependencies.Unloads unloads = dependencies.unload("outer", true);
+
+        assertThat(unloads.before()).isEmpty();
+        assertThat(unloads.after()).containsExactlyInAnyOrder("inner", "net", "scale");
+        assertThat(unloads.after().indexOf("inner")).isLessThan(unloads.after().indexOf("scale"));
+        for (String model : unloads.after()) {
+            assertThat(dependencies.unloadUnused(model)).as(model).isTrue();
+        }
+    }
+
+    @Test
+    void keepsWhatWasRequestedOrIsNeededByOthers() {
+        loadPipelines();
+        dependencies.request("net");
+        dependencies.request("second");
+        dependencies.begin("second", Set.of("scale"));
+
+        assertThat(dependencies.unload("outer", true).after()).containsExactly("inner");
+        assertThat(dependencies.unload("second", true).after()).isEmpty(); // inner has not been unloaded yet
+        assertThat(dependencies.unloadUnused("inner")).isTrue();
+        assertThat(dependencies.unloadUnused("net")).isFalse();
+        assertThat(dependencies.unloadUnused("scale")).isTrue();
+    }
+
+    /** Between the decision and the unload, a client may load the model, or another one that needs it. */
+    @Test
+    void looksAgainBeforeItUnloadsWhatIsNotNeeded() {
+        loadPipelines();
+        List<String> after = dependencies.unload("outer", true).after();
+        assertThat(after).contains("net", "scale");
+
+        dependencies.request("net");
+        dependencies.begin("late", Set.of("scale"));
+
+        assertThat(dependencies.unloadUnused("net")).isFalse();
+        assertThat(dependencies.unloadUnused("scale")).isFalse();
+    }
+
+    @Test
+    void aLoadThatWouldCloseACycleChangesNothing() {
+        loadPipelines();
+
+        assertThatThrownBy(() -> dependencies.begin("scale", Set.of("outer")))
+                .isInstanceOf(InferenceException.class)
+                .hasMessage("circular dependency between ensembles: scale -> outer -> inner -> scale");
+
+        assertThat(dependencies.unload("scale", false).before()).containsExactly("outer", "inner");
+    }
+
+    @Test
+    void takesWhatAModelNeedsFromItsLastLoad() {
+        loadPipelines();
+        dependencies.begin("outer", Set.of("net"));
+
+        assertThat(dependencies.unload("scale", false).before()).containsExactly("inner");
+        assertThat(dependencies.unload("net", false).before()).containsExactly("outer");
+    }
+}

@@ -1,0 +1,209 @@
+package dev.nereid.server.plugin;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
+
+import dev.nereid.server.plugin.jar.SpiVersion;
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.testkit.FakeModelContext;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Plugins come and go: leases, class loaders, and jars that change while their plugin is loaded. */
+final class PluginUnloadTest {
+    private static final String PROVIDER = """
+            package late;
+
+            import dev.nereid.spi.*;
+
+            public final class Late implements BackendProvider {
+                public Late() {
+                    LOADER
+                }
+
+                public String name() { return "NAME"; }
+
+                public Backend create(BackendContext context) {
+                    return new Backend() {
+                        public Model load(ModelContext model) throws BackendException {
+                            throw new BackendException(ErrorCode.UNAVAILABLE, Text.of());
+                        }
+                    };
+                }
+            }
+            """;
+
+    /** Needed by the first load alone, and in a jar of its own that nothing else opens. */
+    private static final String LATE =
+            "package late; public final class Text {" + " public static String of() { return \"TEXT\"; } }";
+
+    @TempDir
+    private Path plugins;
+
+    @TempDir
+    private Path cache;
+
+    @Test
+    void dropsTheClassLoaderWithTheLastLease() throws Exception {
+        write("one", "first");
+        try (BackendRegistry registry = open();
+                UnloadWatch watch = new UnloadWatch()) {
+            BackendLease first = registry.acquire("one");
+            BackendLease second = registry.acquire("one");
+            assertThat(text(first)).isEqualTo("first");
+            first.close();
+            assertThat(watch.loaded()).isEqualTo(1); // the second lease keeps it
+
+            second.close();
+
+            assertThat(watch.awaitUnloaded()).isTrue();
+            try (BackendLease again = registry.acquire("one")) {
+                assertThat(text(again)).isEqualTo("first");
+                assertThat(watch.loaded()).isEqualTo(1);
+            }
+            assertThat(watch.awaitUnloaded()).isTrue();
+        }
+    }
+
+    @Test
+    void dropsTheClassLoaderAfterStatusesAndFailures() throws Exception {
+        write("one", "first");
+        try (BackendRegistry registry = open();
+                UnloadWatch watch = new UnloadWatch()) {
+            assertThat(registry.statuses()).hasSize(1);
+            assertThat(watch.awaitUnloaded()).isTrue();
+        }
+    }
+
+    @Test
+    void keepsAPluginWithNativeLibrariesUntilTheRegistryIsClosed() throws Exception {
+        plugin("one", "first").attribute("Nereid-Native", "true").write(plugins.resolve("one/plugin.jar"));
+        late("first").write(plugins.resolve("one/late.jar"));
+        try (UnloadWatch watch = new UnloadWatch()) {
+            try (BackendRegistry registry = open()) {
+                assertThat(watch.loaded()).isEqualTo(1);
+                assertSameBackend(registry);
+                assertThat(watch.loaded()).isEqualTo(1);
+            }
+            assertThat(watch.awaitUnloaded()).isTrue();
+        }
+    }
+
+    @Test
+    void loadsClassesAfterTheJarsWereReplacedOrCut() throws Exception {
+        write("one", "first");
+        write("two", "first");
+        try (BackendRegistry registry = open();
+                BackendLease one = registry.acquire("one");
+                BackendLease two = registry.acquire("two")) {
+            late("second").write(plugins.resolve("one/late.jar"));
+            Files.write(plugins.resolve("two/late.jar"), new byte[0], StandardOpenOption.TRUNCATE_EXISTING);
+
+            assertThat(text(one)).isEqualTo("first");
+            assertThat(text(two)).isEqualTo("first");
+        }
+    }
+
+    @Test
+    void opensTheRegisteredPluginAgainAfterItsJarsWereDeleted() throws Exception {
+        write("one", "first");
+        try (BackendRegistry registry = open()) {
+            registry.acquire("one").close();
+            Files.delete(plugins.resolve("one/late.jar"));
+            Files.delete(plugins.resolve("one/plugin.jar"));
+
+            try (BackendLease lease = registry.acquire("one")) {
+                assertThat(text(lease)).isEqualTo("first");
+            }
+        }
+    }
+
+    @Test
+    void addsPluginsWhileOthersAreLeased() throws Exception {
+        write("one", "first");
+        Files.writeString(plugins.resolve("two.jar"), "this is no zip file");
+        try (BackendRegistry registry = open();
+                BackendLease one = registry.acquire("one")) {
+            assertThatThrownBy(() -> registry.acquire("two")).hasMessageContaining("Plugin 'two' is broken");
+            Files.delete(plugins.resolve("two.jar"));
+            write("two", "second");
+            write("three", "third");
+
+            registry.refresh();
+
+            assertThat(registry.statuses())
+                    .extracting(BackendStatus::backend, BackendStatus::state)
+                    .containsExactly(
+                            tuple("one", BackendStatus.State.AVAILABLE),
+                            tuple("three", BackendStatus.State.AVAILABLE),
+                            tuple("two", BackendStatus.State.AVAILABLE));
+            try (BackendLease two = registry.acquire("two");
+                    BackendLease same = registry.acquire("one")) {
+                assertThat(text(two)).isEqualTo("second");
+                assertThat(same.backend()).isSameAs(one.backend());
+                assertThat(same.digest()).isNotEqualTo(two.digest());
+            }
+        }
+    }
+
+    @Test
+    void usesThePluginInPlaceWithoutACacheDirectory() throws Exception {
+        write("one", "first");
+        Path none = Files.writeString(cache.resolve("file"), "not a directory");
+        try (BackendRegistry registry = BackendRegistry.open(
+                        List.of(plugins), new PluginEnvironment(new SpiVersion(1, 0), Map.of(), none, 2));
+                BackendLease one = registry.acquire("one")) {
+            assertThat(text(one)).isEqualTo("first");
+        }
+    }
+
+    /** Acquires the backend one lease after the other. */
+    private static void assertSameBackend(BackendRegistry registry) throws BackendException {
+        BackendLease first = registry.acquire("one");
+        Backend backend = first.backend();
+        first.close();
+        try (BackendLease second = registry.acquire("one")) {
+            assertThat(second.backend()).isSameAs(backend);
+        }
+    }
+
+    private BackendRegistry open() {
+        return BackendRegistry.open(List.of(plugins), new PluginEnvironment(new SpiVersion(1, 0), Map.of(), cache, 2));
+    }
+
+    private void write(String name, String text) throws IOException {
+        late(text).write(plugins.resolve(name + "/late.jar"));
+        plugin(name, text).write(plugins.resolve(name + "/plugin.jar"));
+    }
+
+    private static PluginJar plugin(String name, String text) {
+        return PluginJar.of(
+                        PROVIDER.replace("NAME", name).replace("LOADER", UnloadWatch.REGISTRATION),
+                        LATE.replace("TEXT", text))
+                .provider("late.Late")
+                .without("late.Text");
+    }
+
+    private static PluginJar late(String text) {
+        return PluginJar.of(LATE.replace("TEXT", text)).spiVersion("");
+    }
+
+    private static String text(BackendLease lease) {
+        try {
+            lease.backend()
+                    .load(new FakeModelContext(ModelSettings.builder("m", 1).build(), Path.of("none")));
+            throw new AssertionError("expected an exception");
+        } catch (BackendException e) {
+            return String.valueOf(e.getMessage());
+        }
+    }
+}
