@@ -22,6 +22,9 @@ public final class PluginClassLoader extends URLClassLoader {
     private static final String SHARED_CLASSES = "dev.nereid.spi.";
     private static final String SHARED_RESOURCES = "dev/nereid/spi/";
 
+    /** No signers, which is not the same as null. */
+    private static final Object[] NO_SIGNERS = {};
+
     private final ClassLoader shared;
 
     /**
@@ -38,6 +41,20 @@ public final class PluginClassLoader extends URLClassLoader {
     @Override
     protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
         return name.startsWith(SHARED_CLASSES) ? shared.loadClass(name) : super.loadClass(name, resolve);
+    }
+
+    /**
+     * Defines a class of the plugin. It gets an empty array of signers in place of none, since the JVM leaves classes
+     * with signers out of its AOT cache. An archived class of a plugin would be the class of the first loader that
+     * defines it, and a JVM of JDK 25 crashes when such a class is unloaded: the profiles in the cache still name it.
+     */
+    @Override
+    protected Class<?> findClass(String name) throws ClassNotFoundException {
+        Class<?> found = super.findClass(name);
+        if (found.getSigners() == null) {
+            setSigners(found, NO_SIGNERS);
+        }
+        return found;
     }
 
     @Override
