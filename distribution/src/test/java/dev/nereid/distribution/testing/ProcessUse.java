@@ -25,6 +25,9 @@ import java.util.stream.Stream;
  */
 public record ProcessUse(
         long heap, long loaders, long classes, long resident, long threads, long descriptors, long files) {
+    /** Why a test is skipped where the figures cannot be read. */
+    public static final String NOT_SUPPORTED = "needs /proc/self/smaps_rollup, of Linux";
+
     private static final int JCMD_SECONDS = 60;
     private static final int SETTLING_SECONDS = 60;
     private static final long LEVEL = 2L << 20;

@@ -23,6 +23,7 @@ import inference.ModelStreamInferResponse;
 import io.grpc.ManagedChannel;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -44,6 +45,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import javax.management.JMException;
+import javax.management.ObjectName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -59,7 +62,6 @@ import org.junit.jupiter.api.io.TempDir;
 class HotReloadIT {
     private static final String MODEL = "m";
     private static final int CLIENTS = 32;
-    private static final int INSTANCES = 2;
     private static final long PERIOD_MILLIS = 500;
     private static final int SECONDS = Integer.getInteger("nereid.hotReloadSeconds", 10);
     private static final long TIMEOUT_SECONDS = 60L + SECONDS;
@@ -76,6 +78,8 @@ class HotReloadIT {
             "/v2/models/" + MODEL + "/generate_stream",
             "{\"INPUT0\":[1,5,2,14]}".getBytes(StandardCharsets.UTF_8),
             "Content-Type: application/json");
+    private static final Pattern MODELS =
+            Pattern.compile(" (\\d+) +\\d+ +dev\\.nereid\\.backend\\.onnx\\.OnnxModel\\s");
     private static final Pattern EVENT =
             Pattern.compile("data: \\{\"OUTPUT0\":\\[(.*?)],\"model_name\":\"m\",\"model_version\":\"(\\d+)\"}\\s+");
 
@@ -111,7 +115,7 @@ class HotReloadIT {
             assertThat(failed).isGreaterThan(SECONDS / 4);
             assertThat(byVersion.keySet()).containsExactlyInAnyOrder("1", "2");
             assertThat(byVersion.values()).allMatch(count -> count.get() > 0);
-            Eventually.holds("one generation left", 20, () -> instanceThreads() <= INSTANCES);
+            Eventually.holds("one generation left", 20, () -> reachableModels() == 1);
             Eventually.holds(
                     "no memory in use", 20, () -> server.server().memory().bytesInUse() == 0);
             assertThat(server.server().models().index())
@@ -133,10 +137,20 @@ class HotReloadIT {
         }
     }
 
-    private static long instanceThreads() {
-        return Thread.getAllStackTraces().keySet().stream()
-                .filter(thread -> thread.getName().startsWith("instance/" + MODEL + "/"))
-                .count();
+    /** Returns the number of loaded models of the backend that are reachable, by a histogram of the heap. */
+    private static long reachableModels() {
+        try {
+            Object histogram = ManagementFactory.getPlatformMBeanServer()
+                    .invoke(
+                            new ObjectName("com.sun.management:type=DiagnosticCommand"),
+                            "gcClassHistogram",
+                            new Object[] {new String[0]},
+                            new String[] {String[].class.getName()});
+            Matcher line = MODELS.matcher(histogram.toString());
+            return line.find() ? Long.parseLong(line.group(1)) : 0;
+        } catch (JMException e) {
+            throw new AssertionError(e);
+        }
     }
 
     /** Reloads the model twice a second; returns how many of the loads failed as they had to. */

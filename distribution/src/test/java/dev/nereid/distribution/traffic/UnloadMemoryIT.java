@@ -35,7 +35,7 @@ class UnloadMemoryIT {
 
     @Test
     void isReturnedAfterAnUnload() throws Exception {
-        assumeThat(ProcessUse.isSupported()).isTrue();
+        assumeThat(ProcessUse.isSupported()).as(ProcessUse.NOT_SUPPORTED).isTrue();
         Repository models = new Repository(directory);
         models.model("first", TableModel.config(""));
         TableModel.write(models, "first", 1, MODEL_BYTES / Float.BYTES);

@@ -115,9 +115,6 @@ final class InferMessageReaderProperties {
     }
 
     static void assertAgreement(byte[] bytes, List<Integer> cuts) {
-        if (TestMessages.mayHoldLongNumber(bytes)) {
-            return;
-        }
         Optional<ModelInferRequest> expected;
         try {
             expected = Optional.of(ModelInferRequest.parseFrom(bytes));
@@ -129,25 +126,13 @@ final class InferMessageReaderProperties {
             actual = Optional.of(generated(InferMessageReader.read(TestMessages.cut(bytes, cuts))));
         } catch (InferenceException | IOException _) {
             actual = Optional.empty();
-            if (hasNumberWithoutEnd(bytes)) {
+            if (TestMessages.mayHoldLongNumber(bytes)) {
                 return;
             }
         }
         assertThat(actual.map(InferMessageReaderProperties::withoutUnknownFields))
                 .as(() -> HexFormat.of().formatHex(bytes))
                 .isEqualTo(expected.map(InferMessageReaderProperties::withoutUnknownFields));
-    }
-
-    /** The generated class ends a number at its tenth byte, even if its high bit announces another. */
-    private static boolean hasNumberWithoutEnd(byte[] bytes) {
-        int run = 0;
-        for (byte next : bytes) {
-            run = next < 0 ? run + 1 : 0;
-            if (run == 10) {
-                return true;
-            }
-        }
-        return false;
     }
 
     private static ModelInferRequest withoutUnknownFields(ModelInferRequest request) {
