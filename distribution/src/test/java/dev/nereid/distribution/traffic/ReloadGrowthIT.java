@@ -33,8 +33,8 @@ class ReloadGrowthIT {
     private static final int BROKEN_PERIOD = 5;
     private static final int REQUESTS = 4;
 
-    /** Elements of a table: 180 tables that stay would be 180 MiB. */
-    private static final int ELEMENTS = 1 << 18;
+    /** Elements of a table: 180 tables that stay would be 720 MiB. The launcher has blocks of this size mapped singly. */
+    private static final int ELEMENTS = 1 << 20;
 
     private static final long HEAP_MARGIN = 1L << 20;
 
