@@ -15,6 +15,8 @@ import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.ServerMetadata;
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.api.statistics.DemandStatistics;
+import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.options.LifecycleOptions;
@@ -149,6 +151,11 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     @Override
     public Refusals refusals() {
         return refusals;
+    }
+
+    @Override
+    public Optional<DemandStatistics> demand() {
+        return components.lifecycle().demand().map(DemandModels::statistics);
     }
 
     @Override

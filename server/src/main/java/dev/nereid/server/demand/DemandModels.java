@@ -4,6 +4,7 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.statistics.DemandStatistics;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.scheduler.admission.RequestAdmission;
@@ -13,7 +14,9 @@ import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.OnDemandModel;
 import dev.nereid.server.options.DemandOptions;
+import dev.nereid.server.repository.ModelKey;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -244,21 +247,15 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
     }
 
     /**
-     * Returns the memory that each model takes of the budget.
+     * Returns counts and memory.
      *
-     * @return the bytes by key; without models that take none
+     * @return the figures of this moment; models of several namespaces that have one name count together
      */
-    public Map<String, Long> memory() {
-        return planner.ask(Planning::snapshot);
-    }
-
-    /**
-     * Returns the number of requests that wait for loads.
-     *
-     * @return the current number
-     */
-    public int waiting() {
-        return queues.waiting();
+    public DemandStatistics statistics() {
+        Map<String, Long> memory = new HashMap<>();
+        planner.ask(Planning::snapshot).forEach((key, bytes) -> memory.merge(ModelKey.name(key), bytes, Long::sum));
+        return new DemandStatistics(
+                options.memoryBudget(), memory, loads.loadCount(), loads.evictionCount(), queues.waiting());
     }
 
     /** Begins no more loads, as the server stops. Requests whose models are loading go on to wait. Later calls do nothing. */

@@ -61,6 +61,7 @@ final class Planning {
     /** Ends an acquisition: nobody waits for it any more, or its models have been used. Later calls do nothing. */
     void release(Acquisition acquisition) {
         end(acquisition);
+        ended.remove(acquisition);
     }
 
     /** Takes note that a model serves, whoever loaded it. */
