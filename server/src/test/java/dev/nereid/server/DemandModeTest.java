@@ -6,25 +6,35 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
+import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.statistics.DemandStatistics;
+import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.options.DemandOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.Sequence;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -354,6 +364,101 @@ final class DemandModeTest {
             assertThat(demand.evictions()).isEqualTo(5);
             assertThat(demand.memory()).containsExactly(Map.entry("b", 1_000_000L));
             assertThat(server.models().statistics()).hasSize(2);
+        }
+    }
+
+    @Test
+    void respondsFromTheCacheAfterAnEvictionUnlessFilesHaveChanged() throws Exception {
+        String cached = MEGABYTE + "response_cache { enable: true }\n" + parameter("record", "");
+        models.recording("a", cached).recording("b", MEGABYTE);
+        ServerOptions options = options(DemandOptions.DEFAULT.withMemoryBudget(1_000_000))
+                .withScheduling(scheduling -> scheduling.withCache(CacheOptions.local(1 << 20)));
+        try (NereidServer server = NereidServer.start(options)) {
+            assertThat(infer(server, "a", 1)).containsExactly(1f);
+            await(() -> {
+                infer(server, "b", 1);
+                return infer(server, "a", 1).equals(List.of(1f)) && executions() == 1; // once it is stored
+            });
+            infer(server, "b", 1);
+            models.recording("a", cached + parameter("other", "1"));
+
+            assertThat(infer(server, "a", 1)).containsExactly(1f);
+
+            assertThat(executions()).as("a changed file").isEqualTo(2);
+        }
+    }
+
+    private long executions() throws IOException {
+        return events().stream().filter(event -> event.startsWith("execute ")).count();
+    }
+
+    @Test
+    void keepsTheOrderOfASequenceThatWaits() throws Exception {
+        models.recording("m", "");
+        Path gate = Files.createFile(directory.resolve("models/m/gate"));
+        List<Integer> order = Collections.synchronizedList(new ArrayList<>());
+        try (NereidServer server = start(0)) {
+            for (int i = 0; i < 2_000; i++) {
+                if (i == 500) {
+                    Files.delete(gate);
+                }
+                int number = i;
+                RequestOptions options = new RequestOptions(
+                        0,
+                        0,
+                        OptionalLong.empty(),
+                        Optional.of(new Sequence(new Sequence.Id.Numeric(7), i == 0, false)));
+                server.infer(request(server, "m", options), new ResponseObserver() {
+                    @Override
+                    public void onResponse(InferResponse response) {
+                        response.close();
+                        order.add(number);
+                    }
+
+                    @Override
+                    public void onCompleted() {}
+
+                    @Override
+                    public void onError(InferenceException error) {
+                        order.add(-1);
+                    }
+                });
+            }
+            await(() -> order.size() == 2_000);
+            assertThat(order).isEqualTo(IntStream.range(0, 2_000).boxed().toList());
+        }
+    }
+
+    @Test
+    void servesAllRequestsWhileModelsComeAndGo() throws Exception {
+        List<String> names = List.of("a", "b", "c", "d", "e");
+        names.forEach(name -> models.recording(name, MEGABYTE));
+        try (NereidServer server = start(2_000_000);
+                ExecutorService clients = Executors.newFixedThreadPool(4)) {
+            List<Future<Integer>> all = new ArrayList<>();
+            for (int client = 0; client < 4; client++) {
+                Random random = new Random(client);
+                all.add(clients.submit(() -> {
+                    int over = 0;
+                    for (int i = 0; i < 100; i++) {
+                        assertThat(infer(server, names.get(random.nextInt(5)), i))
+                                .containsExactly((float) i);
+                        long sum = server.demand().orElseThrow().memory().values().stream()
+                                .mapToLong(Long::longValue)
+                                .sum();
+                        over += sum > 2_000_000 ? 1 : 0;
+                    }
+                    return over;
+                }));
+            }
+            for (Future<Integer> one : all) {
+                assertThat(one.get(60, TimeUnit.SECONDS)).isZero();
+            }
+            assertThat(server.demand().orElseThrow().evictions()).isGreaterThan(10);
+            assertThat(server.models().statistics().stream()
+                            .mapToLong(model -> model.inferences().success().count())
+                            .sum())
+                    .isEqualTo(400);
         }
     }
 

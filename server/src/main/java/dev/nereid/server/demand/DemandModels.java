@@ -208,7 +208,11 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
      * @param model the model
      */
     public void described(OnDemandModel model) {
-        planner.report(planning -> planning.expect(model.key(), model.byteSize(), model.isPinned()));
+        expect(model.key(), model.byteSize(), model.isPinned());
+    }
+
+    void expect(String model, long bytes, boolean isPinned) {
+        planner.report(planning -> planning.expect(model, bytes, isPinned));
     }
 
     /**
@@ -217,10 +221,14 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
      * @param model the model, with what it takes now
      */
     public void loaded(OnDemandModel model) {
-        backOff.clear(model.key());
+        loaded(model.key(), model.byteSize(), model.isPinned());
+    }
+
+    void loaded(String model, long bytes, boolean isPinned) {
+        backOff.clear(model);
         planner.report(planning -> {
-            planning.expect(model.key(), model.byteSize(), model.isPinned());
-            planning.loaded(model.key());
+            planning.expect(model, bytes, isPinned);
+            planning.loaded(model);
         });
         loads.advance();
     }
@@ -237,12 +245,20 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
 
     @Override
     public void begun(Generation generation) {
-        planner.report(planning -> planning.begun(generation.key(), generation.byteSize()));
+        begun(generation.key(), generation.byteSize());
+    }
+
+    void begun(String model, long bytes) {
+        planner.report(planning -> planning.begun(model, bytes));
     }
 
     @Override
     public void closed(Generation generation) {
-        planner.report(planning -> planning.closed(generation.key(), generation.byteSize()));
+        closed(generation.key(), generation.byteSize());
+    }
+
+    void closed(String model, long bytes) {
+        planner.report(planning -> planning.closed(model, bytes));
         loads.advance();
     }
 

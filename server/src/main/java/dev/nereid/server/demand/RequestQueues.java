@@ -123,8 +123,11 @@ final class RequestQueues {
 
     private void decided(Queue queue, @Nullable InferenceException failure) {
         if (failure == null) {
-            submitAll(queue);
-            end.accept(queue.acquisition);
+            try {
+                submitAll(queue);
+            } finally { // or the model would be held for ever
+                end.accept(queue.acquisition);
+            }
         } else {
             take(queue).forEach(request -> request.refuse(failure));
         }

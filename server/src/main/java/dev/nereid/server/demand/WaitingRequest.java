@@ -99,7 +99,7 @@ final class WaitingRequest implements Cancellation {
             if (cancelled) {
                 handle.cancel();
             }
-        } catch (RuntimeException e) { // of an observer: other requests go on
+        } catch (RuntimeException | Error e) { // of an observer, or no heap: other requests go on
             LOG.atError().addKeyValue("model", request.model()).setCause(e).log("waiting request not submitted");
         }
     }
