@@ -21,6 +21,7 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Sequence;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -343,6 +344,54 @@ final class DemandModeTest {
     }
 
     @Test
+    void keepsWhatAClientHasSent() throws Exception {
+        models.recording("a", MEGABYTE).recording("b", MEGABYTE).recording("c", MEGABYTE);
+        String config = "{\"backend\":\"recording\",\"max_batch_size\":8,\"parameters\":{\"memory_bytes\":"
+                + "{\"string_value\":\"1000000\"}},\"input\":[{\"name\":\"INPUT0\",\"data_type\":\"TYPE_FP32\","
+                + "\"dims\":[-1]}],\"output\":[{\"name\":\"OUTPUT0\",\"data_type\":\"TYPE_FP32\",\"dims\":[-1]}]}";
+        try (NereidServer server = start(2_000_000)) {
+            TestControl.load(server, "a", config.replace("\"max_batch_size\":8", "\"max_batch_size\":3"), Map.of());
+            infer(server, "b", 1);
+            infer(server, "c", 1);
+            await(() -> events().contains("close a/1"));
+            assertThat(infer(server, "a", 1)).containsExactly(1f);
+            assertThat(server.models().config(ModelRef.latest("a")).getMaxBatchSize())
+                    .as("the configuration stays")
+                    .isEqualTo(3);
+
+            TestControl.load(server, "sent", config, Map.of("7/file", ByteBuffer.allocate(3)));
+            for (String model : List.of("a", "b", "c", "a")) {
+                infer(server, model, 1);
+            }
+
+            assertThat(RecordingObserver.to(server, "sent", 1).response().version())
+                    .isEqualTo(7);
+            assertThat(events()).doesNotContain("close sent/7");
+        }
+    }
+
+    @Test
+    void findsModelsOfNamespaces() throws Exception {
+        TestModels others = new TestModels(Files.createDirectories(directory.resolve("others")));
+        models.recording("a", MEGABYTE).recording("both", MEGABYTE);
+        others.recording("b", MEGABYTE).recording("both", MEGABYTE);
+        ServerOptions options = options(
+                        ServerOptions.of(models.root(), others.root()),
+                        DemandOptions.DEFAULT.withMemoryBudget(1_000_000))
+                .withDirectories(directories -> directories.withNamespaces(true));
+        try (NereidServer server = NereidServer.start(options)) {
+            assertThat(infer(server, "a", 1)).containsExactly(1f);
+            assertThat(infer(server, "b", 1)).containsExactly(1f);
+            assertThat(infer(server, "a", 1)).containsExactly(1f);
+            assertThat(RecordingObserver.to(server, "both", 1).error().publicMessage())
+                    .startsWith("There are 2 identifiers of model 'both'");
+            assertThat(server.models().isReady(ModelRef.latest("b"))).isTrue();
+            TestControl.unload(server, "b");
+            assertThat(RecordingObserver.to(server, "b", 1).error().code()).isEqualTo(ErrorCode.NOT_FOUND);
+        }
+    }
+
+    @Test
     void countsOverEvictions() throws Exception {
         models.recording("a", MEGABYTE).recording("b", MEGABYTE);
         try (NereidServer server = start(1_000_000)) {
@@ -467,7 +516,7 @@ final class DemandModeTest {
         models.recording("m", "").recording("n", MEGABYTE);
         Path gate = Files.createFile(directory.resolve("models/m/gate"));
         List<RecordingObserver> observers = new ArrayList<>();
-        try (NereidServer server = start(1_400_000)) {
+        try (NereidServer server = start(1_000_000)) {
             observers.add(RecordingObserver.to(server, "m", 1));
             await(() -> loads().size() == 1);
             RecordingObserver waiting = RecordingObserver.to(server, "n", 1);
@@ -530,7 +579,11 @@ final class DemandModeTest {
     }
 
     private ServerOptions options(DemandOptions demand, String... pinned) {
-        return ServerOptions.of(models.root())
+        return options(ServerOptions.of(models.root()), demand, pinned);
+    }
+
+    private ServerOptions options(ServerOptions repositories, DemandOptions demand, String... pinned) {
+        return repositories
                 .withPlugins(plugins)
                 .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())

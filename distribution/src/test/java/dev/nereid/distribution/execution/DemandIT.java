@@ -23,6 +23,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -144,17 +145,18 @@ final class DemandIT {
             long held = server.server().memory().bytesInUse();
             HttpConnection http = begin(request("second"));
             ManagedChannel other = server.grpc();
-            var call = GRPCInferenceServiceGrpc.newFutureStub(other)
-                    .modelInfer(request("second").overGrpc());
+            CompletableFuture<ModelInferResponse> call =
+                    CompletableFuture.supplyAsync(() -> infer(other, "second"), Thread::startVirtualThread);
             Eventually.holds("waiting", 30, () -> waiting() == 2);
 
             http.abandon();
             Eventually.holds("forgotten", 1, () -> waiting() == 1);
-            call.cancel(true);
+            other.shutdownNow();
             Eventually.holds("forgotten", 1, () -> waiting() == 0);
 
             Eventually.holds("freed", 1, () -> server.server().memory().bytesInUse() <= held);
-            other.shutdownNow().awaitTermination(10, TimeUnit.SECONDS);
+            other.awaitTermination(10, TimeUnit.SECONDS);
+            assertThat(call).failsWithin(Duration.ofSeconds(10));
             GatedPlugin.open(gate);
             assertThat(blocked.read().status()).isEqualTo(200);
             assertThat(server.server().demand().orElseThrow().loads()).isEqualTo(1);
@@ -177,6 +179,10 @@ final class DemandIT {
     }
 
     private ModelInferResponse infer(String model) {
+        return infer(channel, model);
+    }
+
+    private static ModelInferResponse infer(ManagedChannel channel, String model) {
         return GRPCInferenceServiceGrpc.newBlockingStub(channel)
                 .withDeadlineAfter(60, TimeUnit.SECONDS)
                 .modelInfer(request(model).overGrpc());

@@ -105,10 +105,11 @@ final class CatalogUpdater {
      *
      * @param generations all versions that serve from now on
      * @param present the versions in the repository, whose statistics are kept
+     * @param isOverridden whether a client sent the files, so that the model cannot be loaded from them again
      */
-    void serve(String model, NavigableMap<Long, Generation> generations, Set<Long> present) {
+    void serve(String model, NavigableMap<Long, Generation> generations, Set<Long> present, boolean isOverridden) {
         NavigableMap<Long, Generation> before = serving(model);
-        Optional<OnDemandModel> described = describer.map(one -> one.describe(model, generations));
+        Optional<OnDemandModel> described = describer.map(one -> one.describe(model, generations, isOverridden));
         described.ifPresent(models.onDemand()::add);
         models.update(model, entry -> {
             NavigableMap<Long, VersionState> states = unloading(entry);

@@ -108,8 +108,11 @@ public final class ModelLifecycle {
                 threads);
         updates = new InstanceUpdates(repository, preparation, updater, models, catalog);
         NamedModels named = new NamedModels(loads, sources, tasks, models, repository.hasNamespaces());
-        demand = describer.map(
-                _ -> demand(controlOptions, environment, new OnDemandLoads(loads, tasks, catalog, live), catalog));
+        demand = describer.map(_ -> demand(
+                controlOptions,
+                environment,
+                new OnDemandLoads(loads, tasks, catalog, live, models.onDemand()),
+                catalog));
         Optional<DemandModelControl> demandControl = describer.map(one -> new DemandModelControl(
                 named,
                 loads,

@@ -114,7 +114,7 @@ final class ModelLoader {
             }
         });
         agents.loadComplete();
-        catalog.serve(model, serving, source.files().versions().keySet());
+        catalog.serve(model, serving, source.files().versions().keySet(), source.isOverridden());
     }
 
     private PreparedModel prepare(ModelSource source) {

@@ -4,6 +4,7 @@ import dev.nereid.server.demand.ModelActions;
 import dev.nereid.server.demand.ModelUse;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
+import dev.nereid.server.lifecycle.OnDemandModels;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,12 +17,15 @@ final class OnDemandLoads implements ModelActions {
     private final ControlTasks tasks;
     private final CatalogUpdater catalog;
     private final LiveGenerations live;
+    private final OnDemandModels models;
 
-    OnDemandLoads(ModelLoads loads, ControlTasks tasks, CatalogUpdater catalog, LiveGenerations live) {
+    OnDemandLoads(
+            ModelLoads loads, ControlTasks tasks, CatalogUpdater catalog, LiveGenerations live, OnDemandModels models) {
         this.loads = loads;
         this.tasks = tasks;
         this.catalog = catalog;
         this.live = live;
+        this.models = models;
     }
 
     @Override
@@ -39,7 +43,9 @@ final class OnDemandLoads implements ModelActions {
     public List<ModelUse> uses() {
         Map<String, ModelUse> uses = new HashMap<>();
         for (Generation generation : live.all()) {
-            ModelUse use = new ModelUse(generation.key(), generation.usedNanos(), generation.isIdle());
+            // A model that requests could not load again is never evicted.
+            boolean isIdle = generation.isIdle() && models.contains(generation.key());
+            ModelUse use = new ModelUse(generation.key(), generation.usedNanos(), isIdle);
             uses.merge(use.key(), use, ModelUse::with);
         }
         return List.copyOf(uses.values());

@@ -92,9 +92,10 @@ public final class ModelDescriber {
      *
      * @param key its key
      * @param generations its versions
+     * @param isKept whether it is never evicted, whatever its configuration says
      * @return the model, with the memory of the generations
      */
-    public OnDemandModel describe(String key, NavigableMap<Long, Generation> generations) {
+    public OnDemandModel describe(String key, NavigableMap<Long, Generation> generations, boolean isKept) {
         NavigableMap<Long, OnDemandModel.Version> versions = new TreeMap<>();
         generations.forEach((version, generation) ->
                 versions.put(version, generation.model().onDemand(meters.of(key, version))));
@@ -102,6 +103,6 @@ public final class ModelDescriber {
                 key,
                 versions,
                 generations.values().stream().mapToLong(Generation::byteSize).sum(),
-                pinned.test(ModelKey.name(key)));
+                isKept || pinned.test(ModelKey.name(key)));
     }
 }
