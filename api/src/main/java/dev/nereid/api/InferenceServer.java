@@ -2,6 +2,8 @@ package dev.nereid.api;
 
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.api.statistics.DemandStatistics;
+import java.util.Optional;
 
 /**
  * A running inference server: the port for front ends and embedding programs. Safe for use by any thread.
@@ -58,6 +60,15 @@ public interface InferenceServer {
      */
     default Refusals refusals() {
         return Refusals.NONE;
+    }
+
+    /**
+     * Returns the figures of models that are loaded on demand.
+     *
+     * @return the figures of this moment; empty by default, for servers without such models
+     */
+    default Optional<DemandStatistics> demand() {
+        return Optional.empty();
     }
 
     /**

@@ -42,7 +42,7 @@ public interface ResponseObserver {
      * Ends a request that was refused. It is invalid, or the server does not accept it, and it was never queued. Called
      * in place of {@link #onError}, and by default the same; for front ends with a protocol that distinguishes the two.
      * Called by the thread that called {@link InferenceServer#infer}, before that returns, unless another thread checks
-     * the inputs, since they are large.
+     * the inputs, since they are large, or the request has waited for the load of its model.
      *
      * @param error the error
      */

@@ -46,8 +46,8 @@ final class CommandRunnerTest {
             serve --http-max-request-size=0 | nereid serve: --http-max-request-size: '0' (expected: a number of bytes, 1 or more); see nereid serve --help
             serve --http-header-forward-pattern=( | nereid serve: --http-header-forward-pattern: '(' (expected: a regular expression); see nereid serve --help
             serve --exit-timeout-secs=soon | nereid serve: --exit-timeout-secs: 'soon' (expected: a whole number of seconds); see nereid serve --help
-            serve --model-control-mode=some | nereid serve: --model-control-mode: 'some' (expected: none, poll or explicit); see nereid serve --help
-            serve --model-repository=src --load-model=m | nereid serve: --load-model: 'm' (expected: only with --model-control-mode=explicit)
+            serve --model-control-mode=some | nereid serve: --model-control-mode: 'some' (expected: none, poll, explicit or demand); see nereid serve --help
+            serve --model-repository=src --load-model=m | nereid serve: --load-model: 'm' (expected: only with --model-control-mode=explicit or demand)
             serve --model-repository=src --model-control-mode=explicit --load-model=m --load-model=* | nereid serve: --load-model: [m, *] (expected: '*' alone, or names)
             serve --model-repository=src --model-control-mode=POLL --repository-poll-secs=0 | nereid serve: --repository-poll-secs: '0' (expected: 1 or more)
             serve --backend-config=x | nereid serve: --backend-config: 'x' (expected: --backend-config option format is '<backend name>,<setting>=<value>' or '<setting>=<value>'); see nereid serve --help

@@ -76,6 +76,16 @@ public interface Scheduler extends AutoCloseable {
     int inFlight();
 
     /**
+     * Returns whether nothing would be lost if the version were unloaded at this moment. A scheduler of sequences
+     * counts the live ones, too.
+     *
+     * @return whether there are neither requests in flight nor live sequences
+     */
+    default boolean isIdle() {
+        return inFlight() == 0;
+    }
+
+    /**
      * Returns the number of waiting requests.
      *
      * @return the current number

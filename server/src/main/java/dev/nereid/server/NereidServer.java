@@ -15,16 +15,14 @@ import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.ServerMetadata;
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.api.memory.TensorMemory;
-import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.api.statistics.DemandStatistics;
+import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.instance.ExecutingInstance;
-import dev.nereid.server.lifecycle.Generation;
-import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.options.LifecycleOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.options.SupervisionOptions;
 import dev.nereid.server.plugin.BackendStatus;
-import dev.nereid.server.request.OwnedStrings;
 import dev.nereid.spi.ErrorCode;
 import java.time.Duration;
 import java.util.List;
@@ -33,8 +31,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongConsumer;
 import java.util.stream.Collectors;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * An inference server inside a Java program, without sockets. Safe for use by any thread; only {@link #close},
@@ -56,8 +52,6 @@ import org.slf4j.LoggerFactory;
  * backends and plugins, each once.
  */
 public final class NereidServer implements InferenceServer, AutoCloseable {
-    private static final Logger LOG = LoggerFactory.getLogger(NereidServer.class);
-
     private enum Phase {
         RUNNING,
         EXITING,
@@ -69,6 +63,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     private final LifecycleOptions options;
     private final Refusals refusals;
     private final ServedModels models;
+    private final RequestSubmission submission;
     private final LargeRequestExecutor largeRequests = new LargeRequestExecutor();
     private final AtomicReference<Phase> phase = new AtomicReference<>(Phase.RUNNING);
     private final AtomicBoolean closing = new AtomicBoolean();
@@ -80,6 +75,8 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         this.options = options;
         this.refusals = refusals;
         models = components.lifecycle().models();
+        submission = new RequestSubmission(
+                models, components.lifecycle().demand(), components.memory().pool(), refusals);
     }
 
     /**
@@ -127,42 +124,8 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         long arrivedNanos = System.nanoTime();
         return largeRequests.accepts(request)
                 ? largeRequests.submit(
-                        request, observer, (accepted, notified) -> submit(accepted, notified, arrivedNanos))
-                : submit(request, observer, arrivedNanos);
-    }
-
-    /** Submits a request to the version that it asks for, which is not closed until the request is queued. */
-    private Cancellation submit(InferRequest request, ResponseObserver observer, long arrivedNanos) {
-        Generation generation;
-        try {
-            if (phase.get() == Phase.CLOSED) {
-                throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
-            }
-            generation = models.acquire(request.model());
-        } catch (InferenceException e) {
-            return refuse(request, observer, e);
-        }
-        try {
-            return submit(generation.model(), request, observer, arrivedNanos);
-        } finally {
-            generation.release();
-        }
-    }
-
-    /** Checks a request and queues it. */
-    private Cancellation submit(ServedModel model, InferRequest request, ResponseObserver observer, long arrivedNanos) {
-        CheckedRequest checked;
-        InferRequest owned = request;
-        try {
-            owned = OwnedStrings.of(request, components.memory().pool());
-            checked = model.check(owned, arrivedNanos);
-        } catch (InferenceException e) {
-            return refuse(owned, observer, e);
-        } catch (RuntimeException e) {
-            LOG.atError().addKeyValue("model", request.model()).setCause(e).log("request check failed");
-            return refuse(owned, observer, new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
-        }
-        return model.submit(checked, observer);
+                        request, observer, (accepted, notified) -> submission.begin(accepted, notified, arrivedNanos))
+                : submission.begin(request, observer, arrivedNanos);
     }
 
     @Override
@@ -188,6 +151,11 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     @Override
     public Refusals refusals() {
         return refusals;
+    }
+
+    @Override
+    public Optional<DemandStatistics> demand() {
+        return components.lifecycle().demand().map(DemandModels::statistics);
     }
 
     @Override
@@ -359,22 +327,13 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         }
         beginExit();
         boolean drained = components.lifecycle().close(budget);
+        submission.close();
         phase.set(Phase.CLOSED);
         largeRequests.close();
         if (!drained) {
             throw new InferenceException(ErrorCode.INTERNAL, "Exit timeout expired. Exiting immediately.");
         }
         components.close();
-    }
-
-    private Cancellation refuse(InferRequest request, ResponseObserver observer, InferenceException error) {
-        request.release().run();
-        try {
-            observer.onRefused(refusals.refuse(observer.protocol(), error));
-        } catch (RuntimeException e) {
-            LOG.atWarn().addKeyValue("model", request.model()).setCause(e).log("observer failed");
-        }
-        return Cancellation.NONE;
     }
 
     private static String describe(ModelStatus failure) {

@@ -128,6 +128,13 @@ final class TestPlugins {
                         };
                     }
 
+                    public List<MemoryUsage> memoryUsage() {
+                        String bytes = parameters.get("memory_bytes");
+                        return bytes == null
+                                ? List.of()
+                                : List.of(new MemoryUsage(MemoryPlace.HOST, Long.parseLong(bytes)));
+                    }
+
                     public void close() {
                         events.add("close " + id);
                     }

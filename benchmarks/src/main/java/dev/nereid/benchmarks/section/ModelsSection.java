@@ -50,14 +50,19 @@ final class ModelsSection {
         List<Idle> servers = new ArrayList<>();
         for (int count : COUNTS) {
             bench.progress().accept(count + " models");
-            servers.add(serve(bench, repository(bench, file.get(), count)));
+            servers.add(serve(bench, repository(bench, file.get(), count), List.of()));
         }
+        bench.progress().accept(COUNTS.getLast() + " models on demand");
+        Idle onDemand = serve(
+                bench, bench.workspace().path("models-" + COUNTS.getLast()), List.of("--model-control-mode=demand"));
         add(table, servers, "exec to ready", "%.1f s", Idle::startSeconds, null);
         add(table, servers, "threads before the first request", "%.0f", Idle::threads, (double) MAX_THREADS);
         add(table, servers, "resident memory idle", "%.0f MiB", Idle::mebibytes, MAX_MIB);
         add(table, servers, "processor use idle", "%.1f %%", Idle::idlePercent, MAX_IDLE_PERCENT);
         add(table, servers, "SIGTERM to exit", "%.2f s", Idle::stopSeconds, MAX_STOP_SECONDS);
         addGrowth(table, servers);
+        addOnDemand(table, "on demand: exec to ready", text("%.1f s", onDemand.startSeconds()));
+        addOnDemand(table, "on demand: resident memory idle", text("%.0f MiB", onDemand.mebibytes()));
         return table;
     }
 
@@ -69,8 +74,9 @@ final class ModelsSection {
         return repository;
     }
 
-    private static Idle serve(BenchmarkRun bench, Path repository) throws IOException, InterruptedException {
-        try (NereidProcess server = NereidProcess.start(bench, new Launch(bench.installed(), repository, List.of()))) {
+    private static Idle serve(BenchmarkRun bench, Path repository, List<String> flags)
+            throws IOException, InterruptedException {
+        try (NereidProcess server = NereidProcess.start(bench, new Launch(bench.installed(), repository, flags))) {
             double start = seconds(server.age());
             server.idle(IDLE); // also until the threads that loaded end
             Duration before = server.processorTime();
@@ -101,6 +107,14 @@ final class ModelsSection {
         servers.forEach(server -> cells.add(text(format, figure.applyAsDouble(server))));
         cells.add(max == null ? "" : "<= " + text(format, max));
         cells.add(max == null ? "" : Figures.verdict(figure.applyAsDouble(servers.getLast()) <= max));
+        table.add(cells.toArray(String[]::new));
+    }
+
+    /** Adds a figure of the most models, none of which is loaded. */
+    private static void addOnDemand(Table table, String what, String figure) {
+        List<String> cells = new ArrayList<>(List.of(what));
+        COUNTS.forEach(count -> cells.add(count.equals(COUNTS.getLast()) ? figure : ""));
+        cells.addAll(List.of("", ""));
         table.add(cells.toArray(String[]::new));
     }
 

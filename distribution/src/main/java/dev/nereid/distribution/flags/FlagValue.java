@@ -114,10 +114,11 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
 
     /** When models are loaded. */
     static final FlagValue<ModelControlMode> CONTROL_MODE =
-            new FlagValue<>("MODE", "none, poll or explicit", text -> switch (text.toLowerCase(Locale.ROOT)) {
+            new FlagValue<>("MODE", "none, poll, explicit or demand", text -> switch (text.toLowerCase(Locale.ROOT)) {
                 case "none" -> Optional.of(ModelControlMode.NONE);
                 case "poll" -> Optional.of(ModelControlMode.POLL);
                 case "explicit" -> Optional.of(ModelControlMode.EXPLICIT);
+                case "demand" -> Optional.of(ModelControlMode.DEMAND);
                 default -> Optional.empty();
             });
 

@@ -1,6 +1,7 @@
 package dev.nereid.distribution.flags;
 
 import dev.nereid.distribution.process.StartException;
+import dev.nereid.server.options.DemandOptions;
 import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.server.options.ModelControlOptions;
 import java.time.Duration;
@@ -13,6 +14,8 @@ final class ModelControlFlags {
     private ModelControlMode mode = ModelControlMode.NONE;
     private Duration pollInterval = ModelControlOptions.DEFAULT.pollInterval();
     private int retries;
+    private long budget;
+    private Duration maxWait = DemandOptions.DEFAULT.maxWait();
     private boolean namespacing;
 
     /** Adds the flags that set these fields. */
@@ -23,7 +26,8 @@ final class ModelControlFlags {
                         FlagValue.CONTROL_MODE,
                         "When models are loaded. none: all of them at the start. poll: the same, and then as the"
                                 + " repository changes. explicit: those of --load-model at the start, and then at the"
-                                + " request of clients. Default: none.",
+                                + " request of clients. demand: each with its first request; idle ones are unloaded"
+                                + " when memory is needed. Default: none.",
                         value -> mode = value),
                 Flag.of(
                         "--repository-poll-secs",
@@ -33,9 +37,21 @@ final class ModelControlFlags {
                 Flag.of(
                         "--load-model",
                         FlagValue.text("NAME"),
-                        "A model to be loaded at the start under --model-control-mode=explicit; * for all. May be given"
-                                + " several times.",
+                        "A model to be loaded at the start under --model-control-mode=explicit; * for all. Under demand,"
+                                + " it is never unloaded to free memory. May be given several times.",
                         startupModels::add),
+                Flag.of(
+                        "--model-memory-budget",
+                        FlagValue.AMOUNT_OF_BYTES,
+                        "The memory that loaded models may take together under --model-control-mode=demand: the least"
+                                + " recently used idle models are unloaded to stay below it. 0: no limit. Default: 0.",
+                        value -> budget = value),
+                Flag.of(
+                        "--model-load-wait-secs",
+                        FlagValue.SECONDS,
+                        "The seconds that a request waits for the load of its model at most under"
+                                + " --model-control-mode=demand. Default: 60.",
+                        value -> maxWait = value),
                 Flag.of(
                         "--model-load-retry-count",
                         FlagValue.NUMBER,
@@ -61,9 +77,17 @@ final class ModelControlFlags {
      * @throws StartException if the flags do not fit each other
      */
     ModelControlOptions options() throws StartException {
-        if (!startupModels.isEmpty() && mode != ModelControlMode.EXPLICIT) {
+        boolean isDemand = mode == ModelControlMode.DEMAND;
+        if (!startupModels.isEmpty() && mode != ModelControlMode.EXPLICIT && !isDemand) {
             throw new StartException("--load-model: '" + startupModels.getFirst()
-                    + "' (expected: only with --model-control-mode=explicit)");
+                    + "' (expected: only with --model-control-mode=explicit or demand)");
+        }
+        if (budget > 0 && !isDemand) {
+            throw new StartException(
+                    "--model-memory-budget: '" + budget + "' (expected: only with --model-control-mode=demand)");
+        }
+        if (!maxWait.isPositive()) {
+            throw new StartException("--model-load-wait-secs: '" + maxWait.toSeconds() + "' (expected: 1 or more)");
         }
         if (startupModels.contains(ModelControlOptions.ALL) && startupModels.size() > 1) {
             throw new StartException("--load-model: " + startupModels + " (expected: '*' alone, or names)");
@@ -77,6 +101,11 @@ final class ModelControlFlags {
             interval = ModelControlOptions.DEFAULT.pollInterval();
         }
         return new ModelControlOptions(
-                mode, startupModels, interval, ModelControlOptions.DEFAULT.stabilityWindow(), retries);
+                mode,
+                startupModels,
+                interval,
+                ModelControlOptions.DEFAULT.stabilityWindow(),
+                retries,
+                DemandOptions.DEFAULT.withMemoryBudget(budget).withMaxWait(maxWait));
     }
 }

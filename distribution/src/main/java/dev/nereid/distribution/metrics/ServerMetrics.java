@@ -58,6 +58,7 @@ final class ServerMetrics {
                 .metricSnapshot(threads());
         models.gauges().forEach(snapshots::metricSnapshot);
         LoadMetrics.of(server.models().loadCounts()).forEach(snapshots::metricSnapshot);
+        server.demand().ifPresent(demand -> DemandMetrics.of(demand).forEach(snapshots::metricSnapshot));
         processors.ifPresent(cpu -> cpu.gauges().forEach(snapshots::metricSnapshot));
         try {
             ByteArrayOutputStream figures = new ByteArrayOutputStream();

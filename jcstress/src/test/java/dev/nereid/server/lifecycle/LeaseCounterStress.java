@@ -62,6 +62,45 @@ public final class LeaseCounterStress {
         }
     }
 
+    /** A use against an eviction. The results: what the use got, and how often the action ran. */
+    @JCStressTest
+    @Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "used, then evicted")
+    @Outcome(id = "1, 0", expect = ACCEPTABLE, desc = "used, and not evicted")
+    @Outcome(id = "0, 1", expect = ACCEPTABLE, desc = "evicted before")
+    @Outcome(id = "0, 0", expect = FORBIDDEN, desc = "refused by nobody but the eviction, which did not happen")
+    @Outcome(expect = FORBIDDEN, desc = "evicted during the use")
+    @State
+    public static class UseAgainstEviction extends Counted {
+        private volatile boolean isOver;
+
+        /** A request, which is tried again while the counter is suspended. */
+        @Actor
+        public void request(II_Result result) {
+            int got = use();
+            while (got == 0 && ends.get() == 0 && !isOver) {
+                got = use();
+            }
+            result.r1 = got == 0 && ends.get() == 0 ? use() : got;
+        }
+
+        /** An eviction. */
+        @Actor
+        public void evict() {
+            if (leases.suspend()) {
+                close();
+            } else {
+                leases.resume();
+            }
+            isOver = true;
+        }
+
+        /** The final state. */
+        @Arbiter
+        public void end(II_Result result) {
+            result.r2 = ends.get();
+        }
+    }
+
     /** The last two leases of a closed counter, released by other threads than acquired them. */
     @JCStressTest
     @Outcome(id = "1", expect = ACCEPTABLE, desc = "closed once")

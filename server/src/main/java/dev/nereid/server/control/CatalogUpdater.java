@@ -2,16 +2,20 @@ package dev.nereid.server.control;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.MeterRegistry;
+import dev.nereid.server.lifecycle.ModelDescriber;
 import dev.nereid.server.lifecycle.ModelEntry;
+import dev.nereid.server.lifecycle.OnDemandModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.lifecycle.VersionState;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.NavigableMap;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -28,10 +32,23 @@ final class CatalogUpdater {
     private final LiveGenerations live;
     private final MeterRegistry meters;
 
-    CatalogUpdater(ServedModels models, LiveGenerations live, MeterRegistry meters) {
+    /** Describes the models that are loaded on demand; empty in other modes. */
+    private final Optional<ModelDescriber> describer;
+
+    /** Follows the models that are loaded on demand. Set once, before the first model. */
+    private volatile Optional<DemandModels> demand = Optional.empty();
+
+    CatalogUpdater(
+            ServedModels models, LiveGenerations live, MeterRegistry meters, Optional<ModelDescriber> describer) {
         this.models = models;
         this.live = live;
         this.meters = meters;
+        this.describer = describer;
+    }
+
+    /** Lets the demand follow the models. Called once, before the first model is known. */
+    void follow(DemandModels follower) {
+        demand = Optional.of(follower);
     }
 
     /** Returns the generations of a model that serve, by version. */
@@ -88,9 +105,12 @@ final class CatalogUpdater {
      *
      * @param generations all versions that serve from now on
      * @param present the versions in the repository, whose statistics are kept
+     * @param isOverridden whether a client sent the files, so that the model cannot be loaded from them again
      */
-    void serve(String model, NavigableMap<Long, Generation> generations, Set<Long> present) {
+    void serve(String model, NavigableMap<Long, Generation> generations, Set<Long> present, boolean isOverridden) {
         NavigableMap<Long, Generation> before = serving(model);
+        Optional<OnDemandModel> described = describer.map(one -> one.describe(model, generations, isOverridden));
+        described.ifPresent(models.onDemand()::add);
         models.update(model, entry -> {
             NavigableMap<Long, VersionState> states = unloading(entry);
             before.forEach((version, generation) -> states.put(version, new VersionState.Unloading(generation)));
@@ -102,9 +122,41 @@ final class CatalogUpdater {
                 live.drain(generation, () -> end(model, version, generation, null));
             }
         });
+        described.ifPresent(loaded -> demand.ifPresent(follower -> follower.loaded(loaded)));
         Set<Long> kept = new HashSet<>(present);
         kept.addAll(generations.keySet());
         meters.retain(model, kept);
+    }
+
+    /** Lets a model that is not loaded be loaded on demand. */
+    void await(OnDemandModel model, Set<Long> versions) {
+        demand.ifPresent(follower -> follower.described(model));
+        models.onDemand().add(model);
+        models.update(model.key(), entry -> {
+            NavigableMap<Long, VersionState> states = unloading(entry);
+            versions.forEach(version -> states.put(version, new VersionState.OnDemand()));
+            states.putAll(ready(entry));
+            return ModelEntry.of(model.key(), states);
+        });
+    }
+
+    /**
+     * Unloads a model that nothing uses, until it is loaded on demand again.
+     *
+     * @return whether it is unloaded; otherwise something uses it, and nothing has changed
+     */
+    boolean evict(String model) {
+        NavigableMap<Long, Generation> before = serving(model);
+        if (!models.onDemand().contains(model) || !live.suspend(before.values())) {
+            return false;
+        }
+        models.update(model, entry -> {
+            NavigableMap<Long, VersionState> states = unloading(entry);
+            before.keySet().forEach(version -> states.put(version, new VersionState.OnDemand()));
+            return ModelEntry.of(model, states);
+        });
+        before.values().forEach(generation -> live.drain(generation, () -> {}));
+        return true;
     }
 
     /** Describes a model anew, after an update of its generations. */
@@ -114,6 +166,9 @@ final class CatalogUpdater {
 
     /** Removes a model that was found nowhere, unless something of it serves or completes its requests. */
     void missing(String model) {
+        if (serving(model).isEmpty()) {
+            models.onDemand().remove(model);
+        }
         models.update(model, entry -> ready(entry).isEmpty() && unloading(entry).isEmpty() ? null : entry);
     }
 
@@ -123,6 +178,7 @@ final class CatalogUpdater {
      * @param isGone whether the model is not in the repository any more, so that nothing of it is shown afterwards
      */
     void unload(String model, boolean isGone) {
+        models.onDemand().remove(model);
         NavigableMap<Long, Generation> before = serving(model);
         models.update(model, entry -> {
             TreeMap<Long, VersionState> states = new TreeMap<>(ready(entry));
@@ -138,11 +194,13 @@ final class CatalogUpdater {
         });
         before.forEach((version, generation) ->
                 live.drain(generation, () -> end(model, version, generation, isGone ? null : VersionState.UNLOADED)));
+        demand.ifPresent(follower -> follower.unloaded(model));
     }
 
     /** Unloads everything, and shows what was still to be loaded as unloaded. Called once, after the last task. */
     void unloadAll() {
         for (String model : models.keys()) {
+            models.onDemand().remove(model);
             NavigableMap<Long, Generation> before = serving(model);
             models.update(model, entry -> entry == null ? null : stopped(model, entry));
             before.forEach((version, generation) ->
@@ -160,7 +218,7 @@ final class CatalogUpdater {
         }
         NavigableMap<Long, VersionState> states = entry.versions();
         states.replaceAll((_, state) -> switch (state) {
-            case VersionState.Loading() -> unloaded;
+            case VersionState.Loading(), VersionState.OnDemand() -> unloaded;
             case VersionState.Ready(Generation generation) -> new VersionState.Unloading(generation);
             case VersionState.Unloading(Generation _), VersionState.Unavailable(String _) -> state;
         });

@@ -5,8 +5,11 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.server.demand.DemandModels;
+import dev.nereid.server.demand.ModelActions;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.MeterRegistry;
+import dev.nereid.server.lifecycle.ModelDescriber;
 import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.lifecycle.ModelLoadWatch;
 import dev.nereid.server.lifecycle.ModelPreparation;
@@ -24,6 +27,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 
 /**
@@ -41,6 +46,7 @@ public final class ModelLifecycle {
     private final LoadThreads threads;
     private final InstanceUpdates updates;
     private final StartupLoads startup;
+    private final Optional<DemandModels> demand;
     private final ModelControl control;
     private final ModelShutdown shutdown;
     private final PrivateDirectory overrides;
@@ -78,7 +84,11 @@ public final class ModelLifecycle {
                 backends, options, environment.rateLimiter().isLimiting(), watch);
         VersionLoader loader = new VersionLoader(backends, options, environment, warmups, watch, meters);
         VersionUpdater updater = new VersionUpdater(backends, loader, options, warmups);
-        CatalogUpdater catalog = new CatalogUpdater(models, live, meters);
+        Optional<ModelDescriber> describer = controlOptions.mode() == ModelControlMode.DEMAND
+                ? Optional.of(new ModelDescriber(
+                        backends, options, meters, environment.cache().isPresent(), controlOptions::isStartupModel))
+                : Optional.empty();
+        CatalogUpdater catalog = new CatalogUpdater(models, live, meters, describer);
         LoadFailures failures = new LoadFailures(fatalErrors);
         overrides = new PrivateDirectory(workDirectory, "overrides-");
         ModelSources sources =
@@ -98,16 +108,34 @@ public final class ModelLifecycle {
                 threads);
         updates = new InstanceUpdates(repository, preparation, updater, models, catalog);
         NamedModels named = new NamedModels(loads, sources, tasks, models, repository.hasNamespaces());
+        demand = describer.map(_ -> demand(
+                controlOptions,
+                environment,
+                new OnDemandLoads(loads, tasks, catalog, live, models.onDemand()),
+                catalog));
+        Optional<DemandModelControl> demandControl = describer.map(one -> new DemandModelControl(
+                named,
+                loads,
+                new ModelDescriptions(tasks, sources, preparation, one, catalog, threads, failures),
+                models.onDemand(),
+                demand.orElseThrow(),
+                new RepositoryIndex(models, Optional.of(repository))));
+        Function<String, CompletionStage<Void>> load =
+                model -> ModelKey.namespace(model).isEmpty() ? named.load(model) : loads.load(model);
         startup = new StartupLoads(
                 repository,
-                model -> ModelKey.namespace(model).isEmpty() ? named.load(model) : loads.load(model),
+                demandControl
+                        .<Function<String, CompletionStage<Void>>>map(one -> one::begin)
+                        .orElse(load),
                 loads::unload,
                 catalog,
                 controlOptions,
                 options.loadThreads());
-        control = controlOptions.mode() == ModelControlMode.EXPLICIT
-                ? new ExplicitModelControl(named, new RepositoryIndex(models, Optional.of(repository)))
-                : new RefusedModelControl(new RepositoryIndex(models, Optional.empty()));
+        control = switch (controlOptions.mode()) {
+            case EXPLICIT -> new ExplicitModelControl(named, new RepositoryIndex(models, Optional.of(repository)));
+            case DEMAND -> demandControl.orElseThrow();
+            case NONE, POLL -> new RefusedModelControl(new RepositoryIndex(models, Optional.empty()));
+        };
         poller = controlOptions.mode() == ModelControlMode.POLL
                 ? Optional.of(new RepositoryPoller(
                         new RepositoryLook(repository, preparation)::read,
@@ -117,6 +145,21 @@ public final class ModelLifecycle {
                         look -> Thread.ofVirtual().name("poll").start(look)))
                 : Optional.empty();
         shutdown = new ModelShutdown(models, live, catalog, nanoTime);
+    }
+
+    private DemandModels demand(
+            ModelControlOptions controlOptions,
+            SchedulerEnvironment environment,
+            ModelActions actions,
+            CatalogUpdater catalog) {
+        DemandModels created = new DemandModels(
+                controlOptions.demand(),
+                actions,
+                environment,
+                task -> Thread.ofVirtual().name("demand").start(task));
+        catalog.follow(created);
+        live.follow(created);
+        return created;
     }
 
     /**
@@ -155,6 +198,15 @@ public final class ModelLifecycle {
      */
     public ServedModels models() {
         return models;
+    }
+
+    /**
+     * Returns what loads models for requests.
+     *
+     * @return the demand, always the same; empty in other control modes
+     */
+    public Optional<DemandModels> demand() {
+        return demand;
     }
 
     /**
@@ -206,6 +258,7 @@ public final class ModelLifecycle {
     public void beginExit() {
         poller.ifPresent(RepositoryPoller::close);
         tasks.end();
+        demand.ifPresent(DemandModels::end);
         live.end();
         live.all().forEach(generation -> generation.model().endDelay());
     }
@@ -226,6 +279,7 @@ public final class ModelLifecycle {
         warmups.end();
         threads.end();
         boolean closed = shutdown.close(tasks, budget);
+        demand.ifPresent(DemandModels::close);
         watch.close();
         if (closed) {
             overrides.close();

@@ -97,11 +97,11 @@ final class ModelLoader {
         catalog.loading(model, changes.loaded());
         NavigableMap<Long, VersionState> states = new TreeMap<>();
         for (long version : changes.loaded()) {
-            states.put(version, loads.load(prepared, version, hooks));
+            states.put(version, loads.load(prepared, version, source.fileBytes(version), hooks));
         }
         if (!isAnyFailed(states)) {
             for (Map.Entry<Long, Generation> served : changes.updated().entrySet()) {
-                states.put(served.getKey(), update(prepared, served.getValue(), hooks));
+                states.put(served.getKey(), update(prepared, source, served.getValue(), hooks));
             }
         }
         if (isAnyFailed(states)) {
@@ -114,7 +114,7 @@ final class ModelLoader {
             }
         });
         agents.loadComplete();
-        catalog.serve(model, serving, source.files().versions().keySet());
+        catalog.serve(model, serving, source.files().versions().keySet(), source.isOverridden());
     }
 
     private PreparedModel prepare(ModelSource source) {
@@ -134,7 +134,8 @@ final class ModelLoader {
     }
 
     /** Replaces the instances of a version that serves, or loads it anew where that is not possible. */
-    private VersionState update(PreparedModel prepared, Generation generation, Supplier<GenerationHooks> hooks)
+    private VersionState update(
+            PreparedModel prepared, ModelSource source, Generation generation, Supplier<GenerationHooks> hooks)
             throws InterruptedException {
         String model = prepared.directory().key();
         long version = generation.model().version();
@@ -152,7 +153,7 @@ final class ModelLoader {
                     .addKeyValue("version", version)
                     .addKeyValue("reason", e.reason())
                     .log("loads again, since its instances cannot be updated while it serves");
-            return loads.load(prepared, version, hooks);
+            return loads.load(prepared, version, source.fileBytes(version), hooks);
         } catch (BackendException | RuntimeException | VirtualMachineError e) {
             InferenceException failure = failures.of(model, e);
             return VersionState.Unavailable.of(failure.code(), failure.publicMessage());

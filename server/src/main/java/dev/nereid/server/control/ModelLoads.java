@@ -2,6 +2,7 @@ package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
+import dev.nereid.server.dependency.ModelDependencies;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.VersionState;
 import dev.nereid.server.repository.ModelKey;

@@ -3,6 +3,7 @@ package dev.nereid.server.control;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.repository.ModelFingerprint;
+import dev.nereid.server.repository.TreeStamp;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.util.Optional;
@@ -19,6 +20,12 @@ record ModelSource(Optional<ModelConfig> config, ModelFingerprint files, ModelFi
     /** Returns the model's directory. */
     ModelDirectory directory() {
         return holder.directory();
+    }
+
+    /** Returns the size of the files of a version, in bytes. */
+    long fileBytes(long version) {
+        TreeStamp stamp = files.versions().get(version);
+        return stamp == null ? 0 : stamp.bytes();
     }
 
     /** Returns the key of the model. */

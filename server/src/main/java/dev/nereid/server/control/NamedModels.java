@@ -39,9 +39,20 @@ final class NamedModels {
      * @return completed when all of them serve; fails with {@link InferenceException} if one does not
      */
     CompletionStage<Void> load(String name) {
+        return load(name, loads::load);
+    }
+
+    /**
+     * Loads all models with a name by another operation.
+     *
+     * @param name a checked name
+     * @param load loads a model by its key
+     * @return completed when all of them are loaded; fails if one is not
+     */
+    CompletionStage<Void> load(String name, Function<String, CompletionStage<Void>> load) {
         return hasNamespaces
-                ? ControlTasks.unwrapped(find(name).thenCompose(keys -> all(keys, loads::load)))
-                : loads.load(name);
+                ? ControlTasks.unwrapped(find(name).thenCompose(keys -> all(keys, load)))
+                : load.apply(name);
     }
 
     /** Loads a model with the configuration and files of a client. The name has to mean one model. */

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -92,7 +93,14 @@ final class StartupLoads {
         }
         RepositoryScan local = repository.scanLocal();
         reportDuplicates(local.duplicates());
-        first = begin(keys(local));
+        Set<String> models = new LinkedHashSet<>(keys(local));
+        options.startupModels().stream()
+                .filter(name -> !name.equals(ModelControlOptions.ALL))
+                .forEach(name -> {
+                    ModelName.check(name);
+                    keysOf(name).forEach(models::add); // also those in no repository, whose loads say so
+                });
+        first = begin(models);
         if (repository.isRemote()) {
             Thread.ofVirtual().name("remote-start").start(() -> addRemote(local));
         } else {

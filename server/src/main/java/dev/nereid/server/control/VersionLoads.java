@@ -45,18 +45,20 @@ final class VersionLoads {
     /**
      * Loads a version.
      *
+     * @param fileBytes the size of its files
      * @param hooks called once if the load succeeds; returns what is called around the close of the generation
      * @return ready with a generation that is in no catalog yet, or unavailable
      */
-    VersionState load(PreparedModel prepared, long version, Supplier<GenerationHooks> hooks) {
-        VersionState state = tryLoad(prepared, version, hooks);
+    VersionState load(PreparedModel prepared, long version, long fileBytes, Supplier<GenerationHooks> hooks) {
+        VersionState state = tryLoad(prepared, version, fileBytes, hooks);
         for (int retry = 0; retry < retries && state instanceof VersionState.Unavailable; retry++) {
-            state = tryLoad(prepared, version, hooks);
+            state = tryLoad(prepared, version, fileBytes, hooks);
         }
         return state;
     }
 
-    private VersionState tryLoad(PreparedModel prepared, long version, Supplier<GenerationHooks> hooks) {
+    private VersionState tryLoad(
+            PreparedModel prepared, long version, long fileBytes, Supplier<GenerationHooks> hooks) {
         String name = prepared.directory().name();
         long started = nanoTime.getAsLong();
         LOG.info("loading: {}:{}", name, version);
@@ -73,7 +75,7 @@ final class VersionLoads {
                     .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong() - started))
                     .log("successfully loaded '{}' version {}", name, version);
             live.events().loaded(name, nanoTime.getAsLong() - started);
-            return new VersionState.Ready(live.begin(prepared.directory().key(), served, hooks.get()));
+            return new VersionState.Ready(live.begin(prepared.directory().key(), served, fileBytes, hooks.get()));
         } catch (BackendException | RuntimeException | VirtualMachineError e) {
             failure = failures.of(name, e);
         }

@@ -14,29 +14,100 @@ import org.jspecify.annotations.Nullable;
  * the scheduler completes the requests that it has, and then everything is closed. An update of the instances replaces
  * the model of the generation and not the generation.
  */
-public final class Generation {
+public final class Generation implements Resolution {
+    /** How long the last use is not written again. */
+    private static final long USE_NANOS = 1_000_000;
+
     private final LeaseCounter leases = new LeaseCounter();
     private final CompletableFuture<Void> closed = new CompletableFuture<>();
     private final String key;
     private final GenerationHooks hooks;
+    private final long byteSize;
     private volatile ServedModel model;
+
+    /** When the generation was last used; written at most once in {@link #USE_NANOS}, so that threads share it. */
+    private volatile long usedNanos;
 
     /**
      * Creates a ready generation without leases.
      *
      * @param key the key of its model
      * @param model the loaded version, owned by the generation
+     * @param byteSize the memory that it takes, in bytes
      * @param hooks called around its close
      */
-    Generation(String key, ServedModel model, GenerationHooks hooks) {
+    Generation(String key, ServedModel model, long byteSize, GenerationHooks hooks) {
         this.key = key;
         this.model = model;
+        this.byteSize = byteSize;
         this.hooks = hooks;
+        usedNanos = System.nanoTime();
     }
 
-    /** Returns the key of the model. */
-    String key() {
+    /**
+     * Returns the key of the model.
+     *
+     * @return the key
+     */
+    public String key() {
         return key;
+    }
+
+    /**
+     * Returns the memory that the generation takes.
+     *
+     * @return the bytes that its backend reported, or an estimate
+     */
+    public long byteSize() {
+        return byteSize;
+    }
+
+    /**
+     * Takes note of a use.
+     *
+     * @param nanos when, on the scale of {@link System#nanoTime()}; kept to a millisecond
+     */
+    public void used(long nanos) {
+        if (nanos - usedNanos > USE_NANOS) {
+            usedNanos = nanos;
+        }
+    }
+
+    /**
+     * Returns when the generation was last used.
+     *
+     * @return the time on the scale of {@link System#nanoTime()}; that of its load, if it was never used
+     */
+    public long usedNanos() {
+        return usedNanos;
+    }
+
+    /**
+     * Returns whether nothing uses the generation at this moment.
+     *
+     * @return whether it has neither requests in flight nor live sequences
+     */
+    public boolean isIdle() {
+        return model.scheduler().isIdle();
+    }
+
+    /**
+     * Refuses leases for the moment, if nothing uses the generation. Called by one control task at a time, which then
+     * {@linkplain #drain drains} it, or lets it {@linkplain #resume() resume}.
+     *
+     * @return whether it has neither leases nor requests, and gets none until then; otherwise nothing has changed
+     */
+    boolean suspend() {
+        if (leases.suspend() && isIdle()) {
+            return true;
+        }
+        leases.resume();
+        return false;
+    }
+
+    /** Gives leases again, after {@link #suspend}. */
+    void resume() {
+        leases.resume();
     }
 
     /**

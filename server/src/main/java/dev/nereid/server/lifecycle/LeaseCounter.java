@@ -91,16 +91,40 @@ final class LeaseCounter {
         runIfReleased();
     }
 
-    private void runIfReleased() {
+    /**
+     * Refuses leases for the moment. Not called after {@link #close}; {@link #resume} or {@link #close} follows.
+     *
+     * @return whether there is no lease, so that there is none until then
+     */
+    boolean suspend() {
+        for (int i = DISTANCE; i < stripes.length; i += DISTANCE) {
+            STRIPES.getAndBitwiseOr(stripes, i, CLOSED);
+        }
+        return isReleased();
+    }
+
+    /** Gives leases again, after {@link #suspend}. */
+    void resume() {
+        for (int i = DISTANCE; i < stripes.length; i += DISTANCE) {
+            STRIPES.getAndBitwiseAnd(stripes, i, ~CLOSED);
+        }
+    }
+
+    /** Returns whether all stripes are closed, and no lease is left. */
+    private boolean isReleased() {
         long sum = 0;
         for (int i = DISTANCE; i < stripes.length; i += DISTANCE) {
             long stripe = (long) STRIPES.getVolatile(stripes, i);
             if ((stripe & CLOSED) == 0) {
-                return; // close has not come so far, and looks again when it has
+                return false; // close has not come so far, and looks again when it has
             }
             sum += stripe >> 1;
         }
-        if (sum == 0) {
+        return sum == 0;
+    }
+
+    private void runIfReleased() {
+        if (isReleased()) {
             Runnable action = whenReleased.getAndSet(null);
             if (action != null) {
                 action.run();

@@ -26,12 +26,30 @@ public final class LiveGenerations {
 
     private static final Logger LOG = LoggerFactory.getLogger(LiveGenerations.class);
 
+    /** Follows the generations from their begin to their close. Called by any thread; never blocks or throws. */
+    public interface Listener {
+        /**
+         * Called when a generation was loaded, before it serves.
+         *
+         * @param generation the generation
+         */
+        default void begun(Generation generation) {}
+
+        /**
+         * Called when a generation is closed, or its close has failed.
+         *
+         * @param generation the generation
+         */
+        default void closed(Generation generation) {}
+    }
+
     private final Set<Generation> live = ConcurrentHashMap.newKeySet();
     private final Set<Generation> draining = ConcurrentHashMap.newKeySet();
     private final CompletableFuture<Void> ended = new CompletableFuture<>();
     private final LoadEvents events = new LoadEvents();
     private final FatalErrorHandler fatalErrors;
     private final Runnable whenFreed;
+    private volatile Listener listener = new Listener() {};
     private final Executor closers = task -> Thread.ofVirtual().name("unload").start(task);
 
     /**
@@ -55,16 +73,29 @@ public final class LiveGenerations {
     }
 
     /**
+     * Sets the listener. Called before the first generation begins.
+     *
+     * @param follower follows all generations
+     */
+    public void follow(Listener follower) {
+        listener = follower;
+    }
+
+    /**
      * Begins the generation of a version that was loaded.
      *
      * @param key the key of the model
      * @param model the version, owned by the generation
+     * @param fileBytes the size of its files, from which its memory is estimated if its backend does not report it
      * @param hooks called around its close
      * @return the generation
      */
-    public Generation begin(String key, ServedModel model, GenerationHooks hooks) {
-        Generation generation = new Generation(key, model, hooks);
+    public Generation begin(String key, ServedModel model, long fileBytes, GenerationHooks hooks) {
+        long reported = model.memoryBytes();
+        Generation generation =
+                new Generation(key, model, reported > 0 ? reported : ModelDescriber.estimatedBytes(fileBytes), hooks);
         live.add(generation);
+        listener.begun(generation);
         return generation;
     }
 
@@ -86,6 +117,24 @@ public final class LiveGenerations {
     }
 
     /**
+     * Suspends all generations of a model, if nothing uses any of them. Each is then to be {@linkplain #drain drained}.
+     *
+     * @param generations the generations that serve
+     * @return whether all are suspended; otherwise none is
+     */
+    public boolean suspend(Collection<Generation> generations) {
+        List<Generation> suspended = new ArrayList<>();
+        for (Generation generation : generations) {
+            if (!generation.suspend()) {
+                suspended.forEach(Generation::resume);
+                return false;
+            }
+            suspended.add(generation);
+        }
+        return true;
+    }
+
+    /**
      * Closes a generation that has served no request, on this thread.
      *
      * @param generation a generation that was never in the catalog
@@ -104,6 +153,7 @@ public final class LiveGenerations {
             whenClosed.run();
             draining.remove(generation);
             live.remove(generation);
+            listener.closed(generation);
         });
     }
 

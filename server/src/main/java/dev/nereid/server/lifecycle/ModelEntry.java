@@ -128,33 +128,50 @@ public final class ModelEntry {
     private static boolean isReady(VersionState state) {
         return switch (state) {
             case VersionState.Loading() -> false;
+            case VersionState.OnDemand() -> true;
             case VersionState.Ready(Generation generation) -> generation.model().isReady();
             case VersionState.Unloading(Generation generation) -> false;
             case VersionState.Unavailable(String reason) -> reason.equals(VersionState.UNLOADED);
         };
     }
 
-    /** Finds the version that a client requests, with the errors of the reference server. */
-    Generation resolve(ModelRef ref) {
-        if (versions.isEmpty()) {
-            throw notFound(ref);
-        }
+    /** Finds the version that a client requests, if it is loaded. */
+    @Nullable
+    Generation find(ModelRef ref) {
         if (ref.version() == ModelRef.LATEST) {
-            if (latest == null) {
-                throw new InferenceException(
-                        ErrorCode.NOT_FOUND, "Request for unknown model: " + ref + " has no available versions");
-            }
             return latest;
         }
-        VersionState state = versions.get(ref.version());
-        if (state == null) {
-            throw notFound(ref);
+        return versions.get(ref.version()) instanceof VersionState.Ready(Generation generation) ? generation : null;
+    }
+
+    /** Finds the version that a client requests, with the errors of the reference server. */
+    Generation resolve(ModelRef ref) {
+        Generation found = find(ref);
+        if (found == null) {
+            throw refusal(ref);
         }
-        if (state instanceof VersionState.Ready(Generation generation)) {
-            return generation;
+        return found;
+    }
+
+    /** Returns why the version that a client requests is not served, with the texts of the reference server. */
+    InferenceException refusal(ModelRef ref) {
+        if (versions.isEmpty() || (ref.version() != ModelRef.LATEST && !versions.containsKey(ref.version()))) {
+            return notFound(ref);
         }
-        throw new InferenceException(
-                ErrorCode.UNAVAILABLE, "Request for unknown model: " + ref + " is not at ready state");
+        return ref.version() == ModelRef.LATEST
+                ? new InferenceException(
+                        ErrorCode.NOT_FOUND, "Request for unknown model: " + ref + " has no available versions")
+                : new InferenceException(
+                        ErrorCode.UNAVAILABLE, "Request for unknown model: " + ref + " is not at ready state");
+    }
+
+    /** Returns whether a version, or the model as a whole, has failed to load. */
+    boolean isFailed(ModelRef ref) {
+        return versions.isEmpty()
+                ? overall instanceof VersionState.Unavailable
+                : versions.entrySet().stream()
+                        .filter(version -> ref.version() == ModelRef.LATEST || ref.version() == version.getKey())
+                        .anyMatch(version -> version.getValue() instanceof VersionState.Unavailable);
     }
 
     /**
@@ -162,7 +179,11 @@ public final class ModelEntry {
      * that are ready.
      */
     ModelMetadata describe(ModelRef ref) {
-        ServedModel model = resolve(ref).model();
+        return describe(ref, resolve(ref).model());
+    }
+
+    /** Describes a loaded version of this model. */
+    ModelMetadata describe(ModelRef ref, ServedModel model) {
         return ref.version() == ModelRef.LATEST && latestDescription != null ? latestDescription : model.description();
     }
 
@@ -183,7 +204,7 @@ public final class ModelEntry {
             switch (state) {
                 case VersionState.Ready(Generation generation) -> loaded.add(generation.model());
                 case VersionState.Unloading(Generation generation) -> loaded.add(generation.model());
-                case VersionState.Loading(), VersionState.Unavailable(String _) -> {}
+                case VersionState.Loading(), VersionState.OnDemand(), VersionState.Unavailable(String _) -> {}
             }
         }
         return loaded;

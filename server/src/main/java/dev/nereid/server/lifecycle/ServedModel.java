@@ -15,6 +15,7 @@ import dev.nereid.scheduler.Scheduler;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.scheduler.statistics.MeterReading;
+import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.ClassifyingObserver;
 import dev.nereid.server.config.ModelSettingsReader;
@@ -153,6 +154,16 @@ public final class ServedModel implements AutoCloseable {
         return settings.json();
     }
 
+    /** Returns the memory that the backend reports, in all places; 0 if it reports none. */
+    long memoryBytes() {
+        return load.memory().stream().mapToLong(MemoryUsage::byteSize).sum();
+    }
+
+    /** Returns what is known of this version while it is not loaded. */
+    OnDemandModel.Version onDemand(ModelMeter meter) {
+        return new OnDemandModel.Version(config, configJson(), description, tags(), meter, scheduler.isCached());
+    }
+
     /**
      * Returns the version.
      *
@@ -189,13 +200,17 @@ public final class ServedModel implements AutoCloseable {
                         load.time().toNanos() / NANOS_PER_SECOND));
     }
 
-    /** Returns the labels of the version. Two models with one name differ in their namespaces. */
     private ModelVersionTags tags() {
+        return tags(config, settings.version(), load.namespace());
+    }
+
+    /** Returns the labels of a version. Two models with one name differ in their namespaces. */
+    static ModelVersionTags tags(ModelConfig config, long version, String namespace) {
         Map<String, String> tags = new HashMap<>(config.getMetricTagsMap());
-        if (!load.namespace().isEmpty()) {
-            tags.put("namespace", load.namespace());
+        if (!namespace.isEmpty()) {
+            tags.put("namespace", namespace);
         }
-        return new ModelVersionTags(settings.name(), settings.version(), tags);
+        return new ModelVersionTags(config.getName(), version, tags);
     }
 
     boolean isReady() {

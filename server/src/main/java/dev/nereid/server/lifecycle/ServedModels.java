@@ -30,6 +30,7 @@ import org.jspecify.annotations.Nullable;
 public final class ServedModels implements ModelCatalog {
     private final ConcurrentHashMap<String, ModelEntry> entries = new ConcurrentHashMap<>();
     private final ModelNames names = new ModelNames(entries);
+    private final OnDemandModels onDemand = new OnDemandModels();
     private final LiveGenerations live;
     private final ModelLoadWatch loads;
 
@@ -48,45 +49,90 @@ public final class ServedModels implements ModelCatalog {
     }
 
     /**
-     * Finds the version that serves a request, and acquires a lease on it.
+     * Returns the models that are loaded on demand.
+     *
+     * @return the models, always the same object
+     */
+    public OnDemandModels onDemand() {
+        return onDemand;
+    }
+
+    /**
+     * Finds the version that serves a request, and acquires a lease on it if it is loaded.
      *
      * @param model the model as the client names it
-     * @return the generation of the version, to be {@linkplain Generation#release released} by the caller
+     * @return the generation of the version, to be {@linkplain Generation#release released} by the caller, or the
+     *     model if it has to be loaded first
      * @throws InferenceException if there is no such version, or it is not ready
      */
-    public Generation acquire(ModelRef model) {
+    public Resolution acquire(ModelRef model) {
         while (true) {
-            Generation generation = entry(model).resolve(model);
-            if (generation.acquire()) {
+            ModelEntry entry = entry(model);
+            Generation generation = entry.find(model);
+            if (generation != null && generation.acquire()) {
                 return generation;
+            }
+            OnDemandModel unloaded = findOnDemand(model);
+            if (unloaded != null) {
+                return unloaded;
+            }
+            if (generation == null) {
+                throw entry.refusal(model);
             }
             // It drains since it was read, so that the entry has another one or none by now.
         }
     }
 
-    private ServedModel resolve(ModelRef model) {
-        return entry(model).resolve(model).model();
+    /** Finds the model of a version that is loaded on demand. */
+    private @Nullable OnDemandModel findOnDemand(ModelRef model) {
+        OnDemandModel found = onDemand.find(model.name());
+        if (found == null) {
+            found = names.key(model.name()).map(onDemand::find).orElse(null);
+        }
+        return found != null && found.has(model) ? found : null;
+    }
+
+    /** Reads a loaded version, or else one that is loaded on demand. */
+    private <T> T read(ModelRef model, Function<ServedModel, T> loaded, Function<OnDemandModel, T> unloaded) {
+        ModelEntry entry = entry(model);
+        Generation generation = entry.find(model);
+        if (generation != null) {
+            return loaded.apply(generation.model());
+        }
+        OnDemandModel found = findOnDemand(model);
+        if (found == null) {
+            throw entry.refusal(model);
+        }
+        return unloaded.apply(found);
     }
 
     @Override
     public ModelMetadata metadata(ModelRef model) {
-        return entry(model).describe(model);
+        ModelEntry entry = entry(model);
+        Generation generation = entry.find(model);
+        if (generation != null) {
+            return entry.describe(model, generation.model());
+        }
+        return read(model, ServedModel::description, found -> found.describe(model));
     }
 
     @Override
     public ModelConfig config(ModelRef model) {
-        return resolve(model).config();
+        return read(model, ServedModel::config, found -> found.config(model));
     }
 
     @Override
     public String configJson(ModelRef model) {
-        return resolve(model).configJson();
+        return read(model, ServedModel::configJson, found -> found.configJson(model));
     }
 
     @Override
     public boolean isReady(ModelRef model) {
         while (true) {
             ModelEntry entry = entry(model);
+            if (entry.find(model) == null && findOnDemand(model) != null) {
+                return !entry.isFailed(model);
+            }
             if (entry.resolve(model).model().isReady()) {
                 return true;
             }
@@ -190,14 +236,15 @@ public final class ServedModels implements ModelCatalog {
     @Override
     public List<ModelStatistics> statistics() {
         List<ModelStatistics> all = new ArrayList<>();
-        sorted().values().forEach(entry -> all.addAll(statistics(entry)));
+        sorted().forEach((key, entry) -> all.addAll(statistics(key, entry)));
         return List.copyOf(all);
     }
 
     @Override
     public List<ModelStatistics> statistics(ModelRef model) {
-        ModelEntry entry = known(model.name());
-        List<ModelStatistics> versions = entry == null ? List.of() : statistics(entry);
+        String key = key(model.name());
+        ModelEntry entry = entries.get(key);
+        List<ModelStatistics> versions = entry == null ? List.of() : statistics(key, entry);
         if (versions.isEmpty()) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT, "requested model '" + Quoted.text(model.name()) + "' is not available");
@@ -221,18 +268,32 @@ public final class ServedModels implements ModelCatalog {
         return sorted;
     }
 
-    private static List<ModelStatistics> statistics(ModelEntry entry) {
-        return entry.loaded().stream().map(ServedModel::statistics).toList();
+    private List<ModelStatistics> statistics(String key, ModelEntry entry) {
+        OnDemandModel unloaded = onDemand.find(key);
+        if (unloaded == null) {
+            return entry.loaded().stream().map(ServedModel::statistics).toList();
+        }
+        NavigableMap<Long, ModelStatistics> versions = new TreeMap<>();
+        unloaded.versions().forEach((number, version) -> versions.put(number, version.statistics()));
+        entry.loaded().forEach(model -> versions.put(model.version(), model.statistics()));
+        return List.copyOf(versions.values());
     }
 
     /**
      * Returns whether every version of every model serves or was unloaded on purpose. The backend of a model reports
-     * whether it serves.
+     * whether it serves. A model that is loaded on demand counts only if it is pinned.
      *
      * @return whether all are ready
      */
     public boolean allReady() {
-        return entries.keySet().stream().allMatch(name -> readCurrent(name, true, ModelEntry::isReady));
+        return entries.keySet().stream()
+                .filter(this::isAlwaysLoaded)
+                .allMatch(name -> readCurrent(name, true, ModelEntry::isReady));
+    }
+
+    private boolean isAlwaysLoaded(String key) {
+        OnDemandModel model = onDemand.find(key);
+        return model == null || model.isPinned();
     }
 
     /**

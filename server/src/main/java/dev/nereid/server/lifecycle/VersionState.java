@@ -18,6 +18,9 @@ public sealed interface VersionState {
      */
     record Ready(Generation generation) implements VersionState {}
 
+    /** The version is not loaded, and will be for the next request. Clients see it as ready. */
+    record OnDemand() implements VersionState {}
+
     /**
      * The version serves no new requests, and completes those that it has.
      *
@@ -60,6 +63,7 @@ public sealed interface VersionState {
     default ModelStatus.State state() {
         return switch (this) {
             case Loading() -> ModelStatus.State.LOADING;
+            case OnDemand() -> ModelStatus.State.READY;
             case Ready(Generation generation) -> generation.model().state();
             case Unloading(Generation generation) -> ModelStatus.State.UNLOADING;
             case Unavailable(String reason) -> ModelStatus.State.UNAVAILABLE;
@@ -72,7 +76,7 @@ public sealed interface VersionState {
      */
     default String reason() {
         return switch (this) {
-            case Loading() -> "";
+            case Loading(), OnDemand() -> "";
             case Ready(Generation generation) -> generation.model().scheduler().problems();
             case Unloading(Generation generation) -> "";
             case Unavailable(String reason) -> reason;

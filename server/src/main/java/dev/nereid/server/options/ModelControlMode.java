@@ -7,5 +7,7 @@ public enum ModelControlMode {
     /** All at the start, and then as the repository changes. */
     POLL,
     /** Those that are named at the start, and then at the request of clients. */
-    EXPLICIT
+    EXPLICIT,
+    /** Each with its first request; idle ones are unloaded when memory is needed. */
+    DEMAND
 }

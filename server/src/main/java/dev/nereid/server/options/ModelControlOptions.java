@@ -9,24 +9,27 @@ import java.util.List;
  * Options of loading and unloading while the server runs. Immutable.
  *
  * @param mode when models are loaded and unloaded
- * @param startupModels the models to be loaded at the start in the explicit mode; {@value #ALL} alone for all
+ * @param startupModels the models to be loaded at the start in the explicit and in the demand mode, in which they stay
+ *     loaded; {@value #ALL} alone for all
  * @param pollInterval the time between two looks at the repository in the poll mode
  * @param stabilityWindow how long the files of a model must not change before the poll mode takes them up, so that a
  *     model that is being copied is left alone
  * @param loadRetries how often the load of a version is tried again
+ * @param demand the options of the demand mode
  */
 public record ModelControlOptions(
         ModelControlMode mode,
         List<String> startupModels,
         Duration pollInterval,
         Duration stabilityWindow,
-        int loadRetries) {
+        int loadRetries,
+        DemandOptions demand) {
     /** Stands for all models. */
     public static final String ALL = "*";
 
     /** The defaults of the command line. */
-    public static final ModelControlOptions DEFAULT =
-            new ModelControlOptions(ModelControlMode.NONE, List.of(), Duration.ofSeconds(15), Duration.ofSeconds(1), 0);
+    public static final ModelControlOptions DEFAULT = new ModelControlOptions(
+            ModelControlMode.NONE, List.of(), Duration.ofSeconds(15), Duration.ofSeconds(1), 0, DemandOptions.DEFAULT);
 
     /** Checks and copies the components. */
     public ModelControlOptions {
@@ -34,9 +37,10 @@ public record ModelControlOptions(
         startupModels = List.copyOf(startupModels);
         requireNonNull(pollInterval, "pollInterval");
         requireNonNull(stabilityWindow, "stabilityWindow");
-        if (!startupModels.isEmpty() && mode != ModelControlMode.EXPLICIT) {
+        requireNonNull(demand, "demand");
+        if (!startupModels.isEmpty() && mode != ModelControlMode.EXPLICIT && mode != ModelControlMode.DEMAND) {
             throw new IllegalArgumentException(
-                    "startupModels: " + startupModels + " (expected: none unless the mode is EXPLICIT)");
+                    "startupModels: " + startupModels + " (expected: none unless the mode is EXPLICIT or DEMAND)");
         }
         if (startupModels.contains(ALL) && startupModels.size() > 1) {
             throw new IllegalArgumentException("startupModels: " + startupModels + " (expected: '*' alone, or names)");
@@ -53,13 +57,23 @@ public record ModelControlOptions(
     }
 
     /**
+     * Returns whether a model is to be loaded at the start by its name.
+     *
+     * @param model the model's name
+     * @return whether it, or every model, is named
+     */
+    public boolean isStartupModel(String model) {
+        return startupModels.contains(model) || startupModels.contains(ALL);
+    }
+
+    /**
      * Replaces the mode.
      *
      * @param changed when models are loaded and unloaded; no models are loaded at an explicit start
      * @return the changed options
      */
     public ModelControlOptions withMode(ModelControlMode changed) {
-        return new ModelControlOptions(changed, List.of(), pollInterval, stabilityWindow, loadRetries);
+        return new ModelControlOptions(changed, List.of(), pollInterval, stabilityWindow, loadRetries, demand);
     }
 
     /**
@@ -70,7 +84,19 @@ public record ModelControlOptions(
      */
     public ModelControlOptions withExplicit(String... models) {
         return new ModelControlOptions(
-                ModelControlMode.EXPLICIT, List.of(models), pollInterval, stabilityWindow, loadRetries);
+                ModelControlMode.EXPLICIT, List.of(models), pollInterval, stabilityWindow, loadRetries, demand);
+    }
+
+    /**
+     * Replaces the mode by that of loads on demand.
+     *
+     * @param options budget and bounds
+     * @param pinned the models that are loaded at the start and stay loaded; {@value #ALL} alone for all
+     * @return the changed options
+     */
+    public ModelControlOptions withDemand(DemandOptions options, String... pinned) {
+        return new ModelControlOptions(
+                ModelControlMode.DEMAND, List.of(pinned), pollInterval, stabilityWindow, loadRetries, options);
     }
 
     /**
@@ -81,7 +107,7 @@ public record ModelControlOptions(
      * @return the changed options
      */
     public ModelControlOptions withPoll(Duration interval, Duration window) {
-        return new ModelControlOptions(mode, startupModels, interval, window, loadRetries);
+        return new ModelControlOptions(mode, startupModels, interval, window, loadRetries, demand);
     }
 
     /**
@@ -91,6 +117,6 @@ public record ModelControlOptions(
      * @return the changed options
      */
     public ModelControlOptions withLoadRetries(int retries) {
-        return new ModelControlOptions(mode, startupModels, pollInterval, stabilityWindow, retries);
+        return new ModelControlOptions(mode, startupModels, pollInterval, stabilityWindow, retries, demand);
     }
 }

@@ -63,6 +63,38 @@ final class LeaseCounterTest {
         assertThat(ends).hasValue(1);
     }
 
+    @ParameterizedTest
+    @ValueSource(ints = {1, 8})
+    void suspendsWithoutLeasesAlone(int processors) {
+        LeaseCounter leases = new LeaseCounter(processors);
+        leases.acquire();
+
+        assertThat(leases.suspend()).isFalse();
+        assertThat(leases.acquire()).isFalse();
+        leases.resume();
+        assertThat(leases.acquire()).isTrue();
+        leases.release();
+        leases.release();
+        assertThat(leases.suspend()).isTrue();
+        leases.close(ends::incrementAndGet);
+
+        assertThat(ends).hasValue(1);
+        assertThat(leases.acquire()).isFalse();
+    }
+
+    @Test
+    void countsLeasesThatAreReleasedWhileItIsSuspended() {
+        LeaseCounter leases = new LeaseCounter();
+        leases.acquire();
+        leases.suspend();
+        leases.release();
+        leases.resume();
+
+        leases.close(ends::incrementAndGet);
+
+        assertThat(ends).hasValue(1);
+    }
+
     @Test
     void neverEndsDuringALease() throws Exception {
         for (int round = 0; round < 200; round++) {

@@ -1,4 +1,4 @@
-package dev.nereid.server.control;
+package dev.nereid.server.dependency;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;

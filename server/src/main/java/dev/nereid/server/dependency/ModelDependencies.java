@@ -1,4 +1,4 @@
-package dev.nereid.server.control;
+package dev.nereid.server.dependency;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
@@ -15,7 +15,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * <p>A model is loaded because it was requested, or because a requested one needs it. When a model is unloaded, those
  * that need it are unloaded first, and wait until it is loaded again.
  */
-final class ModelDependencies {
+public final class ModelDependencies {
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
@@ -35,10 +35,20 @@ final class ModelDependencies {
      * @param before the models that need it, in the order of their unloads, all before its own
      * @param after the models that nothing needs any more, in the order of their unloads, all after its own
      */
-    record Unloads(List<String> before, List<String> after) {}
+    public record Unloads(List<String> before, List<String> after) {
+        /** Copies the components. */
+        public Unloads {
+            before = List.copyOf(before);
+            after = List.copyOf(after);
+        }
+    }
 
-    /** Takes note that a model is loaded for its own sake. */
-    void request(String model) {
+    /**
+     * Takes note that a model is loaded for its own sake.
+     *
+     * @param model its key
+     */
+    public void request(String model) {
         lock.lock();
         try {
             requested.add(model);
@@ -50,10 +60,12 @@ final class ModelDependencies {
     /**
      * Takes note of what a model needs, at the beginning of its load.
      *
+     * @param model its key
+     * @param needed the keys of the models that it needs itself
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if models would need each other;
      *     nothing has changed then
      */
-    void begin(String model, Collection<String> needed) {
+    public void begin(String model, Collection<String> needed) {
         lock.lock();
         try {
             graph = needed.isEmpty() ? graph.without(model) : graph.with(model, needed);
@@ -63,8 +75,13 @@ final class ModelDependencies {
         }
     }
 
-    /** Returns the models that need a model which was loaded, and were unloaded with it before. */
-    List<String> waitingFor(String model) {
+    /**
+     * Returns the models that need a model which was loaded, and were unloaded with it before.
+     *
+     * @param model the key of the loaded model
+     * @return their keys, each after those that it needs itself
+     */
+    public List<String> waitingFor(String model) {
         lock.lock();
         try {
             List<String> found = new ArrayList<>(graph.dependents(model));
@@ -78,9 +95,11 @@ final class ModelDependencies {
     /**
      * Takes note that a model is unloaded for its own sake.
      *
+     * @param model its key
      * @param withNeeded whether models that only it needed are unloaded too
+     * @return what is unloaded with it
      */
-    Unloads unload(String model, boolean withNeeded) {
+    public Unloads unload(String model, boolean withNeeded) {
         lock.lock();
         try {
             requested.remove(model);
@@ -98,9 +117,10 @@ final class ModelDependencies {
     /**
      * Takes note that a model is unloaded because nothing needs it any more, unless that has changed.
      *
+     * @param model its key
      * @return whether it is to be unloaded
      */
-    boolean unloadUnused(String model) {
+    public boolean unloadUnused(String model) {
         lock.lock();
         try {
             boolean isUnused =

@@ -1,4 +1,4 @@
-package dev.nereid.server.control;
+package dev.nereid.server.dependency;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;

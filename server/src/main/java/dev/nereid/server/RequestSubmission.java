@@ -1,0 +1,144 @@
+package dev.nereid.server;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.Refusals;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.server.demand.DemandModels;
+import dev.nereid.server.demand.Submission;
+import dev.nereid.server.lifecycle.Generation;
+import dev.nereid.server.lifecycle.OnDemandModel;
+import dev.nereid.server.lifecycle.Resolution;
+import dev.nereid.server.lifecycle.ServedModel;
+import dev.nereid.server.lifecycle.ServedModels;
+import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.request.OwnedStrings;
+import dev.nereid.spi.ErrorCode;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Submits requests to the models that they ask for, or lets them wait until these are loaded. Safe for use by any thread;
+ * never blocks.
+ */
+final class RequestSubmission implements Submission {
+    private static final Logger LOG = LoggerFactory.getLogger(RequestSubmission.class);
+
+    private final ServedModels models;
+    private final Optional<DemandModels> demand;
+    private final TensorPool memory;
+    private final Refusals refusals;
+    private volatile boolean closed;
+
+    /**
+     * Creates the submission of a server's requests.
+     *
+     * @param models the models
+     * @param demand lets requests wait for models that are loaded on demand; empty if none are
+     * @param memory the pool for copies of what clients could change
+     * @param refusals counts refused requests
+     */
+    RequestSubmission(ServedModels models, Optional<DemandModels> demand, TensorPool memory, Refusals refusals) {
+        this.models = models;
+        this.demand = demand;
+        this.memory = memory;
+        this.refusals = refusals;
+    }
+
+    /** Refuses all requests from now on. */
+    void close() {
+        closed = true;
+    }
+
+    /** Submits a request that has just arrived. It follows those of its sequence that wait for a load. */
+    Cancellation begin(InferRequest request, ResponseObserver observer, long arrivedNanos) {
+        Resolution found;
+        try {
+            found = find(request);
+        } catch (InferenceException e) {
+            return refused(request, observer, e);
+        }
+        return switch (found) {
+            case OnDemandModel model -> await(model.key(), request, observer, arrivedNanos);
+            case Generation generation -> {
+                if (request.options().sequence().isPresent() && isWaiting(generation.key())) {
+                    generation.release();
+                    yield await(generation.key(), request, observer, arrivedNanos);
+                }
+                yield submit(generation, request, observer, arrivedNanos);
+            }
+        };
+    }
+
+    private boolean isWaiting(String model) {
+        return demand.isPresent() && demand.get().isWaiting(model);
+    }
+
+    private Cancellation await(String model, InferRequest request, ResponseObserver observer, long arrivedNanos) {
+        return demand.orElseThrow().await(model, request, observer, arrivedNanos, this);
+    }
+
+    @Override
+    public Cancellation submit(InferRequest request, ResponseObserver observer, long arrivedNanos) {
+        try {
+            return switch (find(request)) {
+                case Generation generation -> submit(generation, request, observer, arrivedNanos);
+                case OnDemandModel model -> refused(request, observer, DemandModels.gone(model.key()));
+            };
+        } catch (InferenceException e) {
+            return refused(request, observer, e);
+        }
+    }
+
+    private Resolution find(InferRequest request) {
+        if (closed) {
+            throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
+        }
+        return models.acquire(request.model());
+    }
+
+    /** Submits a request to a generation, which is not closed until the request is queued. Releases the lease. */
+    private Cancellation submit(
+            Generation generation, InferRequest request, ResponseObserver observer, long arrivedNanos) {
+        try {
+            generation.used(arrivedNanos);
+            return submit(generation.model(), request, observer, arrivedNanos);
+        } finally {
+            generation.release();
+        }
+    }
+
+    /** Checks a request and queues it. */
+    private Cancellation submit(ServedModel model, InferRequest request, ResponseObserver observer, long arrivedNanos) {
+        CheckedRequest checked;
+        InferRequest owned = request;
+        try {
+            owned = OwnedStrings.of(request, memory);
+            checked = model.check(owned, arrivedNanos);
+        } catch (InferenceException e) {
+            return refused(owned, observer, e);
+        } catch (RuntimeException e) {
+            LOG.atError().addKeyValue("model", request.model()).setCause(e).log("request check failed");
+            return refused(owned, observer, new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
+        }
+        return model.submit(checked, observer);
+    }
+
+    private Cancellation refused(InferRequest request, ResponseObserver observer, InferenceException error) {
+        refuse(request, observer, error);
+        return Cancellation.NONE;
+    }
+
+    @Override
+    public void refuse(InferRequest request, ResponseObserver observer, InferenceException reason) {
+        request.release().run();
+        try {
+            observer.onRefused(refusals.refuse(observer.protocol(), reason));
+        } catch (RuntimeException e) {
+            LOG.atWarn().addKeyValue("model", request.model()).setCause(e).log("observer failed");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+package dev.nereid.server.control;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelControl;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.server.demand.DemandModels;
+import dev.nereid.server.lifecycle.OnDemandModels;
+import dev.nereid.server.repository.ModelName;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+
+/**
+ * Loads and unloads models at the request of clients, where requests load them too. Safe for use by any thread; never
+ * blocks.
+ *
+ * <p>A load reserves memory as that of a request does, and takes up changed files. A model that a client unloads is not
+ * served until a client loads it.
+ */
+final class DemandModelControl implements ModelControl {
+    private final NamedModels models;
+    private final ModelLoads loads;
+    private final ModelDescriptions descriptions;
+    private final OnDemandModels onDemand;
+    private final DemandModels demand;
+    private final RepositoryIndex index;
+
+    DemandModelControl(
+            NamedModels models,
+            ModelLoads loads,
+            ModelDescriptions descriptions,
+            OnDemandModels onDemand,
+            DemandModels demand,
+            RepositoryIndex index) {
+        this.models = models;
+        this.loads = loads;
+        this.descriptions = descriptions;
+        this.onDemand = onDemand;
+        this.demand = demand;
+        this.index = index;
+    }
+
+    @Override
+    public CompletionStage<Void> load(Load load) {
+        try {
+            ModelName.check(load.model());
+        } catch (InferenceException e) {
+            return CompletableFuture.failedStage(e);
+        }
+        boolean isPlain = load.config().isEmpty() && load.files().isEmpty();
+        return isPlain ? models.load(load.model(), this::load) : models.load(load);
+    }
+
+    private CompletionStage<Void> load(String key) {
+        CompletionStage<Void> described =
+                onDemand.contains(key) ? CompletableFuture.completedStage(null) : descriptions.describe(key);
+        return ControlTasks.unwrapped(described
+                .thenCompose(_ -> demand.hold(key))
+                .thenCompose(hold -> loads.load(key).whenComplete((_, _) -> hold.run())));
+    }
+
+    /** Describes a model at the start, and loads it if it is pinned. */
+    CompletionStage<Void> begin(String key) {
+        return ControlTasks.unwrapped(descriptions
+                .describe(key)
+                .thenCompose(_ -> onDemand.isPinned(key)
+                        ? demand.hold(key).thenAccept(Runnable::run)
+                        : CompletableFuture.completedStage(null)));
+    }
+
+    @Override
+    public CompletionStage<Void> unload(String model, boolean dependents) {
+        try {
+            ModelName.check(model);
+        } catch (InferenceException e) {
+            return CompletableFuture.failedStage(e);
+        }
+        return models.unload(model, dependents);
+    }
+
+    @Override
+    public CompletionStage<List<ModelStatus>> index() {
+        return index.read();
+    }
+}

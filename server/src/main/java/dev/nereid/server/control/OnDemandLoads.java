@@ -1,0 +1,53 @@
+package dev.nereid.server.control;
+
+import dev.nereid.server.demand.ModelActions;
+import dev.nereid.server.demand.ModelUse;
+import dev.nereid.server.lifecycle.Generation;
+import dev.nereid.server.lifecycle.LiveGenerations;
+import dev.nereid.server.lifecycle.OnDemandModels;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** Loads and evicts models by control tasks. Safe for use by any thread; never blocks. */
+final class OnDemandLoads implements ModelActions {
+    private final ModelLoads loads;
+    private final ControlTasks tasks;
+    private final CatalogUpdater catalog;
+    private final LiveGenerations live;
+    private final OnDemandModels models;
+
+    OnDemandLoads(
+            ModelLoads loads, ControlTasks tasks, CatalogUpdater catalog, LiveGenerations live, OnDemandModels models) {
+        this.loads = loads;
+        this.tasks = tasks;
+        this.catalog = catalog;
+        this.live = live;
+        this.models = models;
+    }
+
+    @Override
+    public CompletionStage<Void> load(String model) {
+        return loads.load(model);
+    }
+
+    @Override
+    public CompletionStage<Boolean> evict(String model) {
+        AtomicBoolean isEvicted = new AtomicBoolean();
+        return tasks.submit(model, () -> isEvicted.set(catalog.evict(model))).thenApply(_ -> isEvicted.get());
+    }
+
+    @Override
+    public List<ModelUse> uses() {
+        Map<String, ModelUse> uses = new HashMap<>();
+        for (Generation generation : live.all()) {
+            // A model that requests could not load again is never evicted.
+            boolean isIdle = generation.isIdle() && models.contains(generation.key());
+            ModelUse use = new ModelUse(generation.key(), generation.usedNanos(), isIdle);
+            uses.merge(use.key(), use, ModelUse::with);
+        }
+        return List.copyOf(uses.values());
+    }
+}

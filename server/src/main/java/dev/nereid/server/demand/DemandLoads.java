@@ -1,0 +1,132 @@
+package dev.nereid.server.demand;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.time.Timeout;
+import dev.nereid.scheduler.time.Timer;
+import dev.nereid.spi.ErrorCode;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
+import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
+
+/**
+ * Does what the planner decides: loads, evicts, and reports outcomes. Safe for use by any thread; never blocks.
+ *
+ * <p>One thread at a time decides; who reports something meanwhile lets it decide once more. Outcomes are reported on
+ * threads of their own, since observers are called there.
+ */
+final class DemandLoads implements AutoCloseable {
+    /** How long an acquisition waits before models are looked at again, when all of them are in use. */
+    static final Duration LOOK_INTERVAL = Duration.ofMillis(5);
+
+    private final MemoryPlanner planner;
+    private final ModelActions actions;
+    private final LoadBackOff backOff;
+    private final Executor executor;
+    private final LongSupplier nanoTime;
+    private final Timeout look;
+
+    /** The reports since the last decision began; 0 while no thread decides. */
+    private final AtomicInteger reports = new AtomicInteger();
+
+    private final LongAdder loads = new LongAdder();
+    private final LongAdder evictions = new LongAdder();
+
+    DemandLoads(
+            MemoryPlanner planner,
+            ModelActions actions,
+            LoadBackOff backOff,
+            Executor executor,
+            LongSupplier nanoTime,
+            Timer timer) {
+        this.planner = planner;
+        this.actions = actions;
+        this.backOff = backOff;
+        this.executor = executor;
+        this.nanoTime = nanoTime;
+        look = timer.newTimeout(this::advance);
+    }
+
+    /** Decides again, after something was reported to the planner. */
+    void advance() {
+        if (reports.getAndIncrement() == 0) {
+            executor.execute(this::decideAll);
+        }
+    }
+
+    private void decideAll() {
+        int seen;
+        do {
+            seen = reports.get();
+            decide();
+        } while (!reports.compareAndSet(seen, 0));
+    }
+
+    private void decide() {
+        Map<String, ModelUse> uses = planner.ask(Planning::isShort)
+                ? actions.uses().stream().collect(Collectors.toMap(ModelUse::key, Function.identity()))
+                : Map.of();
+        Decisions decisions = planner.ask(planning -> planning.decide(uses));
+        decisions.refused().forEach((acquisition, reason) -> executor.execute(() -> acquisition.decide(reason)));
+        decisions.held().forEach(acquisition -> executor.execute(() -> acquisition.decide(null)));
+        decisions.evictions().forEach(this::evict);
+        decisions.loads().forEach(this::load);
+        if (decisions.isBlocked()) {
+            look.scheduleAtLatest(nanoTime.getAsLong() + LOOK_INTERVAL.toNanos());
+        }
+    }
+
+    private void load(String model) {
+        loads.increment();
+        actions.load(model).whenComplete((_, failure) -> {
+            if (failure == null) {
+                backOff.clear(model);
+                planner.report(planning -> planning.loadEnded(model));
+            } else {
+                InferenceException reason = failed(model, failure);
+                planner.report(planning -> planning.failed(model, reason));
+            }
+            advance();
+        });
+    }
+
+    private InferenceException failed(String model, Throwable failure) {
+        Throwable cause =
+                failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
+        InferenceException reason = cause instanceof InferenceException known
+                ? known
+                : new InferenceException(ErrorCode.INTERNAL, "internal error: " + cause);
+        return backOff.failed(model, reason);
+    }
+
+    private void evict(String model) {
+        actions.evict(model).whenComplete((isEvicted, failure) -> {
+            boolean done = failure == null && isEvicted;
+            if (done) {
+                evictions.increment();
+            }
+            planner.report(planning -> planning.evicted(model, done));
+            advance();
+        });
+    }
+
+    /** Returns the number of loads that were begun for requests. */
+    long loadCount() {
+        return loads.sum();
+    }
+
+    /** Returns the number of evictions. */
+    long evictionCount() {
+        return evictions.sum();
+    }
+
+    @Override
+    public void close() {
+        look.close();
+    }
+}

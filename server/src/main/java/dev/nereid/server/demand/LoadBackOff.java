@@ -1,0 +1,57 @@
+package dev.nereid.server.demand;
+
+import dev.nereid.api.InferenceException;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.LongSupplier;
+
+/**
+ * Keeps models whose loads fail from being loaded at each request: the pause doubles with each failure. Lock-free; safe
+ * for use by any thread.
+ */
+final class LoadBackOff {
+    static final Duration FIRST = Duration.ofSeconds(1);
+    static final Duration LONGEST = Duration.ofSeconds(64);
+
+    private record Failure(InferenceException reason, Duration pause, long untilNanos) {}
+
+    private final ConcurrentHashMap<String, Failure> failures = new ConcurrentHashMap<>();
+    private final LongSupplier nanoTime;
+
+    LoadBackOff(LongSupplier nanoTime) {
+        this.nanoTime = nanoTime;
+    }
+
+    /**
+     * Takes note of a failure.
+     *
+     * @return the error of the requests that waited for the load
+     */
+    InferenceException failed(String model, InferenceException reason) {
+        long now = nanoTime.getAsLong();
+        Failure failure = failures.compute(model, (_, before) -> {
+            Duration doubled = before == null ? FIRST : before.pause().multipliedBy(2);
+            Duration pause = doubled.compareTo(LONGEST) > 0 ? LONGEST : doubled;
+            return new Failure(reason, pause, now + pause.toNanos());
+        });
+        return DemandErrors.notLoaded(model, reason, failure.pause());
+    }
+
+    /** Forgets the failures of a model, which was loaded or is to be loaded at once. */
+    void clear(String model) {
+        failures.remove(model);
+    }
+
+    /** Returns why a model is not loaded now; empty if it may be. */
+    Optional<InferenceException> refusal(String model) {
+        Failure failure = failures.get(model);
+        if (failure == null) {
+            return Optional.empty();
+        }
+        long left = failure.untilNanos() - nanoTime.getAsLong();
+        return left > 0
+                ? Optional.of(DemandErrors.notLoaded(model, failure.reason(), Duration.ofNanos(left)))
+                : Optional.empty();
+    }
+}

@@ -1,0 +1,156 @@
+package dev.nereid.server.demand;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The memory of all models, and its sum, which never exceeds the budget. Guarded by the lock of the
+ * {@link MemoryPlanner}.
+ */
+final class MemoryTable {
+    private final long budget;
+    private final Map<String, ModelMemory> models = new HashMap<>();
+
+    /** The sum of what all models use. */
+    private long used;
+
+    /**
+     * Creates an empty table.
+     *
+     * @param budget the bytes that models may take together
+     */
+    MemoryTable(long budget) {
+        this.budget = budget;
+    }
+
+    /** Returns a model, which is added if it is not known. */
+    ModelMemory of(String key) {
+        return models.computeIfAbsent(key, ModelMemory::new);
+    }
+
+    /** Returns a model, or {@code null} if it is not known. */
+    @Nullable
+    ModelMemory find(String key) {
+        return models.get(key);
+    }
+
+    /** Returns all models. */
+    Collection<ModelMemory> all() {
+        return models.values();
+    }
+
+    long budget() {
+        return budget;
+    }
+
+    /** Returns the bytes that are reserved and accounted. */
+    long used() {
+        return used;
+    }
+
+    /** Returns the bytes that may still be reserved. */
+    long free() {
+        return budget - used;
+    }
+
+    /** Returns the bytes that are being closed. */
+    long leaving() {
+        return models.values().stream().mapToLong(ModelMemory::leaving).sum();
+    }
+
+    /** Returns the bytes of pinned models, loaded or not, other than some. */
+    long pinnedBytes(Collection<String> without) {
+        return models.values().stream()
+                .filter(model -> model.isPinned && !without.contains(model.key))
+                .mapToLong(model -> Math.max(model.expected, model.used()))
+                .sum();
+    }
+
+    /** Reserves the memory of a load, which fits. */
+    void reserve(ModelMemory model) {
+        if (model.expected > free()) {
+            throw new IllegalStateException(model.expected + " > " + free());
+        }
+        model.reserved += model.expected;
+        used += model.expected;
+    }
+
+    /** Frees what a load has reserved and not used. */
+    void endReservation(ModelMemory model) {
+        used -= model.reserved;
+        model.reserved = 0;
+    }
+
+    /** Accounts a generation that begins: first from the reservation, then as far as the budget allows. */
+    void begin(ModelMemory model, long bytes) {
+        long fromReservation = Math.min(bytes, model.reserved);
+        model.reserved -= fromReservation;
+        model.accounted += fromReservation;
+        model.debt += bytes - fromReservation;
+        settle(model);
+    }
+
+    /** Accounts as much of a debt as the budget allows. */
+    void settle(ModelMemory model) {
+        long grown = Math.min(model.debt, Math.max(0, free()));
+        model.debt -= grown;
+        model.accounted += grown;
+        used += grown;
+    }
+
+    /** Ends the account of a generation that is closed. */
+    void close(ModelMemory model, long bytes) {
+        long fromDebt = Math.min(bytes, model.debt);
+        long freed = Math.min(bytes - fromDebt, model.accounted);
+        model.debt -= fromDebt;
+        model.accounted -= freed;
+        used -= freed;
+    }
+
+    /**
+     * Selects models to be evicted, the least recently used first.
+     *
+     * @param bytes the bytes to be freed
+     * @param uses the uses of loaded models
+     * @param without the models that stay
+     * @return the models; empty if all that could be evicted do not suffice
+     */
+    List<ModelMemory> victims(long bytes, Map<String, ModelUse> uses, Set<String> without) {
+        List<ModelMemory> victims = new ArrayList<>();
+        long found = 0;
+        long origin = uses.isEmpty() ? 0 : uses.values().iterator().next().usedNanos();
+        List<ModelUse> order = uses.values().stream()
+                .filter(ModelUse::isIdle) // values of nanoTime may overflow, so their differences are compared
+                .sorted(Comparator.comparingLong(use -> use.usedNanos() - origin))
+                .toList();
+        for (ModelUse use : order) {
+            ModelMemory model = models.get(use.key());
+            if (model != null && model.isEvictable() && !without.contains(model.key)) {
+                victims.add(model);
+                found += model.accounted;
+                if (found >= bytes) {
+                    return victims;
+                }
+            }
+        }
+        return List.of();
+    }
+
+    /** Returns the accounted bytes of the models that take memory, by key. */
+    Map<String, Long> snapshot() {
+        Map<String, Long> bytes = new TreeMap<>();
+        for (ModelMemory model : models.values()) {
+            if (model.used() > 0) {
+                bytes.put(model.key, model.used());
+            }
+        }
+        return bytes;
+    }
+}

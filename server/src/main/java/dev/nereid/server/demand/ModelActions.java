@@ -1,0 +1,30 @@
+package dev.nereid.server.demand;
+
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+
+/** Loads and evicts models, as the planner has decided. Safe for use by any thread; nothing here blocks. */
+public interface ModelActions {
+    /**
+     * Loads a model, unless it is loaded.
+     *
+     * @param model its key
+     * @return completed when it serves; fails with {@link dev.nereid.api.InferenceException} if it does not
+     */
+    CompletionStage<Void> load(String model);
+
+    /**
+     * Unloads a model, unless something uses it.
+     *
+     * @param model its key
+     * @return whether it is unloaded; its memory is free when its generations are closed
+     */
+    CompletionStage<Boolean> evict(String model);
+
+    /**
+     * Returns how loaded models are used at this moment.
+     *
+     * @return one entry for each model, in no order
+     */
+    List<ModelUse> uses();
+}

@@ -1,0 +1,56 @@
+package dev.nereid.server.demand;
+
+/**
+ * Memory and state of one model that is loaded on demand. Guarded by the lock of the {@link MemoryPlanner}.
+ *
+ * <p>Bytes are reserved before a load, and accounted for generations from their begin to the end of their close. What a
+ * generation takes beyond its reservation is accounted as soon as the budget has room for it; until then it is a debt.
+ */
+final class ModelMemory {
+    /** What happens with a model. */
+    enum State {
+        UNLOADED,
+        LOADING,
+        LOADED,
+        EVICTING
+    }
+
+    final String key;
+    State state = State.UNLOADED;
+
+    /** What the model took when it was last loaded, or an estimate. */
+    long expected;
+
+    /** What is kept free for a load in progress. */
+    long reserved;
+
+    /** What generations take, and is accounted. */
+    long accounted;
+
+    /** What generations take, and is not accounted yet. */
+    long debt;
+
+    /** The number of acquisitions that are granted, or hold the model. */
+    int holds;
+
+    boolean isPinned;
+
+    ModelMemory(String key) {
+        this.key = key;
+    }
+
+    /** Returns the bytes that count against the budget. */
+    long used() {
+        return reserved + accounted;
+    }
+
+    /** Returns the bytes that will be free soon: what is loaded is being closed. */
+    long leaving() {
+        return state == State.EVICTING || state == State.UNLOADED ? accounted : 0;
+    }
+
+    /** Returns whether the model could be evicted if nothing used it. */
+    boolean isEvictable() {
+        return state == State.LOADED && !isPinned && holds == 0;
+    }
+}

@@ -1,0 +1,21 @@
+package dev.nereid.server.demand;
+
+/**
+ * How a loaded model is used at a moment. Immutable.
+ *
+ * @param key the model's key
+ * @param usedNanos when it was last used, on the scale of {@link System#nanoTime()}
+ * @param isIdle whether nothing uses it
+ */
+public record ModelUse(String key, long usedNanos, boolean isIdle) {
+    /**
+     * Adds the use of another generation of the same model.
+     *
+     * @param other its use
+     * @return the later of the two; idle if both are
+     */
+    public ModelUse with(ModelUse other) {
+        return new ModelUse(
+                key, usedNanos - other.usedNanos() > 0 ? usedNanos : other.usedNanos(), isIdle && other.isIdle());
+    }
+}

@@ -1,0 +1,291 @@
+package dev.nereid.server.demand;
+
+import dev.nereid.api.InferenceException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Predicate;
+
+/**
+ * Decides which models are loaded and which are evicted, within a memory budget. Guarded by the lock of the
+ * {@link MemoryPlanner}; calls nothing foreign.
+ *
+ * <p>Callers report what they want and what has happened; {@link #decide} then says what is to be done. Memory is
+ * reserved before a load, for all models of an acquisition at once or for none, so that acquisitions never wait for each
+ * other while they hold something. Acquisitions are decided in the order of their arrival. One that cannot be granted,
+ * even if all idle models were evicted, evicts none and lets later ones pass: it waits until models become idle.
+ *
+ * <p>Reserved and accounted bytes together never exceed the budget. Bytes that are to be freed by an eviction are
+ * promised to one acquisition only.
+ */
+final class Planning {
+    private final MemoryTable table;
+
+    /** The acquisitions that are not held yet, in the order of their arrival. */
+    private final Set<Acquisition> pending = new LinkedHashSet<>();
+
+    /** The acquisitions that ended by themselves, until this is decided. */
+    private final Map<Acquisition, InferenceException> ended = new LinkedHashMap<>();
+
+    /**
+     * Creates a planner without models.
+     *
+     * @param budget the bytes that models may take together
+     */
+    Planning(long budget) {
+        table = new MemoryTable(budget);
+    }
+
+    /**
+     * Takes note of a model.
+     *
+     * @param key its key
+     * @param bytes what it takes when it is loaded, as far as that is known
+     * @param isPinned whether it is never evicted
+     */
+    void expect(String key, long bytes, boolean isPinned) {
+        ModelMemory model = table.of(key);
+        model.expected = bytes;
+        model.isPinned = isPinned;
+    }
+
+    /** Adds an acquisition, after those that wait. */
+    void acquire(Acquisition acquisition) {
+        pending.add(acquisition);
+    }
+
+    /** Ends an acquisition: nobody waits for it any more, or its models have been used. Later calls do nothing. */
+    void release(Acquisition acquisition) {
+        end(acquisition);
+        ended.remove(acquisition);
+    }
+
+    /** Takes note that a model serves, whoever loaded it. */
+    void loaded(String key) {
+        ModelMemory model = table.of(key);
+        table.endReservation(model);
+        model.state = ModelMemory.State.LOADED;
+    }
+
+    /** Takes note that a load of the planner ended well. It changes nothing if the model was unloaded since. */
+    void loadEnded(String key) {
+        if (table.of(key).state == ModelMemory.State.LOADING) {
+            loaded(key);
+        }
+    }
+
+    /** Takes note that a load of the planner failed. Acquisitions that wait for it end. */
+    void failed(String key, InferenceException failure) {
+        ModelMemory model = table.of(key);
+        if (model.state == ModelMemory.State.LOADING) {
+            table.endReservation(model);
+            model.state = ModelMemory.State.UNLOADED;
+            endPending(
+                    one -> one.phase() == Acquisition.Phase.GRANTED
+                            && one.models().contains(key),
+                    failure);
+        }
+    }
+
+    /** Takes note that a client unloaded a model. Acquisitions that wait for it end. */
+    void unloaded(String key, InferenceException reason) {
+        ModelMemory model = table.of(key);
+        table.endReservation(model);
+        model.state = ModelMemory.State.UNLOADED;
+        endPending(one -> one.models().contains(key), reason);
+    }
+
+    private void endPending(Predicate<Acquisition> which, InferenceException reason) {
+        for (Acquisition acquisition : List.copyOf(pending)) {
+            if (which.test(acquisition)) {
+                end(acquisition);
+                ended.put(acquisition, reason);
+            }
+        }
+    }
+
+    /**
+     * Takes note of the outcome of an eviction.
+     *
+     * @param isEvicted whether the model is unloaded; otherwise it is in use and stays
+     */
+    void evicted(String key, boolean isEvicted) {
+        ModelMemory model = table.of(key);
+        if (model.state == ModelMemory.State.EVICTING) {
+            model.state = isEvicted ? ModelMemory.State.UNLOADED : ModelMemory.State.LOADED;
+        }
+    }
+
+    /** Accounts a generation of a model that was loaded. */
+    void begun(String key, long bytes) {
+        table.begin(table.of(key), bytes);
+    }
+
+    /** Ends the account of a generation that is closed. */
+    void closed(String key, long bytes) {
+        table.close(table.of(key), bytes);
+    }
+
+    /** Ends the acquisitions that wait for memory, as the server stops. Those whose models are loading go on. */
+    void stop(InferenceException reason) {
+        endPending(one -> one.phase() == Acquisition.Phase.WAITING, reason);
+    }
+
+    /** Returns whether memory may have to be freed, so that {@link #decide} needs the uses of models. */
+    boolean isShort() {
+        long wanted = 0;
+        for (Acquisition acquisition : pending) {
+            wanted += acquisition.phase() == Acquisition.Phase.WAITING ? missingBytes(acquisition) : 0;
+        }
+        return wanted > table.free() || table.all().stream().anyMatch(model -> model.debt > 0);
+    }
+
+    /**
+     * Decides what is to be done. The caller does all of it.
+     *
+     * @param uses the uses of loaded models, by key; those that are missing are not evicted
+     * @return the decisions, each made once
+     */
+    Decisions decide(Map<String, ModelUse> uses) {
+        return new Round(uses).decide();
+    }
+
+    /** Returns the bytes that each model takes of the budget. */
+    Map<String, Long> snapshot() {
+        return table.snapshot();
+    }
+
+    /** Returns the bytes that all models take of the budget. */
+    long used() {
+        return table.used();
+    }
+
+    private void end(Acquisition acquisition) {
+        boolean isHolding =
+                acquisition.phase() == Acquisition.Phase.GRANTED || acquisition.phase() == Acquisition.Phase.HELD;
+        if (isHolding) {
+            acquisition.models().forEach(key -> table.of(key).holds--);
+        }
+        acquisition.become(Acquisition.Phase.ENDED);
+        pending.remove(acquisition);
+    }
+
+    private List<ModelMemory> missing(Acquisition acquisition) {
+        return acquisition.models().stream()
+                .map(table::of)
+                .filter(model -> model.state == ModelMemory.State.UNLOADED || model.state == ModelMemory.State.EVICTING)
+                .toList();
+    }
+
+    private long missingBytes(Acquisition acquisition) {
+        return missing(acquisition).stream().mapToLong(model -> model.expected).sum();
+    }
+
+    /** One decision about everything that waits. */
+    private final class Round {
+        private final Map<String, ModelUse> uses;
+        private final List<String> loads = new ArrayList<>();
+        private final List<String> evictions = new ArrayList<>();
+        private final List<Acquisition> held = new ArrayList<>();
+        private final Map<Acquisition, InferenceException> refused = new LinkedHashMap<>(ended);
+        private boolean isBlocked;
+
+        /** What later acquisitions may reserve now. */
+        private long free;
+
+        /** What they may reserve when everything that is being closed is closed. */
+        private long coming;
+
+        Round(Map<String, ModelUse> uses) {
+            this.uses = uses;
+            ended.clear();
+        }
+
+        Decisions decide() {
+            table.all().forEach(table::settle);
+            free = table.free();
+            coming = free + table.leaving();
+            table.all().stream().filter(model -> model.debt > 0).forEach(this::pay);
+            for (Acquisition acquisition : List.copyOf(pending)) {
+                if (acquisition.phase() == Acquisition.Phase.WAITING) {
+                    grant(acquisition);
+                }
+                if (acquisition.phase() == Acquisition.Phase.GRANTED && isLoaded(acquisition)) {
+                    acquisition.become(Acquisition.Phase.HELD);
+                    pending.remove(acquisition);
+                    held.add(acquisition);
+                }
+            }
+            return new Decisions(loads, evictions, held, refused, isBlocked);
+        }
+
+        private boolean isLoaded(Acquisition acquisition) {
+            return acquisition.models().stream().allMatch(key -> table.of(key).state == ModelMemory.State.LOADED);
+        }
+
+        /** Frees memory for a model that takes more than was reserved; at worst, the model itself goes. */
+        private void pay(ModelMemory model) {
+            free = 0;
+            if (!promise(model.debt, Set.of(model.key)) && !promise(model.debt, Set.of())) {
+                isBlocked = true;
+            }
+        }
+
+        private void grant(Acquisition acquisition) {
+            Set<String> own = new HashSet<>(acquisition.models());
+            long limit = table.budget() - table.pinnedBytes(own);
+            long all = own.stream()
+                    .map(table::of)
+                    .mapToLong(m -> Math.max(m.expected, m.accounted))
+                    .sum();
+            if (all > limit) {
+                end(acquisition);
+                refused.put(acquisition, DemandErrors.tooLarge(acquisition.models(), all, limit));
+                return;
+            }
+            List<ModelMemory> missing = missing(acquisition);
+            long need = missingBytes(acquisition);
+            boolean isEvicting = missing.stream().anyMatch(model -> model.state == ModelMemory.State.EVICTING);
+            if (need <= free && !isEvicting) {
+                reserve(acquisition, missing);
+                free -= need;
+                coming -= need;
+            } else if (promise(need, own)) {
+                free = Math.max(0, free - need);
+            } else {
+                isBlocked = true;
+            }
+        }
+
+        private void reserve(Acquisition acquisition, List<ModelMemory> missing) {
+            for (ModelMemory model : missing) {
+                table.reserve(model);
+                model.state = ModelMemory.State.LOADING;
+                loads.add(model.key);
+            }
+            acquisition.models().forEach(key -> table.of(key).holds++);
+            acquisition.become(Acquisition.Phase.GRANTED);
+        }
+
+        /** Promises bytes that are coming, or are made to come by evictions. */
+        private boolean promise(long bytes, Set<String> without) {
+            if (bytes > coming) {
+                List<ModelMemory> victims = table.victims(bytes - coming, uses, without);
+                if (victims.isEmpty()) {
+                    return false;
+                }
+                for (ModelMemory victim : victims) {
+                    victim.state = ModelMemory.State.EVICTING;
+                    evictions.add(victim.key);
+                    coming += victim.accounted;
+                }
+            }
+            coming -= bytes;
+            return true;
+        }
+    }
+}

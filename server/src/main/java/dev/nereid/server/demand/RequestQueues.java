@@ -1,0 +1,184 @@
+package dev.nereid.server.demand;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.InferenceException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The requests that wait for loads, in a queue for each model. Safe for use by any thread; never blocks for long: the
+ * lock guards the queues, and nothing foreign is called with it.
+ *
+ * <p>All requests for a model share one acquisition, from the first that waits until the queue is empty. Requests that
+ * come while the queue is submitted go to its end, so that those of a sequence keep their order.
+ */
+final class RequestQueues {
+    /** The requests for one model. Its mutable fields are guarded by the lock of the queues. */
+    private final class Queue {
+        private final String model;
+        private final Acquisition acquisition;
+        private final Set<WaitingRequest> requests = new LinkedHashSet<>();
+
+        /** Whether the model is loaded, and the requests are submitted one after another. */
+        private boolean isOpen;
+
+        Queue(String model) {
+            this.model = model;
+            acquisition = new Acquisition(List.of(model), (_, failure) -> decided(this, failure));
+        }
+    }
+
+    private final Consumer<Acquisition> begin;
+    private final Consumer<Acquisition> end;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private final Map<String, Queue> queues = new HashMap<>();
+
+    /** The number of waiting requests, written with the lock. */
+    private final AtomicInteger waiting = new AtomicInteger();
+
+    /**
+     * Creates queues without requests.
+     *
+     * @param begin begins an acquisition for the first request of a queue
+     * @param end ends an acquisition: its requests are submitted, or none waits any more
+     */
+    RequestQueues(Consumer<Acquisition> begin, Consumer<Acquisition> end) {
+        this.begin = begin;
+        this.end = end;
+    }
+
+    /** Adds a request to the queue of its model. */
+    void add(String model, WaitingRequest request) {
+        Queue queue;
+        boolean isFirst;
+        lock.lock();
+        try {
+            queue = queues.get(model);
+            isFirst = queue == null;
+            if (queue == null) {
+                queue = new Queue(model);
+                queues.put(model, queue);
+            }
+            queue.requests.add(request);
+            waiting.incrementAndGet();
+        } finally {
+            lock.unlock();
+        }
+        if (isFirst) {
+            begin.accept(queue.acquisition);
+        }
+    }
+
+    /**
+     * Removes a request that waits no more. Without another one, nobody needs the model. A request that is being submitted
+     * stays until that is done.
+     */
+    void remove(String model, WaitingRequest request) {
+        Acquisition unneeded = null;
+        lock.lock();
+        try {
+            Queue queue = queues.get(model);
+            if (queue != null && !queue.isOpen && queue.requests.remove(request)) {
+                waiting.decrementAndGet();
+                if (queue.requests.isEmpty()) {
+                    queues.remove(model);
+                    unneeded = queue.acquisition;
+                }
+            }
+        } finally {
+            lock.unlock();
+        }
+        if (unneeded != null) {
+            end.accept(unneeded);
+        }
+    }
+
+    /** Returns whether requests wait for a model, or are being submitted. */
+    boolean isWaiting(String model) {
+        if (waiting.get() == 0) {
+            return false;
+        }
+        lock.lock();
+        try {
+            return queues.containsKey(model);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns the number of waiting requests. */
+    int waiting() {
+        return waiting.get();
+    }
+
+    private void decided(Queue queue, @Nullable InferenceException failure) {
+        if (failure == null) {
+            try {
+                submitAll(queue);
+            } finally { // or the model would be held for ever
+                end.accept(queue.acquisition);
+            }
+        } else {
+            take(queue).forEach(request -> request.refuse(failure));
+        }
+    }
+
+    private void submitAll(Queue queue) {
+        for (WaitingRequest next = next(queue, null); next != null; next = next(queue, next)) {
+            next.submit();
+        }
+    }
+
+    /** Returns the next request to be submitted; the one before stays in the queue until then, so that it is seen. */
+    private @Nullable WaitingRequest next(Queue queue, @Nullable WaitingRequest before) {
+        lock.lock();
+        try {
+            queue.isOpen = true;
+            if (before != null && queue.requests.remove(before)) {
+                waiting.decrementAndGet();
+            }
+            if (queue.requests.isEmpty()) {
+                queues.remove(queue.model, queue);
+                return null;
+            }
+            return queue.requests.iterator().next();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private List<WaitingRequest> take(Queue queue) {
+        lock.lock();
+        try {
+            List<WaitingRequest> all = new ArrayList<>(queue.requests);
+            queue.requests.clear();
+            queues.remove(queue.model, queue);
+            waiting.addAndGet(-all.size());
+            return all;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Refuses all requests that still wait, as the server is closed. */
+    void close(InferenceException reason) {
+        List<Queue> all;
+        lock.lock();
+        try {
+            all = List.copyOf(queues.values());
+        } finally {
+            lock.unlock();
+        }
+        all.forEach(queue -> take(queue).forEach(request -> request.refuse(reason)));
+    }
+}

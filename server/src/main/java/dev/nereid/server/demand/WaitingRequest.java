@@ -1,0 +1,130 @@
+package dev.nereid.server.demand;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.scheduler.time.Timeout;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A request that waits for the load of its model. It leaves its queue once: submitted, refused or cancelled, whichever
+ * is first. Lock-free; safe for use by any thread.
+ */
+final class WaitingRequest implements Cancellation {
+    private static final Logger LOG = LoggerFactory.getLogger(WaitingRequest.class);
+
+    private final InferRequest request;
+    private final ResponseObserver observer;
+    private final long arrivedNanos;
+    private final Submission submission;
+    private final Consumer<WaitingRequest> whenLeft;
+    private final AtomicBoolean left = new AtomicBoolean();
+    private volatile @Nullable Timeout timeout;
+
+    // Both sides of a cancellation write first and read then.
+    private volatile boolean cancelled;
+    private volatile @Nullable Cancellation submitted;
+
+    /**
+     * Creates a waiting request.
+     *
+     * @param request the request, whose memory it owns
+     * @param observer the observer of its responses
+     * @param arrivedNanos when the server received it
+     * @param submission takes the request when its model is loaded
+     * @param whenLeft called once, when it waits no more, before its observer is notified
+     */
+    WaitingRequest(
+            InferRequest request,
+            ResponseObserver observer,
+            long arrivedNanos,
+            Submission submission,
+            Consumer<WaitingRequest> whenLeft) {
+        this.request = request;
+        this.observer = observer;
+        this.arrivedNanos = arrivedNanos;
+        this.submission = submission;
+        this.whenLeft = whenLeft;
+    }
+
+    /** Returns the bytes of the request's inputs. */
+    static long byteSize(InferRequest request) {
+        long bytes = 0;
+        for (InputTensor input : request.inputs()) {
+            bytes += input.data().byteSize();
+        }
+        return bytes;
+    }
+
+    /** Returns the bytes of the inputs. */
+    long byteSize() {
+        return byteSize(request);
+    }
+
+    /** Takes over the timeout that ends the wait. */
+    void endWith(Timeout scheduled) {
+        timeout = scheduled;
+        if (left.get()) {
+            scheduled.close();
+        }
+    }
+
+    private boolean leave() {
+        if (!left.compareAndSet(false, true)) {
+            return false;
+        }
+        Timeout scheduled = timeout;
+        if (scheduled != null) {
+            scheduled.close();
+        }
+        whenLeft.accept(this);
+        return true;
+    }
+
+    /** Submits the request, unless it waits no more. */
+    void submit() {
+        if (!leave()) {
+            return;
+        }
+        try {
+            Cancellation handle = submission.submit(request, observer, arrivedNanos);
+            submitted = handle;
+            if (cancelled) {
+                handle.cancel();
+            }
+        } catch (RuntimeException | Error e) { // of an observer, or no heap: other requests go on
+            LOG.atError().addKeyValue("model", request.model()).setCause(e).log("waiting request not submitted");
+        }
+    }
+
+    /** Refuses the request, unless it waits no more. */
+    void refuse(InferenceException reason) {
+        if (leave()) {
+            submission.refuse(request, observer, reason);
+        }
+    }
+
+    @Override
+    public void cancel() {
+        cancelled = true;
+        if (leave()) {
+            request.release().run();
+            try {
+                observer.onError(SchedulerErrors.cancelled());
+            } catch (RuntimeException e) {
+                LOG.atWarn().addKeyValue("model", request.model()).setCause(e).log("observer failed");
+            }
+        }
+        Cancellation handle = submitted;
+        if (handle != null) {
+            handle.cancel();
+        }
+    }
+}

@@ -1,0 +1,108 @@
+package dev.nereid.server.lifecycle;
+
+import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.plugin.BackendLease;
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.repository.ModelKey;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ModelSettings;
+import inference.ModelConfig;
+import java.util.List;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+import java.util.function.Predicate;
+
+/**
+ * Describes models without loading them: their backends complete the configurations from the files. Immutable; blocks.
+ */
+public final class ModelDescriber {
+    /** What a loaded model takes besides its weights: its graph, buffers and plans. */
+    static final long OVERHEAD_BYTES = 512L << 10;
+
+    private final BackendRegistry backends;
+    private final ModelLoadOptions options;
+    private final MeterRegistry meters;
+    private final boolean hasCache;
+    private final Predicate<String> pinned;
+
+    /**
+     * Creates the describer of a server.
+     *
+     * @param backends the backends of the models
+     * @param options how models are loaded
+     * @param meters the statistics of the versions
+     * @param hasCache whether the server has a response cache
+     * @param pinned selects the names of models that are never evicted, whatever their configurations say
+     */
+    public ModelDescriber(
+            BackendRegistry backends,
+            ModelLoadOptions options,
+            MeterRegistry meters,
+            boolean hasCache,
+            Predicate<String> pinned) {
+        this.backends = backends;
+        this.options = options;
+        this.meters = meters;
+        this.hasCache = hasCache;
+        this.pinned = pinned;
+    }
+
+    /**
+     * Estimates the memory of a version whose backend does not report it.
+     *
+     * @param fileBytes the size of the version's files
+     * @return the bytes
+     */
+    public static long estimatedBytes(long fileBytes) {
+        return fileBytes + OVERHEAD_BYTES;
+    }
+
+    /**
+     * Describes a model.
+     *
+     * @param prepared the model
+     * @param byteSize the memory that it takes when it is loaded
+     * @return the model
+     * @throws BackendException if its backend is missing, or cannot complete the configuration
+     * @throws dev.nereid.api.InferenceException if the completed configuration is wrong
+     */
+    public OnDemandModel describe(PreparedModel prepared, long byteSize) throws BackendException {
+        String key = prepared.directory().key();
+        NavigableMap<Long, OnDemandModel.Version> versions = new TreeMap<>();
+        try (BackendLease lease = backends.acquire(prepared.config().getBackend())) {
+            for (long version : prepared.versions()) {
+                ModelConfig config = VersionCompletion.complete(options, prepared, version, lease.backend());
+                ModelSettings settings = ModelSettingsReader.settings(config, version);
+                versions.put(
+                        version,
+                        new OnDemandModel.Version(
+                                config,
+                                settings.json(),
+                                ModelSettingsReader.description(config, List.of(version)),
+                                ServedModel.tags(config, version, ModelKey.namespace(key)),
+                                meters.of(key, version),
+                                hasCache && config.getResponseCache().getEnable()));
+            }
+        }
+        return new OnDemandModel(key, versions, byteSize, pinned.test(ModelKey.name(key)));
+    }
+
+    /**
+     * Describes a model that serves.
+     *
+     * @param key its key
+     * @param generations its versions
+     * @param isKept whether it is never evicted, whatever its configuration says
+     * @return the model, with the memory of the generations
+     */
+    public OnDemandModel describe(String key, NavigableMap<Long, Generation> generations, boolean isKept) {
+        NavigableMap<Long, OnDemandModel.Version> versions = new TreeMap<>();
+        generations.forEach((version, generation) ->
+                versions.put(version, generation.model().onDemand(meters.of(key, version))));
+        return new OnDemandModel(
+                key,
+                versions,
+                generations.values().stream().mapToLong(Generation::byteSize).sum(),
+                isKept || pinned.test(ModelKey.name(key)));
+    }
+}

@@ -1,0 +1,142 @@
+package dev.nereid.server.lifecycle;
+
+import dev.nereid.api.ModelMetadata;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.statistics.MetricCounters;
+import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.api.statistics.ModelVersionTags;
+import dev.nereid.scheduler.statistics.MeterReading;
+import dev.nereid.scheduler.statistics.ModelMeter;
+import dev.nereid.server.config.ModelSettingsReader;
+import inference.ModelConfig;
+import inference.ModelParameter;
+import java.util.List;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+
+/**
+ * A model that is loaded on demand: what is known of it whether it is loaded or not. Immutable.
+ *
+ * <p>A request whose version is not loaded receives it in place of a generation, and waits for the load.
+ */
+public final class OnDemandModel implements Resolution {
+    /** The configuration parameter that keeps a model loaded. */
+    static final String PINNED = "nereid.pinned";
+
+    /**
+     * A version that answers for its metadata, configuration and statistics while it is not loaded. Immutable.
+     *
+     * @param config the completed configuration
+     * @param json the configuration as JSON
+     * @param description the metadata of this version alone
+     * @param tags the labels of its metrics
+     * @param meter the statistics, which go on when it is loaded again
+     * @param isCached whether its responses are cached
+     */
+    record Version(
+            ModelConfig config,
+            String json,
+            ModelMetadata description,
+            ModelVersionTags tags,
+            ModelMeter meter,
+            boolean isCached) {
+        /** Returns the statistics of this version. It has no memory and no waiting requests. */
+        ModelStatistics statistics() {
+            MeterReading read = meter.read();
+            return new ModelStatistics(
+                    tags,
+                    read.executions(),
+                    read.inferences(),
+                    read.responses(),
+                    List.of(),
+                    new MetricCounters(read.failures(), read.micros(), isCached, 0, 0));
+        }
+    }
+
+    private final String key;
+    private final NavigableMap<Long, Version> versions;
+    private final ModelMetadata latest;
+    private final boolean isPinned;
+    private final long byteSize;
+
+    /**
+     * Creates the description of a model.
+     *
+     * @param key its key
+     * @param versions its versions, at least one
+     * @param byteSize the memory that it takes when it is loaded, in bytes, as far as that is known
+     * @param isPinned whether it is never evicted, whatever its configuration says
+     */
+    OnDemandModel(String key, NavigableMap<Long, Version> versions, long byteSize, boolean isPinned) {
+        this.key = key;
+        this.versions = new TreeMap<>(versions);
+        this.byteSize = byteSize;
+        latest = ModelSettingsReader.description(
+                versions.lastEntry().getValue().config(), List.copyOf(this.versions.keySet()));
+        this.isPinned = isPinned || versions.values().stream().anyMatch(OnDemandModel::isPinned);
+    }
+
+    private static boolean isPinned(Version version) {
+        return Boolean.parseBoolean(version.config()
+                .getParametersOrDefault(PINNED, ModelParameter.getDefaultInstance())
+                .getStringValue());
+    }
+
+    /**
+     * Returns the key of the model.
+     *
+     * @return the key
+     */
+    public String key() {
+        return key;
+    }
+
+    /**
+     * Returns whether the model stays loaded, as its configuration or the server's options say.
+     *
+     * @return whether it is never evicted
+     */
+    public boolean isPinned() {
+        return isPinned;
+    }
+
+    /**
+     * Returns the memory that the model takes when it is loaded.
+     *
+     * @return the bytes of all versions, measured or estimated
+     */
+    public long byteSize() {
+        return byteSize;
+    }
+
+    /** Returns the versions. */
+    NavigableMap<Long, Version> versions() {
+        return new TreeMap<>(versions);
+    }
+
+    /** Returns whether the model has the version that a client names. */
+    boolean has(ModelRef ref) {
+        return ref.version() == ModelRef.LATEST || versions.containsKey(ref.version());
+    }
+
+    /** Describes the version that a client names, which exists; without a version the latest one with all others. */
+    ModelMetadata describe(ModelRef ref) {
+        Version version = versions.get(ref.version());
+        return version == null ? latest : version.description();
+    }
+
+    /** Returns the configuration of the version that a client names. */
+    ModelConfig config(ModelRef ref) {
+        return version(ref).config();
+    }
+
+    /** Returns the configuration of the version that a client names, as JSON. */
+    String configJson(ModelRef ref) {
+        return version(ref).json();
+    }
+
+    private Version version(ModelRef ref) {
+        Version version = versions.get(ref.version());
+        return version == null ? versions.lastEntry().getValue() : version;
+    }
+}

@@ -1,0 +1,5 @@
+/** Tests of loads on demand. */
+@NullMarked
+package dev.nereid.server.demand;
+
+import org.jspecify.annotations.NullMarked;
