@@ -125,6 +125,16 @@ public final class InstanceHandle implements OfferResult {
         placed = true;
     }
 
+    /** Returns the number of deferred executions at which the instance takes no batch. */
+    public int maxDeferred() {
+        return maxDeferred;
+    }
+
+    /** Returns whether only the instance's own thread may run it. */
+    public boolean isPinned() {
+        return placed;
+    }
+
     /** Returns what runs the instance on the calling thread, which acquired it for direct execution. */
     public Runnable directRun() {
         return directRun;
