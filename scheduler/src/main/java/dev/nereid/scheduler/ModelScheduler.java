@@ -27,6 +27,7 @@ import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ResponseOrder;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.scheduler.sequence.SequenceQueue;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.scheduler.statistics.ModelMeter;
@@ -125,7 +126,9 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 .<RequestIntake>map(sequences ->
                         new SequenceQueue(model, sequences, environment.clocks().timer()))
                 .orElseGet(() -> queue(plan, planner, batcher, environment));
-        ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
+        boolean ordered = policy.preserveOrdering()
+                || plan.sequences().filter(SequencePlan::preserveOrdering).isPresent();
+        ResponseOrder order = ordered ? new ResponseOrder() : null;
         this.submitter = new RequestSubmitter(scope, queue, order, executions, rateLimiter, environment.cache());
         this.threads = new InstanceThreads(
                 "instance/" + settings.name() + "/" + settings.version() + "/",

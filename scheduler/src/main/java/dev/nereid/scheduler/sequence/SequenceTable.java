@@ -3,6 +3,7 @@ package dev.nereid.scheduler.sequence;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
@@ -38,6 +39,7 @@ final class SequenceTable {
     private final SequenceLock lock;
     private final ModelScope uncounted;
     private final SequencePlan plan;
+    private final int maxBatchSize;
     private final LongSupplier nanoTime;
     private final EqualInputs equalInputs;
     private final SequenceControls controls;
@@ -61,6 +63,7 @@ final class SequenceTable {
         this.lock = lock;
         this.uncounted = model.uncounted(new RequestDrain());
         this.plan = plan;
+        this.maxBatchSize = model.settings().maxBatchSize();
         this.nanoTime = model.nanoTime();
         this.equalInputs = equalInputs;
         this.controls = controls;
@@ -135,9 +138,14 @@ final class SequenceTable {
             sequence.instance.changed(sequence, now);
         } else if (sequence.list == backlog) {
             limit(sequence, entry, now);
-        } else if (!place(sequence, now)) {
-            backlog.add(sequence);
-            limit(sequence, entry, now);
+        } else {
+            InstanceQueue free = withFreeSlot();
+            if (free == null) {
+                backlog.add(sequence);
+                limit(sequence, entry, now);
+            } else {
+                place(sequence, free, now);
+            }
         }
     }
 
@@ -155,8 +163,8 @@ final class SequenceTable {
         }
     }
 
-    /** Gives the lowest free slot to a sequence that has none; returns whether there was one. */
-    private boolean place(LiveSequence sequence, long now) {
+    /** Returns the instance with the lowest free slot; {@code null} if no slot is free. */
+    private @Nullable InstanceQueue withFreeSlot() {
         InstanceQueue best = null;
         int lowest = Integer.MAX_VALUE;
         for (int i = 0; i < instances.size(); i++) {
@@ -166,29 +174,27 @@ final class SequenceTable {
                 best = instances.get(i);
             }
         }
-        if (best == null) {
-            return false;
-        }
+        return best;
+    }
+
+    /** Gives a slot to a sequence that is in no list. */
+    private void place(LiveSequence sequence, InstanceQueue instance, long now) {
         times.remove(sequence.expiry);
         sequence.expiry = null;
-        best.place(sequence);
+        instance.place(sequence);
         for (SequenceEntry entry = sequence.head(); entry != null; entry = entry.next) {
-            best.count(entry.request(), 1);
+            instance.count(entry.request(), 1);
         }
-        best.changed(sequence, now);
-        return true;
+        instance.changed(sequence, now);
     }
 
     /** Gives free slots to the oldest sequences of the backlog. */
     void placeBacklog(long now) {
-        LiveSequence oldest = backlog.first();
-        while (oldest != null && place(oldest, now)) {
-            backlog.remove(oldest);
-            InstanceQueue instance = oldest.instance;
-            if (instance != null) {
-                instance.wakeForWork(now);
-            }
-            oldest = backlog.first();
+        InstanceQueue free = backlog.first() == null ? null : withFreeSlot();
+        while (free != null) {
+            place(backlog.poll(), free, now);
+            free.wakeForWork(now);
+            free = backlog.first() == null ? null : withFreeSlot();
         }
     }
 
@@ -277,7 +283,13 @@ final class SequenceTable {
 
     /** Creates the strategy of one instance. */
     SlotStrategy strategy(Slots slots) {
-        return new DirectSlots(this, slots, equalInputs, plan);
+        if (plan.isDirect()) {
+            return new DirectSlots(this, slots, equalInputs, plan);
+        }
+        BatchPlanner planner = maxBatchSize > 0
+                ? new BatchPlanner(maxBatchSize, plan.preferredSizes(), plan.maxQueueDelayNanos())
+                : BatchPlanner.oneByOne();
+        return new OldestSlots(this, equalInputs, planner);
     }
 
     /** Returns the number of deferred executions at which an instance takes no batch. */

@@ -45,4 +45,16 @@ final class Plans {
                 List.of(),
                 false);
     }
+
+    /** Returns the oldest strategy with all flags and ids of 64 bits. */
+    static SequencePlan oldest(int candidates, long delayMicros, Integer... preferred) {
+        return new SequencePlan(
+                SequenceBatching.of(SequenceBatching.Strategy.OLDEST, IDLE),
+                List.of(START, END, READY, id(DataType.UINT64)),
+                candidates,
+                TimeUnit.MICROSECONDS.toNanos(delayMicros),
+                0,
+                List.of(preferred),
+                false);
+    }
 }
