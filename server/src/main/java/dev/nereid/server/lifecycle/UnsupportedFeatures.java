@@ -12,8 +12,11 @@ public final class UnsupportedFeatures {
 
     /** Refuses models that would compute wrong responses without the feature. */
     static void check(ModelConfig config) {
-        if (config.hasSequenceBatching()) {
-            throw unsupported(config, "sequence batching");
+        if (config.getSequenceBatching().getStateCount() > 0) {
+            throw unsupported(config, "implicit state (sequence_batching.state)");
+        }
+        if (config.getSequenceBatching().getIterativeSequence()) {
+            throw unsupported(config, "iterative_sequence");
         }
         if (config.hasEnsembleScheduling()) {
             throw unsupported(config, "ensemble scheduling");

@@ -14,6 +14,7 @@ import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.config.SequencePlanReader;
 import dev.nereid.server.instance.InstanceFactory;
 import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.server.instance.LoadedInstance;
@@ -235,7 +236,8 @@ public final class VersionLoader {
                 .with(parts.traits())
                 .withStrategy(parts.strategy())
                 .with(warmup)
-                .with(options.limits());
+                .with(options.limits())
+                .withSequences(SequencePlanReader.plan(parts.config(), parts.settings()));
         SchedulerEnvironment modelEnvironment = environment
                 .with(ResponseCacheSetting.of(parts.config())
                         .select(environment.cache(), parts.load().id()))

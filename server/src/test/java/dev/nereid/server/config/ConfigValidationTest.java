@@ -68,6 +68,28 @@ class ConfigValidationTest {
                     "preserve_ordering: true priority_levels: 1 default_priority_level: 1 priority_queue_policy {"
                             + " key: 1 value { timeout_action: DELAY default_timeout_microseconds: 1 } }",
                     "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for m"),
+            sequences(
+                    "direct { minimum_slot_utilization: 1.5 }",
+                    "sequence batching minimum slot utilization must be in range (0.0, 1.0] for m"),
+            sequences(
+                    "direct { minimum_slot_utilization: nan }",
+                    "sequence batching minimum slot utilization must be in range (0.0, 1.0] for m"),
+            sequences(
+                    "oldest { preferred_batch_size: 0 }",
+                    "sequence batching preferred batch size must be positive for m"),
+            sequences(
+                    "oldest { preferred_batch_size: 9 }",
+                    "sequence batching preferred batch size must be <= max batch size for m"),
+            sequences("control_input {}", "sequence batching control tensor must have a name for m"),
+            sequences(
+                    "control_input { name: 'C' control { kind: CONTROL_SEQUENCE_START int32_false_true: [0, 1] }"
+                            + " control { kind: CONTROL_SEQUENCE_END int32_false_true: [0, 1] } }",
+                    "sequence batching control tensor 'C' is specified for multiple control kinds for m"),
+            sequences(
+                    "control_input { name: 'C' control { kind: CONTROL_SEQUENCE_START int32_false_true: [0, 1] } }"
+                            + " control_input { name: 'D' control { kind: CONTROL_SEQUENCE_START"
+                            + " int32_false_true: [0, 1] } }",
+                    "sequence batching specifies multiple CONTROL_SEQUENCE_START tensors for m"),
             more(
                     "response_cache { enable: true } sequence_batching {}",
                     "Response Cache does not currently support model m with sequence batching scheduler."
@@ -89,6 +111,10 @@ class ConfigValidationTest {
 
     private static Arguments batching(String dynamicBatching, String message) {
         return more("dynamic_batching { " + dynamicBatching + " }", message);
+    }
+
+    private static Arguments sequences(String sequenceBatching, String message) {
+        return more("sequence_batching { " + sequenceBatching + " }", message);
     }
 
     private static Arguments more(String text, String message) {
