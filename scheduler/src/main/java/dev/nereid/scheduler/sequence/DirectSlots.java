@@ -64,6 +64,7 @@ final class DirectSlots implements SlotStrategy {
             return;
         }
         List<ExecutionInputs> taken = handle.taken();
+        LiveSequence first = null;
         SequenceEntry template = null;
         int rows = 0;
         for (int slot = 0; slot < slots.limit(); slot++) {
@@ -72,9 +73,12 @@ final class DirectSlots implements SlotStrategy {
                 continue;
             }
             SequenceEntry entry = owner.head(sequence);
-            boolean joins = template == null || equalInputs.join(template, entry);
+            boolean joins = first == null
+                    || template == null
+                    || (sequence.joins(first, true) && equalInputs.join(template, entry));
             if (!joins || owner.begin(sequence, slot, handle)) {
                 rows = slot + 1;
+                first = first == null ? sequence : first;
                 template = template == null ? entry : template;
             }
         }

@@ -21,6 +21,7 @@ final class LiveSequence {
 
     private final Sequence.Id id;
     private final @Nullable IdTensor idTensor;
+    private final @Nullable SequenceStates states;
     private @Nullable SequenceEntry head;
     private @Nullable SequenceEntry tail;
 
@@ -61,10 +62,32 @@ final class LiveSequence {
      * Creates a sequence without requests.
      *
      * @param idTensor the id as a control input, owned; {@code null} if the model wants none
+     * @param states its states; {@code null} if the model has none
      */
-    LiveSequence(Sequence.Id id, @Nullable IdTensor idTensor) {
+    LiveSequence(Sequence.Id id, @Nullable IdTensor idTensor, @Nullable SequenceStates states) {
         this.id = id;
         this.idTensor = idTensor;
+        this.states = states;
+    }
+
+    @Nullable
+    SequenceStates states() {
+        return states;
+    }
+
+    /**
+     * Returns whether the next requests of two sequences may share a batch, as far as their states are concerned.
+     *
+     * @param begun whether the request of the other one has begun, so that its states are those of that request
+     */
+    boolean joins(LiveSequence other, boolean begun) {
+        SequenceStates own = states;
+        SequenceStates others = other.states;
+        return own == null || others == null || own.join(startsNext(), others, !begun && other.startsNext());
+    }
+
+    private boolean startsNext() {
+        return head != null && head.starts();
     }
 
     Sequence.Id id() {
@@ -141,6 +164,9 @@ final class LiveSequence {
     void release() {
         if (idTensor != null) {
             idTensor.memory().release();
+        }
+        if (states != null) {
+            states.reset(ReferenceCountedMemory::release);
         }
     }
 }

@@ -119,6 +119,7 @@ final class OldestSlots implements SlotStrategy, QueueView {
 
     @Override
     public boolean joins() {
-        return equalInputs.join(owner.head(requireNonNull(first)), head());
+        LiveSequence one = requireNonNull(first);
+        return requireNonNull(current).joins(one, false) && equalInputs.join(owner.head(one), head());
     }
 }

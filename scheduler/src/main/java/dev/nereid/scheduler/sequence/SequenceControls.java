@@ -124,6 +124,11 @@ final class SequenceControls {
         return id instanceof Sequence.Id.Numeric number ? number.value() : 0;
     }
 
+    /** Returns the number of controls. */
+    int size() {
+        return controls.size();
+    }
+
     /** Returns the controls of a null request. */
     List<NamedTensor> ofNone() {
         return lists.getFirst();

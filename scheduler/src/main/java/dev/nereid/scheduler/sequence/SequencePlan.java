@@ -8,8 +8,9 @@ import java.util.List;
 /**
  * Configures how the sequences of a model are scheduled ({@code sequence_batching}). Immutable.
  *
- * @param batching the strategy, the idle time and the states
+ * @param batching the strategy and the idle time
  * @param controls the control inputs, in the order of the configuration
+ * @param states the states that the server keeps, in the order of the configuration
  * @param slots the sequences that one instance has at a time, at least 1
  * @param maxQueueDelayNanos the maximum time that a request waits for those of other sequences; 0 for none
  * @param minimumSlotUtilization the part of the slots that have to have a request before that time, from 0 to 1; of the
@@ -22,6 +23,7 @@ import java.util.List;
 public record SequencePlan(
         SequenceBatching batching,
         List<ControlValues> controls,
+        List<InitialState> states,
         int slots,
         long maxQueueDelayNanos,
         float minimumSlotUtilization,
@@ -31,6 +33,7 @@ public record SequencePlan(
     public SequencePlan {
         requireNonNull(batching, "batching");
         controls = List.copyOf(controls);
+        states = List.copyOf(states);
         preferredSizes = List.copyOf(preferredSizes);
         if (slots < 1) {
             throw new IllegalArgumentException("slots: " + slots + " (expected: >= 1)");

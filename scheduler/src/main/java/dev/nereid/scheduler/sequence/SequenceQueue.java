@@ -32,6 +32,7 @@ public final class SequenceQueue implements RequestIntake {
     private final SequencePlan plan;
     private final EqualInputs equalInputs;
     private final SequenceControls controls;
+    private final StateMemory states;
     private final SequenceTimes times;
     private final Consumer<SequenceEntry> remover = this::remove;
     private final SequenceLock lock = new SequenceLock();
@@ -51,8 +52,9 @@ public final class SequenceQueue implements RequestIntake {
         this.plan = plan;
         this.equalInputs = new EqualInputs(model.settings());
         this.controls = new SequenceControls(plan.controls(), model.settings().batches());
+        this.states = new StateMemory(plan.states());
         this.times = new SequenceTimes(lock, timer, plan.maxIdleNanos(), this::onTimeout);
-        this.table = new SequenceTable(lock, model, plan, equalInputs, controls, times);
+        this.table = new SequenceTable(lock, model, plan, equalInputs, controls, states, times);
     }
 
     @Override
@@ -77,7 +79,10 @@ public final class SequenceQueue implements RequestIntake {
         LiveSequence fresh;
         try {
             fresh = position.start()
-                    ? new LiveSequence(position.id(), controls.id(position.id(), model.memory()))
+                    ? new LiveSequence(
+                            position.id(),
+                            controls.id(position.id(), model.memory()),
+                            states.size() == 0 ? null : new SequenceStates(states))
                     : null;
         } catch (InferenceException e) { // no memory for the id
             return new OfferResult.Refused(e);
@@ -163,6 +168,11 @@ public final class SequenceQueue implements RequestIntake {
         } finally {
             lock.unlock();
         }
+    }
+
+    /** Returns the bytes of the states that sequences hold. */
+    public long stateBytes() {
+        return states.bytes();
     }
 
     /** Returns the number of sequences that wait for a slot. */

@@ -43,6 +43,7 @@ final class SequenceTable {
     private final LongSupplier nanoTime;
     private final EqualInputs equalInputs;
     private final SequenceControls controls;
+    private final StateMemory states;
     private final SequenceTimes times;
 
     /** The sequences to which requests may be added. */
@@ -59,6 +60,7 @@ final class SequenceTable {
             SequencePlan plan,
             EqualInputs equalInputs,
             SequenceControls controls,
+            StateMemory states,
             SequenceTimes times) {
         this.lock = lock;
         this.uncounted = model.uncounted(new RequestDrain());
@@ -67,6 +69,7 @@ final class SequenceTable {
         this.nanoTime = model.nanoTime();
         this.equalInputs = equalInputs;
         this.controls = controls;
+        this.states = states;
         this.times = times;
     }
 
@@ -325,8 +328,16 @@ final class SequenceTable {
         SequenceEntry entry = head(sequence);
         LiveSequence.IdTensor id = sequence.idTensor();
         List<NamedTensor> added = controls.of(entry.starts(), entry.ends(), id == null ? null : id.tensor());
+        SequenceStates own = sequence.states();
+        if (own != null) {
+            if (entry.starts()) {
+                own.reset(memory -> lock.later(memory::release));
+            }
+            added = new ArrayList<>(added);
+            added.addAll(own.values());
+        }
         ScheduledRequest request = entry.request();
-        SequenceExecution execution = new SequenceExecution(this, sequence, request, added, row);
+        SequenceExecution execution = new SequenceExecution(this, sequence, request, added, controls.size(), row);
         handle.taken().add(execution);
         if (!request.begin()) {
             handle.taken().removeLast();
@@ -344,7 +355,13 @@ final class SequenceTable {
 
     /** Creates a null request for a place without a request. */
     ExecutionInputs nullRequest(ExecutionInputs like) {
-        return new NullRequest(uncounted, like, controls.ofNone());
+        List<NamedTensor> added = controls.ofNone();
+        if (states.size() > 0) {
+            added = new ArrayList<>(added);
+            added.addAll(states.zeros(
+                    like.added().subList(controls.size(), like.added().size())));
+        }
+        return new NullRequest(uncounted, like, added);
     }
 
     /** Ends an execution of a request; called by the thread that ends it, without the lock. */

@@ -39,6 +39,7 @@ final class Plans {
         return new SequencePlan(
                 SequenceBatching.of(SequenceBatching.Strategy.DIRECT, IDLE),
                 List.of(controls),
+                List.of(),
                 slots,
                 TimeUnit.MICROSECONDS.toNanos(delayMicros),
                 utilization,
@@ -51,10 +52,28 @@ final class Plans {
         return new SequencePlan(
                 SequenceBatching.of(SequenceBatching.Strategy.OLDEST, IDLE),
                 List.of(START, END, READY, id(DataType.UINT64)),
+                List.of(),
                 candidates,
                 TimeUnit.MICROSECONDS.toNanos(delayMicros),
                 0,
                 List.of(preferred),
                 false);
+    }
+
+    /** Returns the same plan with states. */
+    static SequencePlan with(SequencePlan plan, InitialState... states) {
+        SequenceBatching batching = plan.batching();
+        for (InitialState state : states) {
+            batching = batching.with(state.spec());
+        }
+        return new SequencePlan(
+                batching,
+                plan.controls(),
+                List.of(states),
+                plan.slots(),
+                plan.maxQueueDelayNanos(),
+                plan.minimumSlotUtilization(),
+                plan.preferredSizes(),
+                plan.preserveOrdering());
     }
 }

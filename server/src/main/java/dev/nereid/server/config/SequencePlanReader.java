@@ -38,6 +38,7 @@ public final class SequencePlanReader {
             return new SequencePlan(
                     described,
                     controls(batching, described),
+                    states,
                     places,
                     ModelSettingsReader.nanos(delay),
                     batching.getDirect().getMinimumSlotUtilization(),
@@ -49,6 +50,7 @@ public final class SequencePlanReader {
         return new SequencePlan(
                 described,
                 controls(batching, described),
+                states,
                 candidates > 0 ? candidates : places,
                 ModelSettingsReader.nanos(oldest.getMaxQueueDelayMicroseconds()),
                 0,
