@@ -1,6 +1,8 @@
 package dev.nereid.server.config;
 
+import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.sequence.ControlValues;
+import dev.nereid.scheduler.sequence.InitialState;
 import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.spi.ControlInput;
 import dev.nereid.spi.ModelSettings;
@@ -9,6 +11,7 @@ import inference.ModelConfig;
 import inference.ModelSequenceBatching;
 import inference.ModelSequenceBatching.Control;
 import inference.ModelSequenceBatching.StrategyOldest;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -24,13 +27,16 @@ public final class SequencePlanReader {
      *
      * @param config a normalized, checked configuration
      * @param settings the same configuration, as its backend sees it
+     * @param directory the directory of the model, with files for initial states
      * @return the plan; empty for a model without sequences
+     * @throws InferenceException if a file of an initial state is too short, or cannot be read
      */
-    public static Optional<SequencePlan> plan(ModelConfig config, ModelSettings settings) {
-        return settings.sequenceBatching().map(batching -> plan(config, batching));
+    public static Optional<SequencePlan> plan(ModelConfig config, ModelSettings settings, Path directory) {
+        return settings.sequenceBatching()
+                .map(batching -> plan(config, batching, InitialStates.of(config, batching, directory)));
     }
 
-    private static SequencePlan plan(ModelConfig config, SequenceBatching described) {
+    private static SequencePlan plan(ModelConfig config, SequenceBatching described, List<InitialState> states) {
         ModelSequenceBatching batching = config.getSequenceBatching();
         int places = Math.max(1, config.getMaxBatchSize());
         if (described.strategy() == SequenceBatching.Strategy.DIRECT) {

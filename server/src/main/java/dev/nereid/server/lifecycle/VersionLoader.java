@@ -11,6 +11,7 @@ import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.memory.AcceptedMemory;
+import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.ModelSettingsReader;
@@ -141,6 +142,8 @@ public final class VersionLoader {
                     labels,
                     model,
                     strategy,
+                    SequencePlanReader.plan(
+                            config, context.settings(), prepared.directory().path()),
                     new Load(
                             prepared.directory().key(),
                             started,
@@ -206,6 +209,7 @@ public final class VersionLoader {
             Map<String, List<String>> labels,
             Model model,
             Optional<BatchingStrategy> strategy,
+            Optional<SequencePlan> sequences,
             Load load) {}
 
     /**
@@ -237,7 +241,7 @@ public final class VersionLoader {
                 .withStrategy(parts.strategy())
                 .with(warmup)
                 .with(options.limits())
-                .withSequences(SequencePlanReader.plan(parts.config(), parts.settings()));
+                .withSequences(parts.sequences());
         SchedulerEnvironment modelEnvironment = environment
                 .with(ResponseCacheSetting.of(parts.config())
                         .select(environment.cache(), parts.load().id()))
