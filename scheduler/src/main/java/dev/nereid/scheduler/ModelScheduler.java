@@ -35,6 +35,7 @@ import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Sequence;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
@@ -372,6 +373,16 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     @Override
     public int waiting() {
         return queue.waiting();
+    }
+
+    @Override
+    public boolean hasSequence(Sequence.Id id) {
+        return queue.hasSequence(id);
+    }
+
+    @Override
+    public boolean whenSequencesEnd(Runnable action) {
+        return queue.whenSequencesEnd(action);
     }
 
     @Override

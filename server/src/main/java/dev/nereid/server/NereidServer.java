@@ -138,7 +138,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
             if (phase.get() == Phase.CLOSED) {
                 throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
             }
-            generation = models.acquire(request.model());
+            generation = models.acquire(request);
         } catch (InferenceException e) {
             return refuse(request, observer, e);
         }

@@ -9,11 +9,15 @@ import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
+import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.ModelStatus;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.distribution.testing.Eventually;
 import dev.nereid.distribution.testing.HttpConnection;
 import dev.nereid.distribution.testing.RawHttpResponse;
+import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.server.NereidServer;
@@ -33,6 +37,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -42,6 +48,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Sequences of the example backends, over both protocols and in process. */
 class SequencesIT {
@@ -52,6 +59,9 @@ class SequencesIT {
     private static TestServer server;
     private static HttpConnection http;
     private static ManagedChannel channel;
+
+    @TempDir
+    private Path directory;
 
     @BeforeAll
     static void start() throws IOException, InterruptedException {
@@ -109,6 +119,48 @@ class SequencesIT {
                 .hasRootCauseMessage("[request id: <id_unknown>] " + text);
     }
 
+    @Test
+    void aSequenceStaysOnTheGenerationOnWhichItBegan() throws Exception {
+        Repository models =
+                new Repository(directory).copyOf(TestPaths.checkout().resolve("examples/plugin-models/sequence"));
+        ServerOptions options = TestServer.of(models)
+                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("sequence")));
+        try (NereidServer reloaded = NereidServer.start(options)) {
+            assertThat(inProcess(reloaded, "sequence", 5, 1, true)).isEqualTo(5);
+            for (int reload = 1; reload <= 4; reload++) { // the fourth ends the sequences of the first generation
+                change(reload);
+                reloaded.control()
+                        .load(new ModelControl.Load("sequence", Optional.empty(), Map.of()))
+                        .toCompletableFuture()
+                        .get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+                assertThat(inProcess(reloaded, "sequence", 100, 1 + reload, true))
+                        .isEqualTo(100);
+                if (reload == 1) {
+                    assertThat(inProcess(reloaded, "sequence", 1, 1, false)).isEqualTo(6);
+                    assertThat(inProcess(reloaded, "sequence", 1, 2, false)).isEqualTo(101);
+                }
+            }
+            assertThatThrownBy(() -> inProcess(reloaded, "sequence", 1, 1, false))
+                    .hasRootCauseMessage(
+                            "inference request for sequence 1 to model 'sequence' must specify the START flag"
+                                    + " on the first request of the sequence");
+            assertThat(inProcess(reloaded, "sequence", 1, 5, false)).isEqualTo(101);
+            reloaded.control().unload("sequence", false).toCompletableFuture().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+            Eventually.holds(
+                    "unloaded at once",
+                    TIMEOUT_SECONDS,
+                    () -> reloaded.models().index().stream()
+                            .allMatch(model -> model.state() == ModelStatus.State.UNAVAILABLE));
+        }
+    }
+
+    private void change(int number) throws IOException {
+        Path config = directory.resolve("sequence/config.pbtxt");
+        Files.writeString(
+                config,
+                Files.readString(config) + "parameters { key: \"p" + number + "\" value { string_value: \"x\" } }\n");
+    }
+
     private static int overHttp(String model, int value, String parameters) throws IOException {
         return (int) send(model, value, parameters)
                 .json()
@@ -155,11 +207,19 @@ class SequencesIT {
     }
 
     private static int inProcess(String model, int value, Sequence.Id id) throws Exception {
+        return inProcess(server.server(), model, value, new Sequence(id, false, false));
+    }
+
+    private static int inProcess(NereidServer target, String model, int value, long id, boolean start)
+            throws Exception {
+        return inProcess(target, model, value, new Sequence(new Sequence.Id.Numeric(id), start, false));
+    }
+
+    private static int inProcess(NereidServer target, String model, int value, Sequence position) throws Exception {
         CompletableFuture<Integer> result = new CompletableFuture<>();
         Tensor input =
                 Tensor.of(DataType.INT32, Shape.of(1, 1), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_INT, value));
-        RequestOptions options =
-                new RequestOptions(0, 0, OptionalLong.empty(), Optional.of(new Sequence(id, false, false)));
+        RequestOptions options = new RequestOptions(0, 0, OptionalLong.empty(), Optional.of(position));
         InferRequest request = new InferRequest(
                 ModelRef.latest(model),
                 "",
@@ -168,7 +228,7 @@ class SequencesIT {
                 Map.of(),
                 options,
                 () -> {});
-        server.server().infer(request, new ResponseObserver() {
+        target.infer(request, new ResponseObserver() {
             @Override
             public void onResponse(InferResponse response) {
                 result.complete(response.outputs().getFirst().tensor().data().get(ValueLayout.JAVA_INT_UNALIGNED, 0));

@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.queue;
 
 import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.spi.Sequence;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -37,6 +38,26 @@ public interface RequestIntake {
 
     /** Ends a hold of batches until a number of requests wait, if there is one. */
     void endHold();
+
+    /**
+     * Returns whether a sequence lives here: further requests of it may come.
+     *
+     * @param id the id of the sequence
+     * @return {@code false} for a model without sequences
+     */
+    default boolean hasSequence(Sequence.Id id) {
+        return false;
+    }
+
+    /**
+     * Runs an action when no sequence lives here any more, so that an end of the model interrupts none. Called once.
+     *
+     * @param action runs once, on any thread; short, never blocks
+     * @return {@code false} if none lives now, and the action does not run
+     */
+    default boolean whenSequencesEnd(Runnable action) {
+        return false;
+    }
 
     /** Returns the number of waiting requests. */
     int waiting();

@@ -151,6 +151,26 @@ public final class SequenceQueue implements RequestIntake {
     public void endHold() {}
 
     @Override
+    public boolean hasSequence(Sequence.Id id) {
+        lock.lock();
+        try {
+            return table.has(id);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean whenSequencesEnd(Runnable action) {
+        lock.lock();
+        try {
+            return table.whenEmpty(action);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
     public int waiting() {
         lock.lock();
         try {

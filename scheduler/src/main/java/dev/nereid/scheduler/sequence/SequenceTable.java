@@ -52,6 +52,10 @@ final class SequenceTable {
     private final SequenceList backlog = new SequenceList();
     private final List<InstanceQueue> instances = new ArrayList<>();
     private int waiting;
+
+    /** What to do when no sequence lives any more; {@code null} for nothing. */
+    private @Nullable Runnable whenEmpty;
+
     private boolean stopped;
 
     SequenceTable(
@@ -128,8 +132,7 @@ final class SequenceTable {
         sequence.append(entry);
         waiting++;
         if (entry.ends()) {
-            live.remove(entry.id());
-            sequence.over = true;
+            forget(sequence);
         }
         OptionalLong deadline = entry.checked().options().deadlineNanos();
         if (deadline.isPresent()) {
@@ -224,8 +227,7 @@ final class SequenceTable {
 
     /** Ends a sequence after the requests that wait. */
     private void endAfterWaiting(LiveSequence sequence) {
-        sequence.over = true;
-        live.remove(sequence.id(), sequence);
+        forget(sequence);
         if (sequence.instance != null) {
             sequence.instance.changed(sequence, nanoTime.getAsLong());
         }
@@ -458,6 +460,27 @@ final class SequenceTable {
     /** Ends what has expired. */
     void expire() {
         times.expire(nanoTime.getAsLong(), this::endAfterWaiting);
+    }
+
+    boolean has(Sequence.Id id) {
+        return live.containsKey(id);
+    }
+
+    /** Runs an action when no sequence lives any more; returns {@code false} if none lives now. */
+    boolean whenEmpty(Runnable action) {
+        boolean lives = !live.isEmpty();
+        whenEmpty = lives ? action : null;
+        return lives;
+    }
+
+    /** Removes a sequence: no requests are added to it any more. */
+    private void forget(LiveSequence sequence) {
+        sequence.over = true;
+        Runnable action = whenEmpty;
+        if (live.remove(sequence.id(), sequence) && live.isEmpty() && action != null) {
+            whenEmpty = null;
+            lock.later(action);
+        }
     }
 
     int waiting() {

@@ -99,7 +99,7 @@ final class CatalogUpdater {
         });
         before.forEach((version, generation) -> {
             if (!generation.equals(generations.get(version))) {
-                live.drain(generation, () -> end(model, version, generation, null));
+                live.replace(generation, () -> end(model, version, generation, null));
             }
         });
         Set<Long> kept = new HashSet<>(present);
@@ -138,6 +138,7 @@ final class CatalogUpdater {
         });
         before.forEach((version, generation) ->
                 live.drain(generation, () -> end(model, version, generation, isGone ? null : VersionState.UNLOADED)));
+        live.endReplaced(model);
     }
 
     /** Unloads everything, and shows what was still to be loaded as unloaded. Called once, after the last task. */
@@ -147,6 +148,7 @@ final class CatalogUpdater {
             models.update(model, entry -> entry == null ? null : stopped(model, entry));
             before.forEach((version, generation) ->
                     live.drain(generation, () -> end(model, version, generation, VersionState.UNLOADED)));
+            live.endReplaced(model);
         }
     }
 
