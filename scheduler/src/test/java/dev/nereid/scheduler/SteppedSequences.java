@@ -179,6 +179,11 @@ public final class SteppedSequences implements AutoCloseable {
         }
     }
 
+    /** Ends an instance whose thread failed. */
+    public void lose(int instance) {
+        workers.get(instance).lose();
+    }
+
     /** Advances the clock, and fires all expired timeouts. */
     public void advance(long nanos) {
         clock.advanceNanos(nanos);

@@ -76,6 +76,9 @@ public final class InstanceHandle implements OfferResult {
     /** The requests that expired in the queue; filled by the queue, emptied by the instance. */
     final List<Deadline> expired = new ArrayList<>(0);
 
+    /** The sequences that ended; filled by the source, emptied by the instance. */
+    private final List<EndedSequence> ended = new ArrayList<>(0);
+
     /**
      * Creates a handle, for a source of batches.
      *
@@ -90,6 +93,11 @@ public final class InstanceHandle implements OfferResult {
     /** Returns the requests of the next batch, to be removed by the instance. */
     public List<ExecutionInputs> taken() {
         return taken;
+    }
+
+    /** Returns the sequences that ended without their last request, to be removed by the instance. */
+    public List<EndedSequence> ended() {
+        return ended;
     }
 
     /** Rejects the requests whose deadline has passed in the queue. */

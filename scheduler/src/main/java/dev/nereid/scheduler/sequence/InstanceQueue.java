@@ -2,9 +2,11 @@ package dev.nereid.scheduler.sequence;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -54,6 +56,9 @@ final class InstanceQueue implements WorkSource {
     private boolean open;
 
     private boolean retired;
+
+    /** The sequences that ended, and of which the instance was not told. */
+    private final List<EndedSequence> ended = new ArrayList<>(0);
 
     private int deferred;
 
@@ -169,17 +174,29 @@ final class InstanceQueue implements WorkSource {
         return registered != null && deferred < owner.maxDeferred(registered);
     }
 
-    /** Takes a batch, unless there is one from before a failure; returns whether there is one. */
+    /** Tells the instance that a sequence ended without its last request, before it takes another batch. */
+    void tellEnded(EndedSequence sequence) {
+        ended.add(sequence);
+        wake();
+    }
+
+    /**
+     * Takes a batch, unless there is one from before a failure, and the sequences that ended.
+     *
+     * @return whether there are any
+     */
     private boolean serve(InstanceHandle to, long now) {
         if (to.taken().isEmpty() && mayTake()) {
             strategy.take(to, now, owner.isStopped());
         }
-        return !to.taken().isEmpty();
+        to.ended().addAll(ended);
+        ended.clear();
+        return !to.taken().isEmpty() || !to.ended().isEmpty();
     }
 
     /** Returns whether the instance has no more work, ever. */
     private boolean isOver() {
-        return slots.used() == 0 && (retired || owner.isStopped());
+        return slots.used() == 0 && ended.isEmpty() && (retired || owner.isStopped());
     }
 
     // What the instance calls.
@@ -283,7 +300,9 @@ final class InstanceQueue implements WorkSource {
     }
 
     private boolean isWorkWaiting(InstanceHandle one) {
-        return !one.taken().isEmpty() || (mayTake() && strategy.hasBatch(nanoTime.getAsLong(), owner.isStopped()));
+        return !one.taken().isEmpty()
+                || !ended.isEmpty()
+                || (mayTake() && strategy.hasBatch(nanoTime.getAsLong(), owner.isStopped()));
     }
 
     /** Makes the calling thread the instance's own. */
@@ -354,7 +373,7 @@ final class InstanceQueue implements WorkSource {
         direct = false;
         if (thread != null && !sleeping) { // it waits to remove the instance
             lock.wake(thread);
-        } else if (!one.taken().isEmpty() || isOver()) {
+        } else if (!one.taken().isEmpty() || !ended.isEmpty() || isOver()) {
             wake();
         } else {
             wakeForWork(now);
@@ -387,7 +406,7 @@ final class InstanceQueue implements WorkSource {
         lock.lock();
         try {
             retired = true;
-            boolean keeps = slots.used() > 0;
+            boolean keeps = slots.used() > 0 || !ended.isEmpty();
             if (!keeps) {
                 wakeThread();
             }
@@ -414,6 +433,8 @@ final class InstanceQueue implements WorkSource {
             handle = null;
             retired = true;
             owner.endAll(slots);
+            one.ended().addAll(ended);
+            ended.clear();
             return owner.deregister(this);
         } finally {
             lock.unlock();

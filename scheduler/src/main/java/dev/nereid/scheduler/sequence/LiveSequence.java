@@ -2,6 +2,7 @@ package dev.nereid.scheduler.sequence;
 
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceEnd;
 import dev.nereid.spi.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -37,6 +38,13 @@ final class LiveSequence {
 
     /** Whether no request may follow those that wait. */
     boolean over;
+
+    /** Whether a request has begun. */
+    boolean started;
+
+    /** Why it ends without its last request; {@code null} while it does not. */
+    @Nullable
+    SequenceEnd reason;
 
     /** Whether it has ended, and its memory is released. */
     boolean finished;

@@ -5,6 +5,7 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
+import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.request.ExecutionInputs;
@@ -15,6 +16,7 @@ import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceEnd;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -95,7 +97,7 @@ final class SequenceTable {
         }
         if (!entry.request().isWaiting()) { // cancelled before it was here
             if (sequence != null && fresh == null) {
-                endAfterWaiting(sequence);
+                endAfterWaiting(sequence, SequenceEnd.CANCELLED);
             }
             return OfferResult.Outcome.ACCEPTED;
         }
@@ -217,7 +219,7 @@ final class SequenceTable {
             rejectLater(one, SchedulerErrors.cancelled());
         }
         if (following == null) {
-            endAfterWaiting(sequence);
+            endAfterWaiting(sequence, SequenceEnd.CANCELLED);
         } else if (before == null && sequence.instance != null) {
             long now = nanoTime.getAsLong();
             sequence.instance.changed(sequence, now);
@@ -226,7 +228,8 @@ final class SequenceTable {
     }
 
     /** Ends a sequence after the requests that wait. */
-    private void endAfterWaiting(LiveSequence sequence) {
+    private void endAfterWaiting(LiveSequence sequence, SequenceEnd reason) {
+        sequence.reason = sequence.reason == null ? reason : sequence.reason;
         forget(sequence);
         if (sequence.instance != null) {
             sequence.instance.changed(sequence, nanoTime.getAsLong());
@@ -271,6 +274,9 @@ final class SequenceTable {
         times.removeIdle(sequence);
         times.remove(sequence.expiry);
         backlog.remove(sequence);
+        if (sequence.instance != null && sequence.started && sequence.reason != null) {
+            sequence.instance.tellEnded(new EndedSequence(sequence.id(), sequence.reason));
+        }
         vacate(sequence);
         lock.later(sequence::release);
     }
@@ -348,6 +354,10 @@ final class SequenceTable {
         request.delivery().takePlace();
         sequence.poll();
         left(sequence, entry);
+        if (entry.starts() && sequence.started) {
+            handle.ended().add(new EndedSequence(sequence.id(), SequenceEnd.REPLACED));
+        }
+        sequence.started = true;
         sequence.busy = true;
         if (entry.ends()) {
             vacate(sequence);
@@ -385,7 +395,7 @@ final class SequenceTable {
                 instance.wakeForWork(now);
             }
         } else if (sequence.over || stopped) {
-            endAfterWaiting(sequence);
+            endAfterWaiting(sequence, SequenceEnd.UNLOADED);
         } else {
             times.addIdle(sequence, now);
         }
@@ -398,7 +408,7 @@ final class SequenceTable {
             LiveSequence sequence = slot < slots.limit() ? slots.get(slot) : null;
             if (sequence != null && sequence.head() != null) {
                 removeAll(sequence, removed);
-                endAfterWaiting(sequence);
+                endAfterWaiting(sequence, SequenceEnd.UNLOADED);
             }
         }
         return removed;
@@ -422,7 +432,7 @@ final class SequenceTable {
                 unlink(sequence, entry);
                 rejectLater(entry, SequenceErrors.instanceGone(entry.checked(), sequence.id()));
             }
-            endAfterWaiting(sequence);
+            endAfterWaiting(sequence, SequenceEnd.UNLOADED);
             if (sequence.instance != null) { // its last request is in execution
                 vacate(sequence);
             }
@@ -442,7 +452,7 @@ final class SequenceTable {
     private void drainBacklog(List<ScheduledRequest> removed) {
         for (LiveSequence one = backlog.first(); one != null; one = backlog.first()) {
             removeAll(one, removed);
-            endAfterWaiting(one);
+            endAfterWaiting(one, SequenceEnd.UNLOADED);
         }
     }
 
@@ -452,14 +462,14 @@ final class SequenceTable {
             unlink(sequence, entry);
             rejectLater(entry, SequenceErrors.expired());
         }
-        endAfterWaiting(sequence);
+        endAfterWaiting(sequence, SequenceEnd.UNLOADED);
     }
 
     // Time, and the end.
 
     /** Ends what has expired. */
     void expire() {
-        times.expire(nanoTime.getAsLong(), this::endAfterWaiting);
+        times.expire(nanoTime.getAsLong(), sequence -> endAfterWaiting(sequence, SequenceEnd.IDLE));
     }
 
     boolean has(Sequence.Id id) {
@@ -507,7 +517,7 @@ final class SequenceTable {
         for (LiveSequence one = times.idle().first();
                 one != null;
                 one = times.idle().first()) {
-            endAfterWaiting(one);
+            endAfterWaiting(one, SequenceEnd.UNLOADED);
         }
         instances.forEach(InstanceQueue::wakeThread);
     }
@@ -518,7 +528,7 @@ final class SequenceTable {
         drainBacklog(removed);
         for (LiveSequence one : List.copyOf(live.values())) {
             removeAll(one, removed);
-            endAfterWaiting(one);
+            endAfterWaiting(one, SequenceEnd.UNLOADED);
         }
         instances.forEach(instance -> instance.removeWaiting(removed));
         return removed;

@@ -6,6 +6,8 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceEnd;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -82,6 +84,13 @@ final class DynaSequenceInstance implements ModelInstance {
             sums.remove(id);
         } else {
             sums.put(id, sum);
+        }
+    }
+
+    @Override
+    public void sequenceEnded(Sequence.Id id, SequenceEnd reason) {
+        if (id instanceof Sequence.Id.Numeric(long number)) {
+            sums.remove(number);
         }
     }
 
