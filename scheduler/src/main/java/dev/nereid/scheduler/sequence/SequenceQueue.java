@@ -2,7 +2,6 @@ package dev.nereid.scheduler.sequence;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
-import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.queue.RequestIntake;
@@ -30,9 +29,7 @@ import org.jspecify.annotations.Nullable;
 public final class SequenceQueue implements RequestIntake {
     private final ModelScope model;
     private final SequencePlan plan;
-    private final EqualInputs equalInputs;
-    private final SequenceControls controls;
-    private final StateMemory states;
+    private final SequenceInputs inputs;
     private final SequenceTimes times;
     private final Consumer<SequenceEntry> remover = this::remove;
     private final SequenceLock lock = new SequenceLock();
@@ -50,11 +47,9 @@ public final class SequenceQueue implements RequestIntake {
     public SequenceQueue(ModelScope model, SequencePlan plan, Timer timer) {
         this.model = model;
         this.plan = plan;
-        this.equalInputs = new EqualInputs(model.settings());
-        this.controls = new SequenceControls(plan.controls(), model.settings().batches());
-        this.states = new StateMemory(plan.states());
+        this.inputs = new SequenceInputs(model, plan);
         this.times = new SequenceTimes(lock, timer, plan.maxIdleNanos(), this::onTimeout);
-        this.table = new SequenceTable(lock, model, plan, equalInputs, controls, states, times);
+        this.table = new SequenceTable(lock, model, plan, inputs, times);
     }
 
     @Override
@@ -78,16 +73,12 @@ public final class SequenceQueue implements RequestIntake {
         }
         LiveSequence fresh;
         try {
-            fresh = position.start()
-                    ? new LiveSequence(
-                            position.id(),
-                            controls.id(position.id(), model.memory()),
-                            states.size() == 0 ? null : new SequenceStates(states))
-                    : null;
+            fresh = position.start() ? inputs.newSequence(position.id()) : null;
         } catch (InferenceException e) { // no memory for the id
             return new OfferResult.Refused(e);
         }
-        SequenceEntry entry = new SequenceEntry(request, position, equalInputs.content(request.checked()), remover);
+        SequenceEntry entry =
+                new SequenceEntry(request, position, inputs.equalInputs().content(request.checked()), remover);
         request.waitsAt(entry);
         return offer(entry, fresh, mayRun);
     }
@@ -192,7 +183,7 @@ public final class SequenceQueue implements RequestIntake {
 
     /** Returns the bytes of the states that sequences hold. */
     public long stateBytes() {
-        return states.bytes();
+        return inputs.stateBytes();
     }
 
     /** Returns the number of sequences that wait for a slot. */

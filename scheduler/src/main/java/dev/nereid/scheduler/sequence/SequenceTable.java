@@ -4,14 +4,11 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.BatchPlanner;
-import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ModelScope;
-import dev.nereid.scheduler.request.NullRequest;
-import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.ErrorCode;
@@ -39,13 +36,10 @@ final class SequenceTable {
     private static final Logger LOG = LoggerFactory.getLogger(SequenceTable.class);
 
     private final SequenceLock lock;
-    private final ModelScope uncounted;
     private final SequencePlan plan;
     private final int maxBatchSize;
     private final LongSupplier nanoTime;
-    private final EqualInputs equalInputs;
-    private final SequenceControls controls;
-    private final StateMemory states;
+    private final SequenceInputs inputs;
     private final SequenceTimes times;
 
     /** The sequences to which requests may be added. */
@@ -60,22 +54,18 @@ final class SequenceTable {
 
     private boolean stopped;
 
-    SequenceTable(
-            SequenceLock lock,
-            ModelScope model,
-            SequencePlan plan,
-            EqualInputs equalInputs,
-            SequenceControls controls,
-            StateMemory states,
-            SequenceTimes times) {
+    /**
+     * Creates a table without sequences and instances.
+     *
+     * @param inputs makes the inputs of executions
+     * @param times ends what expires
+     */
+    SequenceTable(SequenceLock lock, ModelScope model, SequencePlan plan, SequenceInputs inputs, SequenceTimes times) {
         this.lock = lock;
-        this.uncounted = model.uncounted(new RequestDrain());
         this.plan = plan;
         this.maxBatchSize = model.settings().maxBatchSize();
         this.nanoTime = model.nanoTime();
-        this.equalInputs = equalInputs;
-        this.controls = controls;
-        this.states = states;
+        this.inputs = inputs;
         this.times = times;
     }
 
@@ -295,12 +285,12 @@ final class SequenceTable {
     /** Creates the strategy of one instance. */
     SlotStrategy strategy(Slots slots) {
         if (plan.isDirect()) {
-            return new DirectSlots(this, slots, equalInputs, plan);
+            return new DirectSlots(this, slots, inputs.equalInputs(), plan);
         }
         BatchPlanner planner = maxBatchSize > 0
                 ? new BatchPlanner(maxBatchSize, plan.preferredSizes(), plan.maxQueueDelayNanos())
                 : BatchPlanner.oneByOne();
-        return new OldestSlots(this, equalInputs, planner);
+        return new OldestSlots(this, inputs.equalInputs(), planner);
     }
 
     /** Returns the number of deferred executions at which an instance takes no batch. */
@@ -334,18 +324,9 @@ final class SequenceTable {
      */
     boolean begin(LiveSequence sequence, int row, InstanceHandle handle) {
         SequenceEntry entry = head(sequence);
-        LiveSequence.IdTensor id = sequence.idTensor();
-        List<NamedTensor> added = controls.of(entry.starts(), entry.ends(), id == null ? null : id.tensor());
-        SequenceStates own = sequence.states();
-        if (own != null) {
-            if (entry.starts()) {
-                own.reset(memory -> lock.later(memory::release));
-            }
-            added = new ArrayList<>(added);
-            added.addAll(own.values());
-        }
+        List<NamedTensor> added = inputs.of(sequence, entry, memory -> lock.later(memory::release));
         ScheduledRequest request = entry.request();
-        SequenceExecution execution = new SequenceExecution(this, sequence, request, added, controls.size(), row);
+        SequenceExecution execution = new SequenceExecution(this, sequence, request, added, inputs.controls(), row);
         handle.taken().add(execution);
         if (!request.begin()) {
             handle.taken().removeLast();
@@ -367,13 +348,7 @@ final class SequenceTable {
 
     /** Creates a null request for a place without a request. */
     ExecutionInputs nullRequest(ExecutionInputs like) {
-        List<NamedTensor> added = controls.ofNone();
-        if (states.size() > 0) {
-            added = new ArrayList<>(added);
-            added.addAll(states.zeros(
-                    like.added().subList(controls.size(), like.added().size())));
-        }
-        return new NullRequest(uncounted, like, added);
+        return inputs.nullRequest(like);
     }
 
     /** Ends an execution of a request; called by the thread that ends it, without the lock. */
