@@ -28,6 +28,17 @@ public interface ModelInstance extends AutoCloseable {
     void execute(Batch batch) throws BackendException;
 
     /**
+     * Says that a sequence ended without its last request, so that the instance can drop what it keeps for it. Called
+     * between executions, on the thread of one, and only for a sequence of which the instance has executed a request. A
+     * later sequence may have the same id; its first request comes afterwards. Does nothing by default.
+     *
+     * @param id the id of the sequence
+     * @param reason why it ended
+     */
+    @Incubating
+    default void sequenceEnded(Sequence.Id id, SequenceEnd reason) {}
+
+    /**
      * Says whether the instance can serve. Called for each readiness check of the model, on an event loop whose
      * connections all wait for it, also while {@link #execute} runs: so it only reads a field. An instance that has to
      * determine its state does so during its executions, or on a thread of its own.

@@ -52,8 +52,10 @@ class ArchitectureTest {
             "backend-tensorflow",
             "cache-redis",
             "storage-s3",
+            "examples/dyna_sequence",
             "examples/identity",
             "examples/repeat",
+            "examples/sequence",
             "examples/square",
             "distribution");
 

@@ -5,6 +5,7 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ModelSettings;
 import java.util.List;
@@ -21,6 +22,7 @@ import java.util.Optional;
  * @param warmup the samples that each instance executes before its first request, in this order
  * @param limits the limits of requests and input bytes in flight
  * @param iterative whether the backend may have requests executed again, as models with iterative sequences do
+ * @param sequences how the sequences of the model are scheduled; empty for a model without
  */
 public record ModelPlan(
         ModelSettings settings,
@@ -29,7 +31,8 @@ public record ModelPlan(
         Optional<BatchingStrategy> strategy,
         List<WarmupSample> warmup,
         AdmissionLimits limits,
-        boolean iterative) {
+        boolean iterative,
+        Optional<SequencePlan> sequences) {
     /** Checks and copies the components. */
     public ModelPlan {
         requireNonNull(settings, "settings");
@@ -38,6 +41,7 @@ public record ModelPlan(
         requireNonNull(strategy, "strategy");
         warmup = List.copyOf(warmup);
         requireNonNull(limits, "limits");
+        requireNonNull(sequences, "sequences");
         if (iterative && policy.preserveOrdering()) {
             throw new IllegalArgumentException("policy: preserves the order of responses (expected: not for model '"
                     + settings.name() + "' with iterative sequences, whose requests end when their backend says so)");
@@ -51,7 +55,15 @@ public record ModelPlan(
      * @param policy the queueing and batching of requests
      */
     public ModelPlan(ModelSettings settings, BatchingPolicy policy) {
-        this(settings, policy, ExecutionTraits.DEFAULT, Optional.empty(), List.of(), AdmissionLimits.NONE, false);
+        this(
+                settings,
+                policy,
+                ExecutionTraits.DEFAULT,
+                Optional.empty(),
+                List.of(),
+                AdmissionLimits.NONE,
+                false,
+                Optional.empty());
     }
 
     /**
@@ -61,7 +73,7 @@ public record ModelPlan(
      * @return the changed plan
      */
     public ModelPlan with(ExecutionTraits changed) {
-        return new ModelPlan(settings, policy, changed, strategy, warmup, limits, iterative);
+        return new ModelPlan(settings, policy, changed, strategy, warmup, limits, iterative, sequences);
     }
 
     /**
@@ -71,7 +83,7 @@ public record ModelPlan(
      * @return the changed plan
      */
     public ModelPlan withStrategy(Optional<BatchingStrategy> changed) {
-        return new ModelPlan(settings, policy, backend, changed, warmup, limits, iterative);
+        return new ModelPlan(settings, policy, backend, changed, warmup, limits, iterative, sequences);
     }
 
     /**
@@ -81,7 +93,7 @@ public record ModelPlan(
      * @return the changed plan
      */
     public ModelPlan with(List<WarmupSample> samples) {
-        return new ModelPlan(settings, policy, backend, strategy, samples, limits, iterative);
+        return new ModelPlan(settings, policy, backend, strategy, samples, limits, iterative, sequences);
     }
 
     /**
@@ -91,7 +103,7 @@ public record ModelPlan(
      * @return the changed plan
      */
     public ModelPlan with(AdmissionLimits changed) {
-        return new ModelPlan(settings, policy, backend, strategy, warmup, changed, iterative);
+        return new ModelPlan(settings, policy, backend, strategy, warmup, changed, iterative, sequences);
     }
 
     /**
@@ -102,6 +114,16 @@ public record ModelPlan(
      * @throws IllegalArgumentException if the policy preserves the order of responses
      */
     public ModelPlan withIterative(boolean changed) {
-        return new ModelPlan(settings, policy, backend, strategy, warmup, limits, changed);
+        return new ModelPlan(settings, policy, backend, strategy, warmup, limits, changed, sequences);
+    }
+
+    /**
+     * Returns the same plan for a model with sequences.
+     *
+     * @param changed how its sequences are scheduled; empty for none
+     * @return the changed plan
+     */
+    public ModelPlan withSequences(Optional<SequencePlan> changed) {
+        return new ModelPlan(settings, policy, backend, strategy, warmup, limits, iterative, changed);
     }
 }

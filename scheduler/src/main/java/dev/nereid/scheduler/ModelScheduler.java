@@ -20,18 +20,22 @@ import dev.nereid.scheduler.instance.ManagedInstance;
 import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.instance.WorkerGroup;
+import dev.nereid.scheduler.queue.RequestIntake;
 import dev.nereid.scheduler.queue.RequestQueue;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ResponseOrder;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.sequence.SequencePlan;
+import dev.nereid.scheduler.sequence.SequenceQueue;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Sequence;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
@@ -75,7 +79,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
 
     private final ModelScope model;
     private final ExecutionScope scope;
-    private final RequestQueue queue;
+    private final RequestIntake queue;
     private final DirectExecutionPolicy executions;
     private final ExecutionLimiter rateLimiter;
     private final LongSupplier nanoTime;
@@ -116,20 +120,16 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 ? new BatchPlanner(settings.maxBatchSize(), policy.preferredSizes(), policy.maxQueueDelayNanos())
                 : BatchPlanner.oneByOne();
         this.strategy = plan.strategy();
-        this.queue = new RequestQueue(
-                planner,
-                policy.priorities(),
-                new EqualInputs(settings),
-                nanoTime,
-                environment.clocks().timer(),
-                strategy.filter(_ -> batches)
-                        .map(batching -> new StrategyBatcher(model, batching, planner))
-                        .orElse(null));
-        if (plan.iterative()) {
-            queue.acceptReturns();
-        }
-        hold(policy, environment.schedulerDelay());
-        ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
+        StrategyBatcher batcher = strategy.filter(_ -> batches)
+                .map(batching -> new StrategyBatcher(model, batching, planner))
+                .orElse(null);
+        this.queue = plan.sequences()
+                .<RequestIntake>map(sequences ->
+                        new SequenceQueue(model, sequences, environment.clocks().timer()))
+                .orElseGet(() -> queue(plan, planner, batcher, environment));
+        boolean ordered = policy.preserveOrdering()
+                || plan.sequences().filter(SequencePlan::preserveOrdering).isPresent();
+        ResponseOrder order = ordered ? new ResponseOrder() : null;
         this.submitter = new RequestSubmitter(scope, queue, order, executions, rateLimiter, environment.cache());
         this.threads = new InstanceThreads(
                 "instance/" + settings.name() + "/" + settings.version() + "/",
@@ -138,16 +138,33 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         Supervision supervision = environment.supervision();
         this.watch = new ExecutionWatch(model, threads, supervision.executionLimit(), supervision.loadLimit());
         this.watchdog = supervision.watchdog();
-        this.traits = plan.backend();
+        // Sequences belong to one instance, so that instances do not take turns on a thread.
+        this.traits = plan.sequences().isPresent() ? plan.backend().withOwnThreads() : plan.backend();
         this.first = firstGroup(instances, plan.warmup());
     }
 
+    private static RequestQueue queue(
+            ModelPlan plan, BatchPlanner planner, @Nullable StrategyBatcher batcher, SchedulerEnvironment environment) {
+        RequestQueue queue = new RequestQueue(
+                planner,
+                plan.policy().priorities(),
+                new EqualInputs(plan.settings()),
+                environment.clocks().nanoTime(),
+                environment.clocks().timer(),
+                batcher);
+        if (plan.iterative()) {
+            queue.acceptReturns();
+        }
+        hold(queue, plan, environment.schedulerDelay());
+        return queue;
+    }
+
     /** Holds the queue of a dynamic batcher until a number of requests wait, once. */
-    private void hold(BatchingPolicy policy, int requests) {
-        if (policy.dynamic() && requests > 0) {
+    private static void hold(RequestQueue queue, ModelPlan plan, int requests) {
+        if (plan.policy().dynamic() && requests > 0) {
             LOG.atDebug().log(
                     "Delaying dynamic batcher of {} until {} queued requests...",
-                    model.settings().name(),
+                    plan.settings().name(),
                     requests);
             queue.hold(requests);
         }
@@ -168,7 +185,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     }
 
     private WorkerGroup group(List<ManagedInstance> instances, List<WarmupSample> warmup) {
-        return WorkerGroup.of(scope, instances, traits, _ -> queue.batches(), executions, warmup);
+        return WorkerGroup.of(scope, instances, traits, _ -> queue.source(), executions, warmup);
     }
 
     /**
@@ -356,6 +373,21 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     @Override
     public int waiting() {
         return queue.waiting();
+    }
+
+    @Override
+    public boolean isIdle() {
+        return inFlight() == 0 && !queue.hasSequences();
+    }
+
+    @Override
+    public boolean hasSequence(Sequence.Id id) {
+        return queue.hasSequence(id);
+    }
+
+    @Override
+    public boolean whenSequencesEnd(Runnable action) {
+        return queue.whenSequencesEnd(action);
     }
 
     @Override

@@ -12,7 +12,7 @@ import dev.nereid.scheduler.cache.CachedSubmission;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
-import dev.nereid.scheduler.queue.RequestQueue;
+import dev.nereid.scheduler.queue.RequestIntake;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.Continuations;
@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
 final class RequestSubmitter implements Continuations.Target {
     private final ModelScope model;
     private final OutputTracker outputTracker;
-    private final RequestQueue queue;
+    private final RequestIntake queue;
     private final @Nullable ResponseOrder order;
     private final DirectExecutionPolicy executions;
     private final ExecutionLimiter rateLimiter;
@@ -52,7 +52,7 @@ final class RequestSubmitter implements Continuations.Target {
      */
     RequestSubmitter(
             ExecutionScope scope,
-            RequestQueue queue,
+            RequestIntake queue,
             @Nullable ResponseOrder order,
             DirectExecutionPolicy executions,
             ExecutionLimiter rateLimiter,
@@ -149,6 +149,7 @@ final class RequestSubmitter implements Continuations.Target {
         request.attach();
         switch (queue.offer(request, direct && mayRun())) {
             case InstanceHandle handle -> handle.directRun().run();
+            case OfferResult.Refused refused -> refuse(request, refused.error(), direct);
             case OfferResult.Outcome outcome -> refuse(request, outcome, direct);
         }
     }
@@ -177,7 +178,7 @@ final class RequestSubmitter implements Continuations.Target {
         for (int i = 0; i < requests.size(); i++) {
             requests.get(i).attach();
         }
-        List<OfferResult.Outcome> outcomes = new ArrayList<>(requests.size());
+        List<OfferResult> outcomes = new ArrayList<>(requests.size());
         InstanceHandle handle = queue.offerAll(requests, mayRun, outcomes);
         for (int i = 0; i < outcomes.size(); i++) {
             if (outcomes.get(i) != OfferResult.Outcome.ACCEPTED) {
@@ -187,9 +188,13 @@ final class RequestSubmitter implements Continuations.Target {
         return handle == null ? null : handle.directRun();
     }
 
-    private static void refuseSafely(ScheduledRequest request, OfferResult.Outcome outcome) {
+    private static void refuseSafely(ScheduledRequest request, OfferResult result) {
         try {
-            refuse(request, outcome, false);
+            switch (result) {
+                case InstanceHandle _ -> {}
+                case OfferResult.Refused refused -> refuse(request, refused.error(), false);
+                case OfferResult.Outcome outcome -> refuse(request, outcome, false);
+            }
         } catch (RuntimeException | Error e) { // such as no memory for the error
             request.failSafely(e);
         }

@@ -4,6 +4,7 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.statistics.MeterReading;
+import dev.nereid.spi.Sequence;
 import java.util.Optional;
 
 /**
@@ -91,6 +92,26 @@ public interface Scheduler extends AutoCloseable {
      * @return the current number
      */
     int waiting();
+
+    /**
+     * Returns whether a sequence lives here: further requests of it may come.
+     *
+     * @param id the id of the sequence
+     * @return {@code false} for a model without sequences
+     */
+    default boolean hasSequence(Sequence.Id id) {
+        return false;
+    }
+
+    /**
+     * Runs an action when no sequence lives here any more, so that an end of the model interrupts none. Called once.
+     *
+     * @param action runs once, on any thread; short, never blocks
+     * @return {@code false} if none lives now, and the action does not run
+     */
+    default boolean whenSequencesEnd(Runnable action) {
+        return false;
+    }
 
     /**
      * Refuses requests from now on, with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}. Those that were accepted are

@@ -4,6 +4,8 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceEnd;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,6 +23,7 @@ public final class FakeInstance implements ModelInstance {
     private final Execution execution;
     private final List<List<String>> batches = new CopyOnWriteArrayList<>();
     private final List<String> violations = new CopyOnWriteArrayList<>();
+    private final List<String> ended = new CopyOnWriteArrayList<>();
     private final AtomicBoolean inside = new AtomicBoolean();
     private final AtomicInteger closed = new AtomicInteger();
     private volatile boolean ready = true;
@@ -56,6 +59,19 @@ public final class FakeInstance implements ModelInstance {
         } finally {
             inside.set(false);
         }
+    }
+
+    @Override
+    public void sequenceEnded(Sequence.Id id, SequenceEnd reason) {
+        if (inside.get() || closed.get() > 0) {
+            violations.add("told of a sequence during an execution or after close");
+        }
+        ended.add(id + " " + reason);
+    }
+
+    /** Returns the sequences that ended without their last request, and why. */
+    public List<String> ended() {
+        return ended;
     }
 
     @Override

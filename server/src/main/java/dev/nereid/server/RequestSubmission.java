@@ -97,7 +97,7 @@ final class RequestSubmission implements Submission {
         if (closed) {
             throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
         }
-        return models.acquire(request.model());
+        return models.acquire(request);
     }
 
     /** Submits a request to a generation, which is not closed until the request is queued. Releases the lease. */

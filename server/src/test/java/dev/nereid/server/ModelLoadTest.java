@@ -343,7 +343,7 @@ final class ModelLoadTest {
 
     @Test
     void refusesWhatItDoesNotDoYet() throws Exception {
-        models.recording("sequence", "sequence_batching {}");
+        models.recording("sequence", "sequence_batching { iterative_sequence: true }");
         models.model("ensemble", "platform: \"ensemble\" ensemble_scheduling {}");
 
         try (NereidServer server =
@@ -357,7 +357,7 @@ final class ModelLoadTest {
                                             + " model 'ensemble' requires it"),
                             tuple(
                                     "sequence",
-                                    "Unsupported: sequence batching is not supported by this version,"
+                                    "Unsupported: iterative_sequence is not supported by this version,"
                                             + " model 'sequence' requires it"));
         }
     }

@@ -11,7 +11,10 @@ import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * An instance of a model: executes one batch after another. Confined to the instance's thread, except the cancellation
@@ -60,50 +63,121 @@ final class OnnxInstance implements ModelInstance {
         for (String name : batch.inputs()) {
             OnnxSignature.Input input = signature.input(name);
             Tensor tensor = batch.gather(name);
-            execution.input(
-                    input.index(),
-                    tensor.data(),
-                    input.isScalar() ? NO_DIMENSIONS : tensor.shape().toArray());
+            execution.input(input.index(), tensor.data(), input.isScalar() ? NO_DIMENSIONS : shape(input, tensor));
         }
-        for (String name : batch.requestedOutputs()) {
-            request(signature.output(name), batch);
+        Set<String> requested = batch.requestedOutputs();
+        Map<String, Tensor> shared = new HashMap<>(0);
+        for (String name : requested) {
+            request(signature.output(name), batch, shared);
+        }
+        for (OnnxSignature.Output state : signature.states()) {
+            if (!requested.contains(state.name())) {
+                requestState(state, batch);
+            }
         }
         batch.inputsRead();
         execution.run();
         batch.outputsComputed();
-        for (String name : batch.requestedOutputs()) {
+        for (String name : requested) {
             OnnxSignature.Output output = signature.output(name);
             if (output.staticShape().isEmpty()) {
-                take(output, batch);
+                take(output, batch, shared);
+            }
+        }
+        for (OnnxSignature.Output state : signature.states()) {
+            Tensor output = shared.get(state.name());
+            if (output != null) {
+                batch.state(state.name()).put(output); // the client gets it too
+            } else if (state.staticShape().isEmpty()) {
+                takeState(state, batch);
             }
         }
     }
 
-    private void request(OnnxSignature.Output output, Batch batch) throws BackendException, OrtException {
+    private static long[] shape(OnnxSignature.Input input, Tensor tensor) {
+        return input.isFlat()
+                ? new long[] {tensor.shape().elementCount()}
+                : tensor.shape().toArray();
+    }
+
+    private boolean isState(String output) {
+        for (OnnxSignature.Output state : signature.states()) {
+            if (state.name().equals(output)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void requestState(OnnxSignature.Output state, Batch batch) throws BackendException, OrtException {
+        Optional<Shape> shape = signature.shape(state, batch.size());
+        if (shape.isEmpty()) {
+            execution.output(state.index());
+            return;
+        }
+        Tensor target = batch.state(state.name()).allocate(state.type(), shape.get());
+        execution.output(
+                state.index(),
+                target.data(),
+                state.scalarShape().isPresent() ? NO_DIMENSIONS : shape.get().toArray());
+    }
+
+    private void takeState(OnnxSignature.Output state, Batch batch) throws BackendException, OrtException {
+        OrtValue value = execution.takeOutput(state.index());
+        try {
+            Shape given = Shape.of(value.shape());
+            Shape shape = given.rank() == 0 ? state.scalarShape().orElse(given) : given;
+            if (state.type() == DataType.BYTES) {
+                value.copyStrings(batch.state(state.name())
+                        .allocateBytes(shape, value.stringBytes())
+                        .data());
+                value.close();
+                return;
+            }
+            batch.state(state.name()).put(Tensor.of(state.type(), shape, value.data()), value::close);
+        } catch (BackendException | OrtException | RuntimeException e) {
+            value.close(); // does nothing if the server has done so already
+            throw e;
+        }
+    }
+
+    private void request(OnnxSignature.Output output, Batch batch, Map<String, Tensor> shared)
+            throws BackendException, OrtException {
         Optional<Shape> shape = signature.shape(output, batch.size());
         if (shape.isEmpty()) {
             execution.output(output.index());
             return;
         }
         Tensor target = batch.allocate(output.name(), output.type(), shape.get());
+        if (isState(output.name())) {
+            shared.put(output.name(), target);
+        }
         execution.output(
                 output.index(),
                 target.data(),
                 output.scalarShape().isPresent() ? NO_DIMENSIONS : shape.get().toArray());
     }
 
-    private void take(OnnxSignature.Output output, Batch batch) throws BackendException, OrtException {
+    private void take(OnnxSignature.Output output, Batch batch, Map<String, Tensor> shared)
+            throws BackendException, OrtException {
         OrtValue value = execution.takeOutput(output.index());
         try {
             Shape given = Shape.of(value.shape());
             Shape shape = given.rank() == 0 ? output.scalarShape().orElse(given) : given;
             if (output.type() == DataType.BYTES) {
-                value.copyStrings(batch.allocateBytes(output.name(), shape, value.stringBytes())
-                        .data());
+                Tensor target = batch.allocateBytes(output.name(), shape, value.stringBytes());
+                value.copyStrings(target.data());
+                if (isState(output.name())) {
+                    shared.put(output.name(), target);
+                }
                 value.close();
                 return;
             }
-            batch.scatter(output.name(), Tensor.of(output.type(), shape, value.data()), value::close);
+            Tensor tensor = Tensor.of(output.type(), shape, value.data());
+            batch.scatter(output.name(), tensor, value::close);
+            if (isState(output.name())) {
+                shared.put(output.name(), tensor);
+            }
         } catch (BackendException | OrtException | RuntimeException e) {
             value.close(); // does nothing if the server has done so already
             throw e;

@@ -6,8 +6,11 @@ import dev.nereid.backend.onnx.ort.OrtTensorInfo;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.TensorSpec;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,8 +30,9 @@ final class OnnxSignature {
      *
      * @param index its place in the model
      * @param isScalar whether the model is given no dimensions, where requests have dimensions of 1
+     * @param isFlat whether the model is given one dimension: it declares a control input without the second one
      */
-    record Input(int index, boolean isScalar) {}
+    record Input(int index, boolean isScalar, boolean isFlat) {}
 
     /**
      * An output of the model.
@@ -44,13 +48,15 @@ final class OnnxSignature {
     private final boolean batches;
     private final Map<String, Input> inputs = new HashMap<>();
     private final Map<String, Output> outputs = new HashMap<>();
+    private final List<Output> states = new ArrayList<>();
 
     /** Puts the names together; configuration and model were found to agree by {@link OnnxValidation}. */
-    OnnxSignature(ModelSettings settings, OrtSession session) {
+    OnnxSignature(ModelSettings settings, OrtSession session) throws BackendException {
         batches = settings.batches();
         List<OrtTensorInfo> modelInputs = session.inputs();
         for (int i = 0; i < modelInputs.size(); i++) {
-            inputs.put(modelInputs.get(i).name(), new Input(i, hasNoDimensions(settings, modelInputs.get(i))));
+            OrtTensorInfo info = modelInputs.get(i);
+            inputs.put(info.name(), new Input(i, hasNoDimensions(settings, info), isFlat(settings, info)));
         }
         boolean followsItems = settings.batchInputs().isEmpty()
                 && settings.inputs().stream().noneMatch(input -> input.is(TensorSpec.Trait.RAGGED));
@@ -62,6 +68,36 @@ final class OnnxSignature {
                 outputs.put(spec.get().name(), output(i, modelOutputs.get(i), spec.get(), inputsFixed));
             }
         }
+        List<StateSpec> configured =
+                settings.sequenceBatching().map(SequenceBatching::states).orElse(List.of());
+        for (StateSpec state : configured) {
+            states.add(state(state, modelOutputs, inputsFixed));
+        }
+    }
+
+    private Output state(StateSpec state, List<OrtTensorInfo> modelOutputs, boolean inputsFixed)
+            throws BackendException {
+        for (int i = 0; i < modelOutputs.size(); i++) {
+            if (modelOutputs.get(i).name().equals(state.outputName())) {
+                TensorSpec spec = TensorSpec.of(state.outputName(), state.type(), state.dims());
+                return output(i, modelOutputs.get(i), spec, inputsFixed);
+            }
+        }
+        throw OnnxErrors.invalid("state output '" + state.outputName() + "': the model has no output of that name");
+    }
+
+    /** Whether an input controls sequences, and the model declares one dimension for it. */
+    private static boolean isFlat(ModelSettings settings, OrtTensorInfo info) {
+        return info.dims().size() == 1
+                && settings.batches()
+                && settings.sequenceBatching().stream()
+                        .flatMap(batching -> batching.controls().stream())
+                        .anyMatch(control -> control.name().equals(info.name()));
+    }
+
+    /** Returns the outputs that are states of sequences. */
+    List<Output> states() {
+        return states;
     }
 
     private Output output(int index, OrtTensorInfo info, TensorSpec spec, boolean inputsFixed) {

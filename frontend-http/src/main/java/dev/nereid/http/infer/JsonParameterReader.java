@@ -10,6 +10,7 @@ import dev.nereid.http.json.JsonFields;
 import dev.nereid.http.json.JsonNumber;
 import dev.nereid.http.json.JsonParameterValues;
 import dev.nereid.http.json.JsonReader;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import java.nio.charset.StandardCharsets;
@@ -90,7 +91,8 @@ final class JsonParameterReader implements ParameterReader {
         }
         String text = JsonFields.string(json, at, "sequence_id");
         if (text.getBytes(StandardCharsets.UTF_8).length > MAX_SEQUENCE_ID_BYTES) {
-            throw JsonFields.invalid(
+            throw new InferenceException(
+                    ErrorCode.UNSUPPORTED,
                     "string correlation ID cannot be longer than " + MAX_SEQUENCE_ID_BYTES + " characters");
         }
         return text.isEmpty() ? Optional.empty() : Optional.of(new Sequence.Id.Text(text));

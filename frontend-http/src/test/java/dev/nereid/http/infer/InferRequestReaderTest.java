@@ -447,7 +447,7 @@ class InferRequestReaderTest {
                 .isPresent();
         assertFails(
                 "{'parameters':{'sequence_id':'" + "s".repeat(129) + "'},'inputs':[]}",
-                ErrorCode.INVALID_ARGUMENT,
+                ErrorCode.UNSUPPORTED,
                 "string correlation ID cannot be longer than 128 characters");
     }
 

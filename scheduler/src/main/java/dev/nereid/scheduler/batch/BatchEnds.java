@@ -11,11 +11,11 @@ import org.jspecify.annotations.Nullable;
 final class BatchEnds {
     private BatchEnds() {}
 
-    /** Returns the number of items that clients sent. */
-    static int itemsOfClients(ExecutedRequest[] executed) {
+    /** Returns the number of items in the batch, those of null requests included: the backend computes them too. */
+    static int items(ExecutedRequest[] executed) {
         int items = 0;
         for (ExecutedRequest request : executed) {
-            items += request.isNullRequest() ? 0 : request.scheduled().checked().batchSize();
+            items += request.scheduled().checked().batchSize();
         }
         return items;
     }

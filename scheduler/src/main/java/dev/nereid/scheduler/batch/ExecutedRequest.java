@@ -24,6 +24,7 @@ import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceState;
 import dev.nereid.spi.Tensor;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -173,6 +174,21 @@ final class ExecutedRequest extends CheckedRequestView
             memory = builder.retain(tensor);
         }
         return memory == null && outputs != null ? outputs.retain(tensor) : memory;
+    }
+
+    @Override
+    public void copyPresent(String output, Tensor to) {
+        copyPresent(output, to, 0, 1);
+    }
+
+    /** Copies the present value to one of the equal parts of a new one. */
+    void copyPresent(String output, Tensor to, int part, int parts) {
+        StateSink sink = inputs.isNull() ? null : inputs.states();
+        Tensor present = sink == null ? null : sink.present(output);
+        if (present != null && to.type().isFixedSize()) {
+            long size = to.byteSize() / parts;
+            MemorySegment.copy(present.data(), 0, to.data(), part * size, Math.min(size, present.byteSize()));
+        }
     }
 
     @Override

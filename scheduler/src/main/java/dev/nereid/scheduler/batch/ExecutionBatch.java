@@ -282,6 +282,13 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
         }
 
         @Override
+        public void copyPresent(String output, Tensor to) {
+            for (int i = 0; i < executed.length; i++) {
+                executed[i].copyPresent(output, to, i, executed.length);
+            }
+        }
+
+        @Override
         public boolean isInput(Tensor tensor) {
             return executed[0].isInput(tensor); // of any request
         }

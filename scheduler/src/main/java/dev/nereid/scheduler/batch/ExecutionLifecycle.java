@@ -241,7 +241,7 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
         ExecutionTally tally = new ExecutionTally(
                 startNanos, inputsMarked ? inputsNanos : startNanos, outputsMarked ? outputsNanos : nowNanos, nowNanos);
         if (failure == null) {
-            tally.executed(BatchEnds.itemsOfClients(executed));
+            tally.executed(BatchEnds.items(executed));
             cutStates();
         }
         BatchEnds.settle(executed, failure, tally, returns);

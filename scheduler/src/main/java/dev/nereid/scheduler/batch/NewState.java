@@ -31,6 +31,9 @@ final class NewState implements SequenceState {
         @Nullable
         ReferenceCountedMemory retain(Tensor tensor);
 
+        /** Copies the present values of a state with one buffer for both to the beginning of each item of a new one. */
+        void copyPresent(String output, Tensor to);
+
         /** Returns whether a state is written the other way: for the whole batch, or for one of its requests. */
         boolean isWrittenElsewhere(String output);
     }
@@ -119,7 +122,9 @@ final class NewState implements SequenceState {
 
     private Tensor allocated(DataType type, Shape shape, long byteSize) throws BackendException {
         TensorBuffer buffer = OutputChecks.allocateZeroed(model, byteSize);
-        return set(Tensor.of(type, shape, buffer.segment()), ReferenceCountedMemory.of(buffer));
+        Tensor allocated = Tensor.of(type, shape, buffer.segment());
+        owner.copyPresent(spec.name(), allocated);
+        return set(allocated, ReferenceCountedMemory.of(buffer));
     }
 
     @Override

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 
 /**
  * Instances that share one thread: usually one, or all of a blocked device. Confined to that thread, but for
@@ -50,6 +51,11 @@ public final class DeviceInstances {
         ManagedInstance next = instances.get(nextIndex);
         nextIndex = nextIndex + 1 == instances.size() ? 0 : nextIndex + 1;
         return next;
+    }
+
+    /** Passes each instance to an action. */
+    void forEach(Consumer<ManagedInstance> action) {
+        instances.forEach(action);
     }
 
     /** Returns the permits of the next instance. */

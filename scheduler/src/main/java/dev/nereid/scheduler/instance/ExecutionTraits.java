@@ -78,6 +78,15 @@ public record ExecutionTraits(
         return new ExecutionTraits(backend, accepted, shortExecutions, blocksDevice, changed, callbacks);
     }
 
+    /**
+     * Returns the same traits for a model whose instances have a thread each, whatever their executions block.
+     *
+     * @return the changed traits
+     */
+    public ExecutionTraits withOwnThreads() {
+        return new ExecutionTraits(backend, accepted, shortExecutions, false, maxDeferred, callbacks);
+    }
+
     /** Checks the components. */
     public ExecutionTraits {
         requireNonNull(backend, "backend");

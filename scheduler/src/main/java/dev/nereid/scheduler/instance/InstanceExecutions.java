@@ -5,6 +5,7 @@ import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.memory.InputStaging;
+import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.rate.RateLimitPermits;
@@ -12,6 +13,7 @@ import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
+import java.util.List;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -83,6 +85,7 @@ final class InstanceExecutions {
      */
     void execute(boolean direct) {
         handle.rejectExpired();
+        tellEnded();
         boolean clientMemory = scope.clientMemory() && taken.isOneInClientMemory();
         // Also for a backend that declares client memory: the fault of one client must not fail the others of a batch.
         taken.stageInputs(staging, clientMemory);
@@ -118,6 +121,15 @@ final class InstanceExecutions {
                     batch.onEnd(() -> source.deferredEnded(handle));
                 }
             }
+        }
+    }
+
+    /** Tells the instance which sequences ended. Called by the thread that runs it. */
+    void tellEnded() {
+        List<EndedSequence> ended = handle.ended();
+        while (!ended.isEmpty()) {
+            EndedSequence one = ended.removeFirst();
+            instances.forEach(instance -> instance.sequenceEnded(one));
         }
     }
 

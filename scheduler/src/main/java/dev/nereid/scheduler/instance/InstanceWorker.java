@@ -359,6 +359,9 @@ public final class InstanceWorker implements Runnable {
         for (ScheduledRequest request : source.deregister(handle)) {
             request.reject(SchedulerErrors.noInstance(request.checked()), FailureReason.OTHER);
         }
+        if (!lost) {
+            executions.tellEnded();
+        }
     }
 
     /** Returns the executions of the worker. */

@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.instance;
 
 import dev.nereid.scheduler.memory.ClientMemory;
+import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.rate.RateLimitPermits;
 import dev.nereid.scheduler.rate.RateProfile;
@@ -87,6 +88,15 @@ public final class ManagedInstance {
             return null;
         } catch (Throwable thrown) {
             return thrown;
+        }
+    }
+
+    /** Says that a sequence ended without its last request. Errors of the backend are logged. */
+    void sequenceEnded(EndedSequence ended) {
+        try {
+            instance.sequenceEnded(ended.id(), ended.reason());
+        } catch (Throwable e) {
+            log("end of sequence failed", e);
         }
     }
 

@@ -76,6 +76,9 @@ public final class InstanceHandle implements OfferResult {
     /** The requests that expired in the queue; filled by the queue, emptied by the instance. */
     final List<Deadline> expired = new ArrayList<>(0);
 
+    /** The sequences that ended; filled by the source, emptied by the instance. */
+    private final List<EndedSequence> ended = new ArrayList<>(0);
+
     /**
      * Creates a handle, for a source of batches.
      *
@@ -90,6 +93,11 @@ public final class InstanceHandle implements OfferResult {
     /** Returns the requests of the next batch, to be removed by the instance. */
     public List<ExecutionInputs> taken() {
         return taken;
+    }
+
+    /** Returns the sequences that ended without their last request, to be removed by the instance. */
+    public List<EndedSequence> ended() {
+        return ended;
     }
 
     /** Rejects the requests whose deadline has passed in the queue. */
@@ -123,6 +131,16 @@ public final class InstanceHandle implements OfferResult {
     /** Restricts the instance to its own thread. Called before the instance first waits. */
     public void pin() {
         placed = true;
+    }
+
+    /** Returns the number of deferred executions at which the instance takes no batch. */
+    public int maxDeferred() {
+        return maxDeferred;
+    }
+
+    /** Returns whether only the instance's own thread may run it. */
+    public boolean isPinned() {
+        return placed;
     }
 
     /** Returns what runs the instance on the calling thread, which acquired it for direct execution. */

@@ -1,7 +1,9 @@
 package dev.nereid.scheduler.queue;
 
+import dev.nereid.api.InferenceException;
+
 /** The result of an offer to a queue. */
-public sealed interface OfferResult permits OfferResult.Outcome, InstanceHandle {
+public sealed interface OfferResult permits OfferResult.Outcome, OfferResult.Refused, InstanceHandle {
     /** Results of an offer without direct execution. */
     enum Outcome implements OfferResult {
         /** The request waits, or is completed already. */
@@ -13,4 +15,11 @@ public sealed interface OfferResult permits OfferResult.Outcome, InstanceHandle 
         /** No instance is left to execute the request. */
         NO_INSTANCE
     }
+
+    /**
+     * The request does not fit its sequence.
+     *
+     * @param error what the client is told
+     */
+    record Refused(InferenceException error) implements OfferResult {}
 }

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * {@link DeadlineTimer}. A thread that takes a batch first removes the expired requests, whether the timeout fired or
  * not. Expired requests are removed under the lock, and rejected outside of it.
  */
-public final class RequestQueue {
+public final class RequestQueue implements RequestIntake {
     private final LongSupplier nanoTime;
     private final EqualInputs equalInputs;
     private final DeadlineTimer deadlineTimer;
@@ -71,6 +71,11 @@ public final class RequestQueue {
         this.deadlineTimer = new DeadlineTimer(lock, timer, this::onTimeout);
     }
 
+    @Override
+    public BatchSource source() {
+        return batches;
+    }
+
     /** Returns the source from which instances take batches; always the same object. */
     public BatchSource batches() {
         return batches;
@@ -107,6 +112,7 @@ public final class RequestQueue {
     }
 
     /** Ends a {@link #hold}: waiting requests may be taken at once. */
+    @Override
     public void endHold() {
         lock.lock();
         try {
@@ -119,14 +125,7 @@ public final class RequestQueue {
         }
     }
 
-    /**
-     * Adds a request, if it may still be executed. If this throws, the request is not in the queue, or in a batch that
-     * an instance executes all the same.
-     *
-     * @param mayRun whether the caller runs an idle instance if there is a batch for it
-     * @return the handle of that instance with its batch, to be run by the caller at once; or else the outcome for the
-     *     request
-     */
+    @Override
     public OfferResult offer(ScheduledRequest request, boolean mayRun) {
         QueueEntry entry = new QueueEntry(request, equalInputs.content(request.checked()), remover);
         request.waitsAt(entry);
@@ -160,16 +159,9 @@ public final class RequestQueue {
         return handle == null ? outcome : handle;
     }
 
-    /**
-     * Adds requests together, as {@link #offer} does. If this throws, each is out of the queue, or in a batch that an
-     * instance executes all the same.
-     *
-     * @param mayRun whether the caller runs an idle instance if there is a batch for it
-     * @param outcomes receives the outcome for each request; nothing if all are passed to the instance at once
-     * @return the handle of that instance with its batch, to be run by the caller; {@code null} if it runs none
-     */
+    @Override
     public @Nullable InstanceHandle offerAll(
-            List<ScheduledRequest> offered, boolean mayRun, List<OfferResult.Outcome> outcomes) {
+            List<ScheduledRequest> offered, boolean mayRun, List<OfferResult> outcomes) {
         InstanceHandle passed = mayRun ? pass(offered) : null;
         return passed == null ? queueAll(offered, mayRun, outcomes) : passed;
     }
@@ -184,7 +176,7 @@ public final class RequestQueue {
     }
 
     private @Nullable InstanceHandle queueAll(
-            List<ScheduledRequest> offered, boolean mayRun, List<OfferResult.Outcome> outcomes) {
+            List<ScheduledRequest> offered, boolean mayRun, List<OfferResult> outcomes) {
         List<QueueEntry> entries = new ArrayList<>(offered.size());
         for (ScheduledRequest request : offered) {
             QueueEntry entry = new QueueEntry(request, content(request), remover);
@@ -320,7 +312,7 @@ public final class RequestQueue {
         }
     }
 
-    /** Returns the number of waiting requests. */
+    @Override
     public int waiting() {
         lock.lock();
         try {
@@ -330,7 +322,7 @@ public final class RequestQueue {
         }
     }
 
-    /** Refuses requests from now on; waiting requests may be taken at once. */
+    @Override
     public void stop() {
         lock.lock();
         try {
@@ -342,7 +334,7 @@ public final class RequestQueue {
         }
     }
 
-    /** Removes all waiting requests, to be completed by the caller. */
+    @Override
     public List<ScheduledRequest> drain() {
         lock.lock();
         try {
@@ -352,12 +344,12 @@ public final class RequestQueue {
         }
     }
 
-    /** Closes the timeout; called once no request waits, nor ever will. */
+    @Override
     public void close() {
         deadlineTimer.close();
     }
 
-    /** Returns whether requests are accepted. */
+    @Override
     public boolean isOpen() {
         lock.lock();
         try {
@@ -367,7 +359,7 @@ public final class RequestQueue {
         }
     }
 
-    /** Returns whether the queue is stopped. */
+    @Override
     public boolean isStopped() {
         lock.lock();
         try {

@@ -79,11 +79,12 @@ final class ExecutionMemory {
         }
     }
 
-    /** Adds inputs for the current execution, after a copy, and retains their memory. */
+    /** Adds inputs for the current execution, in place of those of the same name, and retains their memory. */
     void add(ExecutionInputs execution) {
         releaseAdded(); // of an execution that a failure kept from its backend
         List<NamedTensor> added = execution.added();
         List<NamedTensor> all = new ArrayList<>(copied == null ? originals : copied.inputs());
+        all.removeIf(input -> NamedTensors.find(added, input.name()) != null); // one that the client sent is replaced
         all.addAll(added);
         List<Held> retained = new ArrayList<>(added.size());
         for (int i = 0; i < added.size(); i++) {

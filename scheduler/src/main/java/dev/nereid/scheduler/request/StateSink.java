@@ -17,6 +17,16 @@ public interface StateSink {
     TensorSpec state(String output);
 
     /**
+     * Returns the present value of a state whose new value begins with it ({@code use_same_buffer_for_input_output}).
+     *
+     * @param output the name of the output of the state
+     * @return {@code null} for any other state
+     */
+    default @Nullable Tensor present(String output) {
+        return null;
+    }
+
+    /**
      * Stores the new value of a state, after an execution in which the request did not fail. Must not throw. It replaces
      * the present value and leaves its memory as it is: outputs may lie there ({@link ExecutionInputs#memory}).
      *

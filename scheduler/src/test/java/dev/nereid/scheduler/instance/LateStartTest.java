@@ -88,7 +88,7 @@ final class LateStartTest {
             ScheduledRequest request = new ScheduledRequest(scheduler.model, null, request(), observer, 0);
             switch (scheduler.queue.offer(request, true)) {
                 case InstanceHandle handle -> handle.directRun().run();
-                case OfferResult.Outcome outcome -> assertThat(outcome).isEqualTo(OfferResult.Outcome.ACCEPTED);
+                case OfferResult other -> assertThat(other).isEqualTo(OfferResult.Outcome.ACCEPTED);
             }
             return observer;
         }

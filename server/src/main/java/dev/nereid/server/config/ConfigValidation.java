@@ -18,7 +18,7 @@ import java.util.Set;
  * Checks configurations, with the error texts of the reference server. All methods throw {@link InferenceException},
  * with {@link ErrorCode#INVALID_ARGUMENT} unless they document another code.
  *
- * <p>The rules of the sequence batcher and of ensembles are missing: those schedulers are not supported yet.
+ * <p>The rules of ensembles are missing: that scheduler is not supported yet.
  */
 public final class ConfigValidation {
     private static final String ENSEMBLE = "ensemble";
@@ -50,6 +50,9 @@ public final class ConfigValidation {
         }
         if (config.hasDynamicBatching()) {
             checkDynamicBatching(config.getDynamicBatching(), config.getMaxBatchSize(), model);
+        }
+        if (config.hasSequenceBatching()) {
+            SequenceValidation.check(config);
         }
         checkResponseCache(config);
         checkMetrics(config.getModelMetrics());

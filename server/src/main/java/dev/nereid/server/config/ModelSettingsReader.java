@@ -104,7 +104,7 @@ public final class ModelSettingsReader {
     }
 
     /** Unsigned microseconds as nanoseconds; as many as there are if that is too many. */
-    private static long nanos(long micros) {
+    static long nanos(long micros) {
         boolean fits = Long.compareUnsigned(micros, Long.MAX_VALUE / NANOS_PER_MICRO) <= 0;
         return fits ? micros * NANOS_PER_MICRO : Long.MAX_VALUE;
     }

@@ -11,7 +11,9 @@ import inference.ModelSequenceBatching;
 import inference.ModelSequenceBatching.Control;
 import inference.ModelSequenceBatching.State;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Stream;
 
 /** Converts the sequence batching of a configuration to its description in the SPI. */
@@ -43,8 +45,14 @@ final class SequenceTensors {
                         described.with(new ControlInput(kind(config, control), input.getName(), type(config, control)));
             }
         }
-        for (State state : batching.getStateList()) {
-            described = described.with(of(state));
+        Set<String> inputs = new HashSet<>();
+        Set<String> outputs = new HashSet<>();
+        for (State state : batching.getStateList()) { // a name that comes again is ignored, as by the reference
+            if (!inputs.contains(state.getInputName()) && !outputs.contains(state.getOutputName())) {
+                described = described.with(of(state));
+                inputs.add(state.getInputName());
+                outputs.add(state.getOutputName());
+            }
         }
         return described;
     }

@@ -119,7 +119,7 @@ final class CatalogUpdater {
         });
         before.forEach((version, generation) -> {
             if (!generation.equals(generations.get(version))) {
-                live.drain(generation, () -> end(model, version, generation, null));
+                live.replace(generation, () -> end(model, version, generation, null));
             }
         });
         described.ifPresent(loaded -> demand.ifPresent(follower -> follower.loaded(loaded)));
@@ -195,6 +195,7 @@ final class CatalogUpdater {
         before.forEach((version, generation) ->
                 live.drain(generation, () -> end(model, version, generation, isGone ? null : VersionState.UNLOADED)));
         demand.ifPresent(follower -> follower.unloaded(model));
+        live.endReplaced(model);
     }
 
     /** Unloads everything, and shows what was still to be loaded as unloaded. Called once, after the last task. */
@@ -205,6 +206,7 @@ final class CatalogUpdater {
             models.update(model, entry -> entry == null ? null : stopped(model, entry));
             before.forEach((version, generation) ->
                     live.drain(generation, () -> end(model, version, generation, VersionState.UNLOADED)));
+            live.endReplaced(model);
         }
     }
 

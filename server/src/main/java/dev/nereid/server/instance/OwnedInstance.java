@@ -9,6 +9,8 @@ import dev.nereid.spi.MemoryAllocator;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceEnd;
 import java.util.List;
 
 /**
@@ -45,6 +47,11 @@ public final class OwnedInstance implements ModelInstance {
     @Override
     public void execute(Batch batch) throws BackendException {
         instance.execute(batch);
+    }
+
+    @Override
+    public void sequenceEnded(Sequence.Id id, SequenceEnd reason) {
+        instance.sequenceEnded(id, reason);
     }
 
     @Override

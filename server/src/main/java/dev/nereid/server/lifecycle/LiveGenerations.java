@@ -1,12 +1,15 @@
 package dev.nereid.server.lifecycle;
 
 import dev.nereid.api.FatalErrorHandler;
+import dev.nereid.api.ModelRef;
+import dev.nereid.spi.Sequence;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
@@ -45,12 +48,31 @@ public final class LiveGenerations {
 
     private final Set<Generation> live = ConcurrentHashMap.newKeySet();
     private final Set<Generation> draining = ConcurrentHashMap.newKeySet();
+
+    /** Replaced generations whose sequences go on, the oldest first. */
+    private final CopyOnWriteArrayList<Followed> followed = new CopyOnWriteArrayList<>();
+
     private final CompletableFuture<Void> ended = new CompletableFuture<>();
     private final LoadEvents events = new LoadEvents();
     private final FatalErrorHandler fatalErrors;
     private final Runnable whenFreed;
     private volatile Listener listener = new Listener() {};
     private final Executor closers = task -> Thread.ofVirtual().name("unload").start(task);
+
+    /**
+     * A replaced generation whose sequences go on.
+     *
+     * @param generation the generation, which still has leases to give
+     * @param drain drains it
+     */
+    private record Followed(Generation generation, Runnable drain) {
+        /** Returns whether it is one of the generations that a client may mean. */
+        boolean is(String key, ModelRef ref) {
+            return generation.key().equals(key)
+                    && (ref.version() == ModelRef.LATEST
+                            || ref.version() == generation.model().version());
+        }
+    }
 
     /**
      * Creates an empty set.
@@ -135,6 +157,63 @@ public final class LiveGenerations {
     }
 
     /**
+     * Drains a generation that another one has replaced, when its sequences have ended. Requests of those still find it
+     * by {@link #following}. Never blocks.
+     *
+     * @param generation a generation that no other request finds any more
+     * @param whenClosed as for {@link #drain}
+     */
+    public void replace(Generation generation, Runnable whenClosed) {
+        Followed one = new Followed(generation, () -> drain(generation, whenClosed));
+        draining.add(generation);
+        followed.add(one);
+        if (!generation.model().scheduler().whenSequencesEnd(() -> end(one)) || isEnded()) {
+            end(one);
+        }
+    }
+
+    /** Drains a generation whose sequences go on, once. */
+    private void end(Followed one) {
+        if (followed.remove(one)) {
+            one.drain().run();
+        }
+    }
+
+    /**
+     * Ends the sequences of the replaced generations of a model, as soon as each has no request.
+     *
+     * @param key the model's key
+     */
+    public void endReplaced(String key) {
+        followed.stream().filter(one -> one.generation().key().equals(key)).forEach(this::end);
+    }
+
+    /** Returns whether the sequences of a replaced generation go on. */
+    boolean hasFollowed() {
+        return !followed.isEmpty();
+    }
+
+    /**
+     * Acquires a lease on the replaced generation on which a sequence began.
+     *
+     * @param key the model's key
+     * @param ref the version that the client means
+     * @param id the sequence
+     * @return the generation; {@code null} if the sequence lives on none
+     */
+    @Nullable
+    Generation following(String key, ModelRef ref, Sequence.Id id) {
+        for (Followed one : followed) {
+            if (one.is(key, ref)
+                    && one.generation().model().scheduler().hasSequence(id)
+                    && one.generation().acquire()) {
+                return one.generation();
+            }
+        }
+        return null;
+    }
+
+    /**
      * Closes a generation that has served no request, on this thread.
      *
      * @param generation a generation that was never in the catalog
@@ -187,6 +266,7 @@ public final class LiveGenerations {
         for (long version : versions) {
             List<Generation> earlier = draining(model, version);
             while (earlier.size() >= MAX_DRAINING) {
+                endOldest(model, version);
                 List<CompletableFuture<Void>> ends = new ArrayList<>(List.of(ended));
                 earlier.forEach(one -> ends.add(one.closed().toCompletableFuture()));
                 if (!awaitAny(ends, deadline - System.nanoTime()) || ended.isDone()) {
@@ -201,6 +281,7 @@ public final class LiveGenerations {
     /** Lets no thread wait before another generation drains. The server stops, and nothing is loaded any more. */
     public void end() {
         ended.complete(null);
+        followed.forEach(this::end);
     }
 
     /**
@@ -227,6 +308,12 @@ public final class LiveGenerations {
             }
         }
         return true;
+    }
+
+    /** Ends the sequences of the oldest replaced generation of a version, since another one is to drain. */
+    private void endOldest(String model, long version) {
+        ModelRef ref = new ModelRef(model, version);
+        followed.stream().filter(one -> one.is(model, ref)).findFirst().ifPresent(this::end);
     }
 
     private List<Generation> draining(String model, long version) {

@@ -1,5 +1,6 @@
 package dev.nereid.server.lifecycle;
 
+import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelMetadata;
@@ -12,6 +13,7 @@ import dev.nereid.api.statistics.OverdueExecutions;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Sequence;
 import inference.ModelConfig;
 import java.util.ArrayList;
 import java.util.List;
@@ -81,6 +83,33 @@ public final class ServedModels implements ModelCatalog {
             }
             // It drains since it was read, so that the entry has another one or none by now.
         }
+    }
+
+    /**
+     * Finds the version that serves a request, as {@link #acquire(ModelRef)} does, or a replaced generation of it: a
+     * request follows its sequence to the generation on which that began.
+     *
+     * @param request the request
+     * @return the generation, to be {@linkplain Generation#release released} by the caller, or the model if it has to be
+     *     loaded first
+     * @throws InferenceException if there is no such version, or it is not ready
+     */
+    public Resolution acquire(InferRequest request) {
+        Generation followed = live.hasFollowed() ? following(request) : null;
+        return followed == null ? acquire(request.model()) : followed;
+    }
+
+    private @Nullable Generation following(InferRequest request) {
+        Optional<Sequence> sequence = request.options().sequence();
+        if (sequence.isEmpty() || sequence.get().start()) {
+            return null;
+        }
+        Sequence.Id id = sequence.get().id();
+        ModelEntry entry = known(request.model().name());
+        boolean startedAgain = entry != null
+                && entry.ready().values().stream()
+                        .anyMatch(generation -> generation.model().scheduler().hasSequence(id));
+        return startedAgain ? null : live.following(key(request.model().name()), request.model(), id);
     }
 
     /** Finds the model of a version that is loaded on demand. */

@@ -12,8 +12,8 @@ public final class UnsupportedFeatures {
 
     /** Refuses models that would compute wrong responses without the feature. */
     static void check(ModelConfig config) {
-        if (config.hasSequenceBatching()) {
-            throw unsupported(config, "sequence batching");
+        if (config.getSequenceBatching().getIterativeSequence()) {
+            throw unsupported(config, "iterative_sequence");
         }
         if (config.hasEnsembleScheduling()) {
             throw unsupported(config, "ensemble scheduling");

@@ -11,9 +11,11 @@ import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.memory.AcceptedMemory;
+import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.config.SequencePlanReader;
 import dev.nereid.server.instance.InstanceFactory;
 import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.server.instance.LoadedInstance;
@@ -140,6 +142,8 @@ public final class VersionLoader {
                     labels,
                     model,
                     strategy,
+                    SequencePlanReader.plan(
+                            config, context.settings(), prepared.directory().path()),
                     new Load(
                             prepared.directory().key(),
                             started,
@@ -205,6 +209,7 @@ public final class VersionLoader {
             Map<String, List<String>> labels,
             Model model,
             Optional<BatchingStrategy> strategy,
+            Optional<SequencePlan> sequences,
             Load load) {}
 
     /**
@@ -235,7 +240,8 @@ public final class VersionLoader {
                 .with(parts.traits())
                 .withStrategy(parts.strategy())
                 .with(warmup)
-                .with(options.limits());
+                .with(options.limits())
+                .withSequences(parts.sequences());
         SchedulerEnvironment modelEnvironment = environment
                 .with(ResponseCacheSetting.of(parts.config())
                         .select(environment.cache(), parts.load().id()))

@@ -3,6 +3,8 @@ package dev.nereid.server.plugin;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceEnd;
 
 /**
  * Forwards to a plugin's model instance through the plugin boundary. Immutable; as safe for concurrent use as the
@@ -24,6 +26,16 @@ final class IsolatedInstance implements ModelInstance {
         ClassLoader before = boundary.enter();
         try {
             instance.execute(batch);
+        } finally {
+            PluginBoundary.exit(before);
+        }
+    }
+
+    @Override
+    public void sequenceEnded(Sequence.Id id, SequenceEnd reason) {
+        ClassLoader before = boundary.enter();
+        try {
+            instance.sequenceEnded(id, reason);
         } finally {
             PluginBoundary.exit(before);
         }

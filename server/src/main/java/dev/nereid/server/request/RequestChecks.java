@@ -9,8 +9,11 @@ import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelVersion;
 import dev.nereid.scheduler.request.RequestInputs;
 import dev.nereid.scheduler.request.RequestOutputs;
+import dev.nereid.spi.ControlInput;
+import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Sequence;
 import dev.nereid.spi.TensorSpec;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -18,8 +21,10 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Checks requests against the configuration of a model version and converts them for its scheduler. Immutable, safe for
@@ -48,6 +53,9 @@ public final class RequestChecks {
     private final Names outputNames;
     private final RequestOutputs allOutputs;
 
+    /** The control input with the id of the sequence; {@code null} if the model has none. */
+    private final @Nullable ControlInput sequenceIdControl;
+
     private RequestChecks(ModelSettings settings) {
         model = settings.name();
         modelVersion = new ModelVersion(model, settings.version());
@@ -61,6 +69,11 @@ public final class RequestChecks {
         inputNames = Names.of(settings.inputs());
         outputNames = Names.of(settings.outputs());
         allOutputs = RequestOutputs.all(outputNames.all());
+        sequenceIdControl = settings.sequenceBatching()
+                .flatMap(batching -> batching.controls().stream()
+                        .filter(control -> control.kind() == ControlInput.Kind.SEQUENCE_CORRID)
+                        .findFirst())
+                .orElse(null);
     }
 
     /**
@@ -87,15 +100,32 @@ public final class RequestChecks {
         RequestOutputs outputs = outputs(id, request.outputs());
         checkCount(id, request.inputs(), slots);
         long batch = batch(id, request.inputs(), slots);
+        NamedTensor[] tensors = tensors(id, request.inputs(), slots, batch);
+        ControlInput sequenceId = sequenceIdControl;
+        if (sequenceId != null) {
+            checkSequenceId(request, sequenceId);
+        }
         return new CheckedRequest(
                 modelVersion,
                 id,
-                new RequestInputs(
-                        tensors(id, request.inputs(), slots, batch), (int) Math.max(batch, 1), request.release()),
+                new RequestInputs(tensors, (int) Math.max(batch, 1), request.release()),
                 outputs,
                 request.parameters(),
                 request.options(),
                 arrivedNanos);
+    }
+
+    /** Checks the type of the id of a sequence. */
+    private void checkSequenceId(InferRequest request, ControlInput control) {
+        Optional<Sequence> sequence = request.options().sequence();
+        if (sequence.isEmpty()) {
+            return;
+        }
+        boolean isText = sequence.get().id() instanceof Sequence.Id.Text;
+        if (isText != (control.type() == DataType.BYTES)) {
+            throw RequestErrors.sequenceIdType(
+                    request.id(), control.name(), isText ? DataType.BYTES : DataType.UINT64, model, control.type());
+        }
     }
 
     /** Returns the configured index of each input, or {@link #UNKNOWN}. */

@@ -28,6 +28,15 @@ final class RequestErrors {
         return of(id, "output '" + Quoted.text(output) + "' already exists in request");
     }
 
+    /** The type of a sequence id does not fit the control input that has it. */
+    static InferenceException sequenceIdType(
+            String id, String control, DataType given, String model, DataType expected) {
+        return of(
+                id,
+                "sequence batching control '" + control + "' data-type is '" + given + "', but model '" + model
+                        + "' expects '" + expected + "'");
+    }
+
     static InferenceException unknownInput(String input, String model) {
         return invalid("unexpected inference input '" + Quoted.text(input) + "' for model '" + model + "'");
     }

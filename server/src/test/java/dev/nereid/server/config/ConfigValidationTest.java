@@ -68,6 +68,55 @@ class ConfigValidationTest {
                     "preserve_ordering: true priority_levels: 1 default_priority_level: 1 priority_queue_policy {"
                             + " key: 1 value { timeout_action: DELAY default_timeout_microseconds: 1 } }",
                     "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for m"),
+            sequences(
+                    "direct { minimum_slot_utilization: 1.5 }",
+                    "sequence batching minimum slot utilization must be in range (0.0, 1.0] for m"),
+            sequences(
+                    "direct { minimum_slot_utilization: nan }",
+                    "sequence batching minimum slot utilization must be in range (0.0, 1.0] for m"),
+            sequences(
+                    "oldest { preferred_batch_size: 0 }",
+                    "sequence batching preferred batch size must be positive for m"),
+            sequences(
+                    "oldest { preferred_batch_size: 9 }",
+                    "sequence batching preferred batch size must be <= max batch size for m"),
+            sequences("control_input {}", "sequence batching control tensor must have a name for m"),
+            sequences(
+                    "control_input { name: 'C' control { kind: CONTROL_SEQUENCE_START int32_false_true: [0, 1] }"
+                            + " control { kind: CONTROL_SEQUENCE_END int32_false_true: [0, 1] } }",
+                    "sequence batching control tensor 'C' is specified for multiple control kinds for m"),
+            sequences(
+                    "control_input { name: 'C' control { kind: CONTROL_SEQUENCE_START int32_false_true: [0, 1] } }"
+                            + " control_input { name: 'D' control { kind: CONTROL_SEQUENCE_START"
+                            + " int32_false_true: [0, 1] } }",
+                    "sequence batching specifies multiple CONTROL_SEQUENCE_START tensors for m"),
+            state(
+                    "initial_state {} initial_state {}",
+                    "initial_state field for state input 'I' must contain exactly one or zero element. Found '2'"
+                            + " elements."),
+            state(
+                    "initial_state { data_type: TYPE_INT32 }",
+                    "'initial_state' field for state input name 'I' has data type TYPE_INT32 (expected: TYPE_FP32)"),
+            state(
+                    "initial_state { data_type: TYPE_FP32 }",
+                    "'initial_state' field for state input name 'I' has no 'name' (expected: one)"),
+            state(
+                    "initial_state { data_type: TYPE_FP32 name: 'i' }",
+                    "'initial_state' field for state input name 'I' has 0 dimensions (expected: 2)"),
+            state(
+                    "initial_state { data_type: TYPE_FP32 name: 'i' dims: [-1, 2] }",
+                    "'initial_state' field for state input name 'I' contains variable dimensions."),
+            state(
+                    "initial_state { data_type: TYPE_FP32 name: 'i' dims: [1, 3] }",
+                    "'initial_state' field for state input name 'I' has 3 as dimension 1 (expected: 2)"),
+            state(
+                    "initial_state { data_type: TYPE_FP32 name: 'i' dims: [1, 2] }",
+                    "'initial_state' field for state input name 'I' has neither 'zero_data' nor 'data_file' (expected:"
+                            + " one of them)"),
+            state(
+                    "use_growable_memory: true",
+                    "state input 'I' for m: use_growable_memory (expected: with use_same_buffer_for_input_output, and"
+                            + " instances of KIND_GPU alone)"),
             more(
                     "response_cache { enable: true } sequence_batching {}",
                     "Response Cache does not currently support model m with sequence batching scheduler."
@@ -89,6 +138,15 @@ class ConfigValidationTest {
 
     private static Arguments batching(String dynamicBatching, String message) {
         return more("dynamic_batching { " + dynamicBatching + " }", message);
+    }
+
+    private static Arguments state(String more, String message) {
+        return sequences(
+                "state { input_name: 'I' output_name: 'O' data_type: TYPE_FP32 dims: [-1, 2] " + more + " }", message);
+    }
+
+    private static Arguments sequences(String sequenceBatching, String message) {
+        return more("sequence_batching { " + sequenceBatching + " }", message);
     }
 
     private static Arguments more(String text, String message) {

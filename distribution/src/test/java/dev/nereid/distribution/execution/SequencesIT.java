@@ -1,0 +1,250 @@
+package dev.nereid.distribution.execution;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.protobuf.ByteString;
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
+import dev.nereid.api.ModelControl;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.api.RequestOptions;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.distribution.testing.Eventually;
+import dev.nereid.distribution.testing.HttpConnection;
+import dev.nereid.distribution.testing.RawHttpResponse;
+import dev.nereid.distribution.testing.Repository;
+import dev.nereid.distribution.testing.TestPaths;
+import dev.nereid.distribution.testing.TestServer;
+import dev.nereid.server.NereidServer;
+import dev.nereid.server.options.ServerOptions;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import inference.GRPCInferenceServiceGrpc;
+import inference.InferParameter;
+import inference.ModelInferRequest;
+import io.grpc.ManagedChannel;
+import io.grpc.StatusRuntimeException;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Sequences of the example backends, over both protocols and in process. */
+class SequencesIT {
+    private static final int TIMEOUT_SECONDS = 20;
+    private static final String START = "\"sequence_start\":true";
+    private static final String END = "\"sequence_end\":true";
+
+    private static TestServer server;
+    private static HttpConnection http;
+    private static ManagedChannel channel;
+
+    @TempDir
+    private Path directory;
+
+    @BeforeAll
+    static void start() throws IOException, InterruptedException {
+        server = TestServer.open(
+                NereidServer.start(ServerOptions.of(TestPaths.checkout().resolve("examples/plugin-models"))
+                        .withPlugins(TestPaths.plugins())));
+        http = server.http();
+        channel = server.grpc();
+    }
+
+    @AfterAll
+    static void stop() throws IOException, InterruptedException {
+        http.close();
+        channel.shutdown().awaitTermination(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+        server.close();
+        assertThat(server.server().memory().bytesInUse()).isZero();
+    }
+
+    @Test
+    void oneSequenceOverBothProtocolsAndInProcess() throws Exception {
+        for (String model : List.of("sequence", "dyna_sequence")) {
+            assertThat(overHttp(model, 5, "\"sequence_id\":7," + START)).isEqualTo(5);
+            assertThat(overGrpc(model, 10, 7, false)).isEqualTo(15);
+            assertThat(inProcess(model, 20, new Sequence.Id.Numeric(7))).isEqualTo(35);
+            int id = model.equals("sequence") ? 0 : 7; // which the example adds at the end
+            assertThat(overHttp(model, 1, "\"sequence_id\":7," + END)).isEqualTo(36 + id);
+        }
+    }
+
+    @Test
+    void refusesWhatFitsNoSequence() throws Exception {
+        String notStarted =
+                "inference request for sequence 8 to model 'sequence' must specify the START flag on the first"
+                        + " request of the sequence";
+        assertThat(send("sequence", 1, "\"sequence_id\":8").error()).isEqualTo(notStarted);
+        assertThatThrownBy(() -> overGrpc("sequence", 1, 8, false))
+                .isInstanceOf(StatusRuntimeException.class)
+                .hasMessage("INVALID_ARGUMENT: " + notStarted);
+        assertThatThrownBy(() -> inProcess("sequence", 1, new Sequence.Id.Numeric(8)))
+                .hasRootCauseInstanceOf(InferenceException.class)
+                .hasRootCauseMessage(notStarted);
+        String noId = "inference request to model 'sequence' must specify a non-zero or non-empty correlation ID";
+        assertThat(send("sequence", 1, "").error()).isEqualTo(noId);
+        assertThat(send("sequence", 1, "\"sequence_id\":\"\"," + START).error()).isEqualTo(noId);
+        assertThatThrownBy(() -> overGrpc("sequence", 1, 0, true)).hasMessage("INVALID_ARGUMENT: " + noId);
+    }
+
+    @Test
+    void idsHaveTheTypeOfTheControl() throws Exception {
+        String text = "sequence batching control 'CORRID' data-type is 'BYTES', but model 'dyna_sequence' expects"
+                + " 'UINT64'";
+        assertThat(send("dyna_sequence", 1, "\"sequence_id\":\"a\"," + START).error())
+                .isEqualTo("[request id: <id_unknown>] " + text);
+        assertThatThrownBy(() -> inProcess("dyna_sequence", 1, new Sequence.Id.Text("a")))
+                .hasRootCauseMessage("[request id: <id_unknown>] " + text);
+    }
+
+    @Test
+    void aSequenceStaysOnTheGenerationOnWhichItBegan() throws Exception {
+        Repository models =
+                new Repository(directory).copyOf(TestPaths.checkout().resolve("examples/plugin-models/sequence"));
+        ServerOptions options = TestServer.of(models)
+                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("sequence")));
+        try (NereidServer reloaded = NereidServer.start(options)) {
+            assertThat(inProcess(reloaded, "sequence", 5, 1, true)).isEqualTo(5);
+            for (int reload = 1; reload <= 4; reload++) { // the fourth ends the sequences of the first generation
+                change(reload);
+                reloaded.control()
+                        .load(new ModelControl.Load("sequence", Optional.empty(), Map.of()))
+                        .toCompletableFuture()
+                        .get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+                assertThat(inProcess(reloaded, "sequence", 100, 1 + reload, true))
+                        .isEqualTo(100);
+                if (reload == 1) {
+                    assertThat(inProcess(reloaded, "sequence", 1, 1, false)).isEqualTo(6);
+                    assertThat(inProcess(reloaded, "sequence", 1, 2, false)).isEqualTo(101);
+                }
+            }
+            assertThatThrownBy(() -> inProcess(reloaded, "sequence", 1, 1, false))
+                    .hasRootCauseMessage(
+                            "inference request for sequence 1 to model 'sequence' must specify the START flag"
+                                    + " on the first request of the sequence");
+            assertThat(inProcess(reloaded, "sequence", 1, 5, false)).isEqualTo(101);
+            reloaded.control().unload("sequence", false).toCompletableFuture().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+            Eventually.holds(
+                    "unloaded at once",
+                    TIMEOUT_SECONDS,
+                    () -> reloaded.models().index().stream()
+                            .allMatch(model -> model.state() == ModelStatus.State.UNAVAILABLE));
+        }
+    }
+
+    private void change(int number) throws IOException {
+        Path config = directory.resolve("sequence/config.pbtxt");
+        Files.writeString(
+                config,
+                Files.readString(config) + "parameters { key: \"p" + number + "\" value { string_value: \"x\" } }\n");
+    }
+
+    private static int overHttp(String model, int value, String parameters) throws IOException {
+        return (int) send(model, value, parameters)
+                .json()
+                .getFieldsOrThrow("outputs")
+                .getListValue()
+                .getValues(0)
+                .getStructValue()
+                .getFieldsOrThrow("data")
+                .getListValue()
+                .getValues(0)
+                .getNumberValue();
+    }
+
+    private static RawHttpResponse send(String model, int value, String parameters) throws IOException {
+        String body = "{\"parameters\":{" + parameters + "},\"inputs\":[{\"name\":\"INPUT\",\"datatype\":\"INT32\","
+                + "\"shape\":[1,1],\"data\":[" + value + "]}]}";
+        return http.exchange(("POST /v2/models/" + model + "/infer HTTP/1.1\r\nHost: x\r\nContent-Length: "
+                        + body.length() + "\r\n\r\n" + body)
+                .getBytes(UTF_8));
+    }
+
+    private static int overGrpc(String model, int value, long id, boolean start) {
+        ByteBuffer data = ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN).putInt(value);
+        return GRPCInferenceServiceGrpc.newBlockingStub(channel)
+                .modelInfer(ModelInferRequest.newBuilder()
+                        .setModelName(model)
+                        .putParameters(
+                                "sequence_id",
+                                InferParameter.newBuilder().setInt64Param(id).build())
+                        .putParameters(
+                                "sequence_start",
+                                InferParameter.newBuilder().setBoolParam(start).build())
+                        .addInputs(ModelInferRequest.InferInputTensor.newBuilder()
+                                .setName("INPUT")
+                                .setDatatype("INT32")
+                                .addShape(1)
+                                .addShape(1))
+                        .addRawInputContents(ByteString.copyFrom(data.flip()))
+                        .build())
+                .getRawOutputContents(0)
+                .asReadOnlyByteBuffer()
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .getInt();
+    }
+
+    private static int inProcess(String model, int value, Sequence.Id id) throws Exception {
+        return inProcess(server.server(), model, value, new Sequence(id, false, false));
+    }
+
+    private static int inProcess(NereidServer target, String model, int value, long id, boolean start)
+            throws Exception {
+        return inProcess(target, model, value, new Sequence(new Sequence.Id.Numeric(id), start, false));
+    }
+
+    private static int inProcess(NereidServer target, String model, int value, Sequence position) throws Exception {
+        CompletableFuture<Integer> result = new CompletableFuture<>();
+        Tensor input =
+                Tensor.of(DataType.INT32, Shape.of(1, 1), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_INT, value));
+        RequestOptions options = new RequestOptions(0, 0, OptionalLong.empty(), Optional.of(position));
+        InferRequest request = new InferRequest(
+                ModelRef.latest(model),
+                "",
+                List.of(InputTensor.of("INPUT", input)),
+                List.of(),
+                Map.of(),
+                options,
+                () -> {});
+        target.infer(request, new ResponseObserver() {
+            @Override
+            public void onResponse(InferResponse response) {
+                result.complete(response.outputs().getFirst().tensor().data().get(ValueLayout.JAVA_INT_UNALIGNED, 0));
+                response.close();
+            }
+
+            @Override
+            public void onCompleted() {
+                result.completeExceptionally(new InferenceException(ErrorCode.INTERNAL, "no response"));
+            }
+
+            @Override
+            public void onError(InferenceException error) {
+                result.completeExceptionally(error);
+            }
+        });
+        return result.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+    }
+}

@@ -1,0 +1,18 @@
+package dev.nereid.examples.dynasequence;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.BackendProvider;
+
+/** Provider of the backend {@code dyna_sequence}. Immutable. */
+public final class DynaSequenceBackendProvider implements BackendProvider {
+    @Override
+    public String name() {
+        return "dyna_sequence";
+    }
+
+    @Override
+    public Backend create(BackendContext context) {
+        return new DynaSequenceBackend(System::nanoTime);
+    }
+}

@@ -1,0 +1,12 @@
+package dev.nereid.scheduler.queue;
+
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceEnd;
+
+/**
+ * A sequence that ended on an instance without its last request. Immutable.
+ *
+ * @param id its id
+ * @param reason why it ended
+ */
+public record EndedSequence(Sequence.Id id, SequenceEnd reason) {}

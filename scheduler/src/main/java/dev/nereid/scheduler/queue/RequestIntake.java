@@ -1,0 +1,88 @@
+package dev.nereid.scheduler.queue;
+
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.spi.Sequence;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Accepts the requests of one model, and passes them to its instances. Safe for use by any thread; no method calls a
+ * backend, an observer or other foreign code under a lock.
+ *
+ * <p>{@link RequestQueue} has one queue for all instances. Models with sequences have one for each instance.
+ */
+public interface RequestIntake {
+    /** Returns the source from which one instance takes batches. Called once for each instance. */
+    WorkSource source();
+
+    /**
+     * Adds a request, if it may still be executed. If this throws, the request does not wait, or is in a batch that an
+     * instance executes all the same.
+     *
+     * @param mayRun whether the caller runs an idle instance if there is a batch for it
+     * @return the handle of that instance with its batch, to be run by the caller at once; or else the outcome for the
+     *     request
+     */
+    OfferResult offer(ScheduledRequest request, boolean mayRun);
+
+    /**
+     * Adds requests together, as {@link #offer} does. If this throws, each does not wait, or is in a batch that an
+     * instance executes all the same.
+     *
+     * @param mayRun whether the caller runs an idle instance if there is a batch for it
+     * @param outcomes receives the outcome for each request; nothing if all are passed to the instance at once
+     * @return the handle of that instance with its batch, to be run by the caller; {@code null} if it runs none
+     */
+    @Nullable
+    InstanceHandle offerAll(List<ScheduledRequest> offered, boolean mayRun, List<OfferResult> outcomes);
+
+    /** Ends a hold of batches until a number of requests wait, if there is one. */
+    void endHold();
+
+    /**
+     * Returns whether a sequence lives here: further requests of it may come.
+     *
+     * @param id the id of the sequence
+     * @return {@code false} for a model without sequences
+     */
+    default boolean hasSequence(Sequence.Id id) {
+        return false;
+    }
+
+    /**
+     * Runs an action when no sequence lives here any more, so that an end of the model interrupts none. Called once.
+     *
+     * @param action runs once, on any thread; short, never blocks
+     * @return {@code false} if none lives now, and the action does not run
+     */
+    default boolean whenSequencesEnd(Runnable action) {
+        return false;
+    }
+
+    /**
+     * Returns whether any sequence lives here.
+     *
+     * @return {@code false} for a model without sequences
+     */
+    default boolean hasSequences() {
+        return false;
+    }
+
+    /** Returns the number of waiting requests. */
+    int waiting();
+
+    /** Refuses requests from now on; waiting requests may be taken at once. */
+    void stop();
+
+    /** Removes all waiting requests, to be completed by the caller. */
+    List<ScheduledRequest> drain();
+
+    /** Closes the timeout; called once no request waits, nor ever will. */
+    void close();
+
+    /** Returns whether requests are accepted. */
+    boolean isOpen();
+
+    /** Returns whether new requests are refused, since {@link #stop} was called. */
+    boolean isStopped();
+}

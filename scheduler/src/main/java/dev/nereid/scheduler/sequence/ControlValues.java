@@ -1,0 +1,24 @@
+package dev.nereid.scheduler.sequence;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.spi.ControlInput;
+
+/**
+ * A control input with its values for false and true. Immutable.
+ *
+ * @param input its kind, name and type
+ * @param falseBits its value for false: a number, or the bits of an FP32; of no effect for ids of sequences
+ * @param trueBits its value for true, likewise
+ */
+public record ControlValues(ControlInput input, int falseBits, int trueBits) {
+    /** Checks the components. */
+    public ControlValues {
+        requireNonNull(input, "input");
+    }
+
+    /** Returns whether the input is the id of the sequence. */
+    boolean isId() {
+        return input.kind() == ControlInput.Kind.SEQUENCE_CORRID;
+    }
+}

@@ -1,0 +1,443 @@
+package dev.nereid.scheduler.sequence;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.scheduler.queue.EndedSequence;
+import dev.nereid.scheduler.queue.InstanceHandle;
+import dev.nereid.scheduler.queue.WorkSource;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The sequences of one instance, and the thread that runs it. Guarded by the lock of the sequences, which the methods
+ * of {@link WorkSource} take; the caller of the others holds it.
+ *
+ * <p><b>Wake-ups.</b> The instance's own thread sleeps while there is no batch. A change that may make one wakes it; so
+ * does time, if requests wait for others. While another thread runs the instance directly, its own thread sleeps; the
+ * end of the direct execution wakes it if anything is left.
+ *
+ * <p><b>Late start.</b> An instance may have no thread yet. To wake it is to start its thread, after the release of the
+ * lock.
+ */
+final class InstanceQueue implements WorkSource {
+    private final SequenceTable owner;
+    private final SequenceLock lock;
+    private final LongSupplier nanoTime;
+
+    private final Slots slots;
+
+    private final SlotStrategy strategy;
+
+    private @Nullable InstanceHandle handle;
+
+    /** The instance's own thread, once it takes batches, or the thread that waits to remove the instance. */
+    private @Nullable Thread thread;
+
+    private @Nullable Runnable starter;
+
+    /** Whether the instance's own thread is about to start. */
+    private boolean starting;
+
+    /** Whether the instance's own thread sleeps, and was not woken. */
+    private boolean sleeping;
+
+    /** Whether it sleeps until {@link #wakeNanos} at the latest. */
+    private boolean timed;
+
+    private long wakeNanos;
+
+    /** Whether another thread runs the instance. */
+    private boolean direct;
+
+    /** Whether sequences may get a slot of the instance. */
+    private boolean open;
+
+    private boolean retired;
+
+    /** The sequences that ended, and of which the instance was not told. */
+    private final List<EndedSequence> ended = new ArrayList<>(0);
+
+    private int deferred;
+
+    /** The number of waiting requests that only the instance's own thread may execute. */
+    private int needingThread;
+
+    /**
+     * Creates the queue of an instance, which is not registered.
+     *
+     * @param owner has the sequences
+     */
+    InstanceQueue(SequenceTable owner, SequenceLock lock, LongSupplier nanoTime, SequencePlan plan) {
+        this.owner = owner;
+        this.lock = lock;
+        this.nanoTime = nanoTime;
+        this.slots = new Slots(plan.slots());
+        this.strategy = owner.strategy(slots);
+    }
+
+    // What the owner calls, under the lock.
+
+    /** Returns the lowest free slot for a new sequence; {@link Integer#MAX_VALUE} if there is none. */
+    int lowestFree() {
+        int slot = slots.lowestFree();
+        return open && !retired && slot < slots.capacity() ? slot : Integer.MAX_VALUE;
+    }
+
+    /** Gives the lowest free slot to a sequence. */
+    void place(LiveSequence sequence) {
+        sequence.slot = slots.occupy(sequence);
+        sequence.instance = this;
+    }
+
+    /** Frees the slot of a sequence. */
+    void vacate(LiveSequence sequence) {
+        slots.vacate(sequence.slot, sequence);
+        sequence.instance = null;
+        if (slots.used() == 0 && (retired || owner.isStopped())) {
+            wakeThread(); // it may have no more work, ever
+        }
+    }
+
+    /** Records a request that waits here, or does not any more. */
+    void count(ScheduledRequest request, int added) {
+        needingThread += request.needsInstanceThread() ? added : 0;
+    }
+
+    /** Records that the next request of a sequence may be taken, or not any more. */
+    void changed(LiveSequence sequence, long now) {
+        strategy.changed(sequence, now);
+    }
+
+    /** Wakes the instance's own thread if there is a batch, or if it sleeps longer than the requests may wait. */
+    void wakeForWork(long now) {
+        if ((sleeping || mayStart()) && !direct && mayTake()) {
+            long nanos = strategy.waitNanos(now);
+            if (nanos <= 0 || (nanos != SlotStrategy.NOTHING_WAITS && !(timed && wakeNanos - now <= nanos))) {
+                wake();
+            }
+        }
+    }
+
+    /** Acquires the idle instance for the calling thread, with a batch; {@code null} if that is not possible. */
+    @Nullable
+    InstanceHandle acquire(long now) {
+        InstanceHandle acquired = handle;
+        if (!(sleeping || mayStart()) || direct || acquired == null || acquired.isPinned() || needingThread > 0) {
+            return null;
+        }
+        direct = true;
+        try {
+            direct = serve(acquired, now);
+            return direct ? acquired : null;
+        } catch (RuntimeException | Error e) { // such as no memory
+            endDirect(acquired, now);
+            throw e;
+        }
+    }
+
+    /** Removes the waiting requests of the sequences, which end. */
+    void removeWaiting(List<ScheduledRequest> to) {
+        to.addAll(owner.removeWaiting(slots));
+    }
+
+    /** Wakes the instance's own thread, or starts it. */
+    void wake() {
+        if (direct) {
+            return; // its end checks everything
+        }
+        if (sleeping) {
+            sleeping = false;
+            lock.wake(thread);
+        } else if (mayStart()) {
+            starting = true;
+            lock.later(requireNonNull(starter));
+        }
+    }
+
+    /** Wakes the instance's own thread, if it has one. */
+    void wakeThread() {
+        if (sleeping) {
+            wake();
+        }
+    }
+
+    private boolean mayStart() {
+        return thread == null && starter != null && !starting;
+    }
+
+    /** Returns whether the instance may have another execution. */
+    private boolean mayTake() {
+        InstanceHandle registered = handle;
+        return registered != null && deferred < owner.maxDeferred(registered);
+    }
+
+    /** Tells the instance that a sequence ended without its last request, before it takes another batch. */
+    void tellEnded(EndedSequence sequence) {
+        ended.add(sequence);
+        wake();
+    }
+
+    /**
+     * Takes a batch, unless there is one from before a failure, and the sequences that ended.
+     *
+     * @return whether there are any
+     */
+    private boolean serve(InstanceHandle to, long now) {
+        if (to.taken().isEmpty() && mayTake()) {
+            strategy.take(to, now, owner.isStopped());
+        }
+        to.ended().addAll(ended);
+        ended.clear();
+        return !to.taken().isEmpty() || !to.ended().isEmpty();
+    }
+
+    /** Returns whether the instance has no more work, ever. */
+    private boolean isOver() {
+        return slots.used() == 0 && ended.isEmpty() && (retired || owner.isStopped());
+    }
+
+    // What the instance calls.
+
+    @Override
+    public InstanceHandle register(Runnable directRun, LongSupplier load) {
+        lock.lock();
+        try {
+            InstanceHandle registered = new InstanceHandle(directRun, load);
+            owner.register(this);
+            handle = registered;
+            return registered;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Lets sequences get slots: the instance is warm. */
+    private void open() {
+        if (!open && handle != null) {
+            open = true;
+            owner.placeBacklog(nanoTime.getAsLong());
+        }
+    }
+
+    @Override
+    public void addUnstarted(InstanceHandle one, Runnable start) {
+        lock.lock();
+        try {
+            if (thread == null && !retired) {
+                starter = start;
+                open();
+                wakeForWork(nanoTime.getAsLong());
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public List<ScheduledRequest> startFailed(InstanceHandle one) {
+        lock.lock();
+        try {
+            starting = false;
+            if (thread != null) { // it removes the instance
+                lock.wake(thread);
+                return List.of();
+            }
+            return owner.removeWaiting(slots);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void removeUnstarted(InstanceHandle one) {
+        lock.lock();
+        try {
+            thread = Thread.currentThread();
+            starter = null;
+            while (starting || direct) {
+                lock.sleep(this);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean take(InstanceHandle one) {
+        lock.lock();
+        try {
+            begin();
+            while (direct || !serve(one, nanoTime.getAsLong())) {
+                if (!direct && isOver()) {
+                    return false;
+                }
+                await();
+            }
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean awaitWork(InstanceHandle one) {
+        lock.lock();
+        try {
+            begin();
+            while (direct || !isWorkWaiting(one)) {
+                if (!direct && isOver()) {
+                    return false;
+                }
+                await();
+            }
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private boolean isWorkWaiting(InstanceHandle one) {
+        return !one.taken().isEmpty()
+                || !ended.isEmpty()
+                || (mayTake() && strategy.hasBatch(nanoTime.getAsLong(), owner.isStopped()));
+    }
+
+    /** Makes the calling thread the instance's own. */
+    private void begin() {
+        if (thread == null) {
+            thread = Thread.currentThread();
+            starting = false;
+        }
+        open();
+    }
+
+    /** Sleeps until the thread is woken, or the requests that wait have waited long enough. */
+    private void await() {
+        long now = nanoTime.getAsLong();
+        long nanos = direct || !mayTake() ? SlotStrategy.NOTHING_WAITS : strategy.waitNanos(now);
+        sleeping = true;
+        timed = nanos != SlotStrategy.NOTHING_WAITS;
+        if (!timed) {
+            lock.sleep(this);
+        } else if (nanos > 0) {
+            wakeNanos = now + nanos;
+            lock.sleep(this, nanos);
+        }
+        sleeping = false;
+    }
+
+    @Override
+    public boolean poll(InstanceHandle one) {
+        lock.lock();
+        try {
+            open();
+            return !direct && serve(one, nanoTime.getAsLong());
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean hasWork(InstanceHandle one) {
+        lock.lock();
+        try {
+            open();
+            return isWorkWaiting(one);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean finishDirectRun(InstanceHandle one, boolean mayRun) {
+        lock.lock();
+        try {
+            long now = nanoTime.getAsLong();
+            if (mayRun && !retired && needingThread == 0 && serve(one, now)) {
+                return true;
+            }
+            endDirect(one, now);
+            return false;
+        } catch (RuntimeException | Error e) { // such as no memory
+            endDirect(one, nanoTime.getAsLong());
+            throw e;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void endDirect(InstanceHandle one, long now) {
+        direct = false;
+        if (thread != null && !sleeping) { // it waits to remove the instance
+            lock.wake(thread);
+        } else if (!one.taken().isEmpty() || !ended.isEmpty() || isOver()) {
+            wake();
+        } else {
+            wakeForWork(now);
+        }
+    }
+
+    @Override
+    public void deferred(InstanceHandle one) {
+        lock.lock();
+        try {
+            deferred++;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void deferredEnded(InstanceHandle one) {
+        lock.lock();
+        try {
+            deferred--;
+            wakeForWork(nanoTime.getAsLong());
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean retire(InstanceHandle one) {
+        lock.lock();
+        try {
+            retired = true;
+            boolean keeps = slots.used() > 0 || !ended.isEmpty();
+            if (!keeps) {
+                wakeThread();
+            }
+            return keeps;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void lose(InstanceHandle one) {
+        lock.lock();
+        try {
+            owner.endAll(slots);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public List<ScheduledRequest> deregister(InstanceHandle one) {
+        lock.lock();
+        try {
+            handle = null;
+            retired = true;
+            owner.endAll(slots);
+            one.ended().addAll(ended);
+            ended.clear();
+            return owner.deregister(this);
+        } finally {
+            lock.unlock();
+        }
+    }
+}

@@ -1,0 +1,180 @@
+package dev.nereid.scheduler.sequence;
+
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceEnd;
+import dev.nereid.spi.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One sequence, from its start to the end of its last execution. Guarded by the lock of the sequences.
+ *
+ * <p>It waits in the backlog, or has a slot of an instance. One of its requests at most is in execution.
+ */
+final class LiveSequence {
+    /**
+     * The id as a control input, and its memory.
+     *
+     * @param tensor the id
+     * @param memory keeps it alive
+     */
+    record IdTensor(Tensor tensor, ReferenceCountedMemory memory) {}
+
+    private final Sequence.Id id;
+    private final @Nullable IdTensor idTensor;
+    private final @Nullable SequenceStates states;
+    private @Nullable SequenceEntry head;
+    private @Nullable SequenceEntry tail;
+
+    /** The instance; {@code null} in the backlog, and from the last request on. */
+    @Nullable
+    InstanceQueue instance;
+
+    /** The slot of the instance. */
+    int slot;
+
+    /** Whether a request is in execution. */
+    boolean busy;
+
+    /** Whether no request may follow those that wait. */
+    boolean over;
+
+    /** Whether a request has begun. */
+    boolean started;
+
+    /** Why it ends without its last request; {@code null} while it does not. */
+    @Nullable
+    SequenceEnd reason;
+
+    /** Whether it has ended, and its memory is released. */
+    boolean finished;
+
+    /** When it expires if no request comes, while it is idle; when its next request could be taken, while it has one. */
+    long nanos;
+
+    /** The expiry in the backlog; {@code null} for none. */
+    @Nullable
+    Expiry expiry;
+
+    /** The list in which it is, and its neighbors there. It is in one list at most. */
+    @Nullable
+    SequenceList list;
+
+    @Nullable
+    LiveSequence previous;
+
+    @Nullable
+    LiveSequence next;
+
+    /**
+     * Creates a sequence without requests.
+     *
+     * @param idTensor the id as a control input, owned; {@code null} if the model wants none
+     * @param states its states; {@code null} if the model has none
+     */
+    LiveSequence(Sequence.Id id, @Nullable IdTensor idTensor, @Nullable SequenceStates states) {
+        this.id = id;
+        this.idTensor = idTensor;
+        this.states = states;
+    }
+
+    @Nullable
+    SequenceStates states() {
+        return states;
+    }
+
+    /**
+     * Returns whether the next requests of two sequences may share a batch, as far as their states are concerned.
+     *
+     * @param begun whether the request of the other one has begun, so that its states are those of that request
+     */
+    boolean joins(LiveSequence other, boolean begun) {
+        SequenceStates own = states;
+        SequenceStates others = other.states;
+        return own == null || others == null || own.join(startsNext(), others, !begun && other.startsNext());
+    }
+
+    private boolean startsNext() {
+        return head != null && head.starts();
+    }
+
+    Sequence.Id id() {
+        return id;
+    }
+
+    @Nullable
+    IdTensor idTensor() {
+        return idTensor;
+    }
+
+    /** Returns the request that goes first; {@code null} if none waits. */
+    @Nullable
+    SequenceEntry head() {
+        return head;
+    }
+
+    /** Returns whether a request may begin now. */
+    boolean isReady() {
+        return !busy && head != null && head.request().isWaiting();
+    }
+
+    void append(SequenceEntry entry) {
+        entry.sequence = this;
+        if (tail == null) {
+            head = entry;
+        } else {
+            tail.next = entry;
+        }
+        tail = entry;
+    }
+
+    /** Removes and returns the request that goes first. */
+    SequenceEntry poll() {
+        SequenceEntry first = head;
+        if (first == null) {
+            throw new IllegalStateException("sequence: no request waits (expected: one)");
+        }
+        head = first.next;
+        if (head == null) {
+            tail = null;
+        }
+        first.next = null;
+        first.sequence = null;
+        return first;
+    }
+
+    /** Removes a request that waits, and returns the one that was before it; {@code null} for none. */
+    @Nullable
+    SequenceEntry remove(SequenceEntry entry) {
+        SequenceEntry before = null;
+        SequenceEntry one = head;
+        while (one != null && one != entry) {
+            before = one;
+            one = one.next;
+        }
+        if (one == null) {
+            throw new IllegalStateException("sequence: the request does not wait (expected: it does)");
+        }
+        if (before == null) {
+            poll();
+        } else {
+            before.next = entry.next;
+            if (tail == entry) {
+                tail = before;
+            }
+            entry.next = null;
+            entry.sequence = null;
+        }
+        return before;
+    }
+
+    /** Releases the memory of the sequence, once. */
+    void release() {
+        if (idTensor != null) {
+            idTensor.memory().release();
+        }
+        if (states != null) {
+            states.reset(ReferenceCountedMemory::release);
+        }
+    }
+}

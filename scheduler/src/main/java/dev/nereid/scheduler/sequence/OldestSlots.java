@@ -1,0 +1,125 @@
+package dev.nereid.scheduler.sequence;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.scheduler.batch.BatchPlanner;
+import dev.nereid.scheduler.batch.EqualInputs;
+import dev.nereid.scheduler.batch.QueueView;
+import dev.nereid.scheduler.queue.InstanceHandle;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The oldest strategy: the next requests of all sequences wait together, and make batches as those of the dynamic
+ * batcher do. Guarded by the lock of the sequences.
+ *
+ * <p>One request of a sequence waits here at a time, and none while one is in execution; so a batch never has two.
+ */
+final class OldestSlots implements SlotStrategy, QueueView {
+    private final SequenceTable owner;
+    private final EqualInputs equalInputs;
+    private final BatchPlanner planner;
+
+    /** The sequences whose next request may be taken, in the order in which that became so. */
+    private final SequenceList ready = new SequenceList();
+
+    /** The first sequence and the current one of the view; {@code null} before the first. */
+    private @Nullable LiveSequence first;
+
+    private @Nullable LiveSequence current;
+
+    OldestSlots(SequenceTable owner, EqualInputs equalInputs, BatchPlanner planner) {
+        this.owner = owner;
+        this.equalInputs = equalInputs;
+        this.planner = planner;
+    }
+
+    @Override
+    public void changed(LiveSequence sequence, long now) {
+        boolean waits = !sequence.busy && sequence.head() != null;
+        if (waits && sequence.list == null) {
+            sequence.nanos = now;
+            ready.add(sequence);
+        } else if (!waits) {
+            ready.remove(sequence);
+        }
+    }
+
+    @Override
+    public boolean hasBatch(long now, boolean hurry) {
+        return planner.take(this, now, hurry) > 0;
+    }
+
+    @Override
+    public long waitNanos(long now) {
+        rewind();
+        if (!next()) {
+            return NOTHING_WAITS;
+        }
+        return hasBatch(now, false) ? 0 : Math.max(0, planner.waitNanos(this, now));
+    }
+
+    @Override
+    public void take(InstanceHandle handle, long now, boolean hurry) {
+        int count = planner.take(this, now, hurry);
+        LiveSequence sequence = nextWaiting(ready.first());
+        for (int i = 0; i < count && sequence != null; i++) {
+            LiveSequence following = sequence.next;
+            if (owner.begin(sequence, SequenceExecution.ANY_ROW, handle)) {
+                ready.remove(sequence);
+            }
+            sequence = nextWaiting(following);
+        }
+    }
+
+    /** Returns a sequence or the first one behind it whose request is not completed; {@code null} for none. */
+    private static @Nullable LiveSequence nextWaiting(@Nullable LiveSequence from) {
+        LiveSequence sequence = from;
+        while (sequence != null && !sequence.isReady()) {
+            sequence = sequence.next;
+        }
+        return sequence;
+    }
+
+    @Override
+    public void rewind() {
+        first = null;
+        current = null;
+    }
+
+    @Override
+    public boolean next() {
+        LiveSequence before = current;
+        LiveSequence found = nextWaiting(before == null ? ready.first() : before.next);
+        if (found != null) {
+            first = first == null ? found : first;
+            current = found;
+        }
+        return found != null;
+    }
+
+    private SequenceEntry head() {
+        return owner.head(requireNonNull(current));
+    }
+
+    @Override
+    public ScheduledRequest current() {
+        return head().request();
+    }
+
+    @Override
+    public int batchSize() {
+        return 1;
+    }
+
+    @Override
+    public long enqueuedNanos() {
+        return requireNonNull(current).nanos;
+    }
+
+    @Override
+    public boolean joins() {
+        LiveSequence one = requireNonNull(first);
+        return requireNonNull(current).joins(one, false) && equalInputs.join(owner.head(one), head());
+    }
+}

@@ -1,0 +1,84 @@
+package dev.nereid.scheduler.sequence;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.StateSink;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** One execution of a request of a sequence, with its control inputs and states. Confined as {@link ExecutionInputs}. */
+final class SequenceExecution implements ExecutionInputs {
+    /** The row of a request that may have any. */
+    static final int ANY_ROW = -1;
+
+    private final SequenceTable owner;
+    private final LiveSequence sequence;
+    private final ScheduledRequest request;
+    private final List<NamedTensor> added;
+    private final int controls;
+    private final int row;
+
+    /**
+     * Creates an execution that has not begun.
+     *
+     * @param owner has the sequence
+     * @param added the control inputs, and behind them the states
+     * @param controls the number of control inputs
+     * @param row the place in the batch; {@link #ANY_ROW} if others may take it
+     */
+    SequenceExecution(
+            SequenceTable owner,
+            LiveSequence sequence,
+            ScheduledRequest request,
+            List<NamedTensor> added,
+            int controls,
+            int row) {
+        this.owner = owner;
+        this.sequence = sequence;
+        this.request = request;
+        this.added = added;
+        this.controls = controls;
+        this.row = row;
+    }
+
+    @Override
+    public ScheduledRequest request() {
+        return request;
+    }
+
+    int row() {
+        return row;
+    }
+
+    @Override
+    public List<NamedTensor> added() {
+        return added;
+    }
+
+    @Override
+    public @Nullable ReferenceCountedMemory memory(int index) {
+        SequenceStates states = sequence.states();
+        if (states != null && index >= controls) {
+            return states.memory(index - controls);
+        }
+        LiveSequence.IdTensor id = sequence.idTensor();
+        return id != null && added.get(index).tensor() == id.tensor() ? id.memory() : null;
+    }
+
+    @Override
+    public @Nullable StateSink states() {
+        return sequence.states();
+    }
+
+    @Override
+    public @Nullable ExecutionInputs inPlace(ExecutionInputs like) {
+        return row == ANY_ROW ? null : owner.nullRequest(like);
+    }
+
+    @Override
+    public void released(boolean again) {
+        owner.released(sequence);
+    }
+}

@@ -1,0 +1,86 @@
+package dev.nereid.scheduler.sequence;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.scheduler.batch.EqualInputs;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.NullRequest;
+import dev.nereid.scheduler.request.RequestDrain;
+import dev.nereid.spi.Sequence;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/** What the requests of sequences get beside the inputs of their clients: controls and states. Immutable. */
+final class SequenceInputs {
+    private final ModelScope model;
+    private final ModelScope uncounted;
+    private final EqualInputs equalInputs;
+    private final SequenceControls controls;
+    private final StateMemory states;
+
+    SequenceInputs(ModelScope model, SequencePlan plan) {
+        this.model = model;
+        this.uncounted = model.uncounted(new RequestDrain());
+        this.equalInputs = new EqualInputs(model.settings());
+        this.controls = new SequenceControls(plan.controls(), model.settings().batches());
+        this.states = new StateMemory(plan.states());
+    }
+
+    /** Returns what decides which inputs of clients may share a batch. */
+    EqualInputs equalInputs() {
+        return equalInputs;
+    }
+
+    /** Returns the bytes of the states that sequences hold. */
+    long stateBytes() {
+        return states.bytes();
+    }
+
+    /** Returns the number of control inputs; the states are behind them. */
+    int controls() {
+        return controls.size();
+    }
+
+    /**
+     * Creates a sequence without requests.
+     *
+     * @throws dev.nereid.api.InferenceException if there is no memory for its id
+     */
+    LiveSequence newSequence(Sequence.Id id) {
+        SequenceStates own = states.size() == 0 ? null : new SequenceStates(states);
+        return new LiveSequence(id, controls.id(id, model.memory()), own);
+    }
+
+    /**
+     * Returns the control inputs of a request and the states of its sequence, which begin anew at a start.
+     *
+     * @param release releases the memory of states later: it may run code of the backend
+     */
+    List<NamedTensor> of(LiveSequence sequence, SequenceEntry entry, Consumer<ReferenceCountedMemory> release) {
+        LiveSequence.IdTensor id = sequence.idTensor();
+        List<NamedTensor> flags = controls.of(entry.starts(), entry.ends(), id == null ? null : id.tensor());
+        SequenceStates own = sequence.states();
+        if (own == null) {
+            return flags;
+        }
+        if (entry.starts()) {
+            own.reset(release);
+        }
+        List<NamedTensor> all = new ArrayList<>(flags);
+        all.addAll(own.values());
+        return all;
+    }
+
+    /** Creates a null request for a place without a request. */
+    ExecutionInputs nullRequest(ExecutionInputs like) {
+        List<NamedTensor> added = controls.ofNone();
+        if (states.size() > 0) {
+            added = new ArrayList<>(added);
+            added.addAll(states.zeros(
+                    like.added().subList(controls.size(), like.added().size())));
+        }
+        return new NullRequest(uncounted, like, added);
+    }
+}

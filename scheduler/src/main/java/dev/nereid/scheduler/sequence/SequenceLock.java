@@ -1,0 +1,79 @@
+package dev.nereid.scheduler.sequence;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The one lock of the sequences of a model. Safe for use by any thread. What follows from a change is done by the thread
+ * that releases the lock, afterwards: threads are woken, and requests are rejected, whose observers are foreign code.
+ *
+ * <p>It is never taken twice by one thread.
+ */
+final class SequenceLock extends ReentrantLock {
+    private static final long serialVersionUID = 1;
+
+    /** The thread to wake next; written while the lock is held. */
+    private transient @Nullable Thread toWake;
+
+    /** What to do after the release, in this order; written while the lock is held. */
+    private transient List<Runnable> later = List.of();
+
+    /** Wakes a thread when the lock is released, or earlier. The caller holds the lock. */
+    void wake(@Nullable Thread thread) {
+        LockSupport.unpark(toWake);
+        toWake = thread;
+    }
+
+    /** Runs an action when the lock is released, on the thread that releases it. It must not throw. */
+    void later(Runnable action) {
+        if (later.isEmpty()) {
+            later = new ArrayList<>(2);
+        }
+        later.add(action);
+    }
+
+    /** Releases the lock, sleeps until the thread is woken, and takes the lock again. May return without reason. */
+    void sleep(Object blocker) {
+        unlock();
+        try {
+            LockSupport.park(blocker);
+            Thread.interrupted(); // only a backend has this thread at hand, and no execution runs
+        } finally {
+            lock();
+        }
+    }
+
+    /** Does as {@link #sleep(Object)} for a limited time, above 0. */
+    void sleep(Object blocker, long nanos) {
+        unlock();
+        try {
+            LockSupport.parkNanos(blocker, nanos);
+            Thread.interrupted();
+        } finally {
+            lock();
+        }
+    }
+
+    @Override
+    public void unlock() {
+        Thread woken = toWake;
+        List<Runnable> actions = later;
+        toWake = null;
+        later = List.of();
+        super.unlock();
+        LockSupport.unpark(woken);
+        for (int i = 0; i < actions.size(); i++) {
+            actions.get(i).run();
+        }
+    }
+
+    /** Not supported: a thread that awaits a condition would not do what follows. */
+    @Override
+    public Condition newCondition() {
+        throw new UnsupportedOperationException("newCondition: not supported (expected: sleep and wake)");
+    }
+}

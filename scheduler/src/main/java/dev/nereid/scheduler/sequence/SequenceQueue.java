@@ -1,0 +1,253 @@
+package dev.nereid.scheduler.sequence;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.queue.InstanceHandle;
+import dev.nereid.scheduler.queue.OfferResult;
+import dev.nereid.scheduler.queue.RequestIntake;
+import dev.nereid.scheduler.queue.WorkSource;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.time.Timer;
+import dev.nereid.spi.Sequence;
+import java.util.List;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The sequences of one model: a table of those that live, in front of one queue for each instance. Guarded by one lock;
+ * no backend, observer or other foreign code is called under it.
+ *
+ * <p><b>Slots.</b> A sequence gets the lowest free slot over all instances with its first request, and keeps it until
+ * its last request is taken. Without a free slot it waits in the backlog, of which the oldest sequence gets the next
+ * slot. One request of a sequence is in execution at a time, in the order of arrival.
+ *
+ * <p><b>Ends.</b> A sequence ends with the request that says so, if it is idle for too long, if the timeout of one of
+ * its requests expires in the backlog, or if one of its requests is cancelled while it waits: that one and all later
+ * ones are cancelled then, and those before it are executed. A stop ends sequences as soon as they are idle.
+ */
+public final class SequenceQueue implements RequestIntake {
+    private final ModelScope model;
+    private final SequencePlan plan;
+    private final SequenceInputs inputs;
+    private final SequenceTimes times;
+    private final Consumer<SequenceEntry> remover = this::remove;
+    private final SequenceLock lock = new SequenceLock();
+
+    @GuardedBy("lock")
+    private final SequenceTable table;
+
+    /**
+     * Creates a queue without instances.
+     *
+     * @param model the scope of the requests
+     * @param plan the strategy
+     * @param timer one of its timeouts is held until the queue is closed
+     */
+    public SequenceQueue(ModelScope model, SequencePlan plan, Timer timer) {
+        this.model = model;
+        this.plan = plan;
+        this.inputs = new SequenceInputs(model, plan);
+        this.times = new SequenceTimes(lock, timer, plan.maxIdleNanos(), this::onTimeout);
+        this.table = new SequenceTable(lock, model, plan, inputs, times);
+    }
+
+    @Override
+    public WorkSource source() {
+        lock.lock();
+        try {
+            return new InstanceQueue(table, lock, model.nanoTime(), plan);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public OfferResult offer(ScheduledRequest request, boolean mayRun) {
+        Sequence position = request.checked().options().sequence().orElse(null);
+        if (request.checked().batchSize() > 1) {
+            return new OfferResult.Refused(SequenceErrors.batched(request.checked()));
+        }
+        if (position == null || !isId(position.id())) {
+            return new OfferResult.Refused(SequenceErrors.noId(request.checked()));
+        }
+        LiveSequence fresh;
+        try {
+            fresh = position.start() ? inputs.newSequence(position.id()) : null;
+        } catch (InferenceException e) { // no memory for the id
+            return new OfferResult.Refused(e);
+        }
+        SequenceEntry entry =
+                new SequenceEntry(request, position, inputs.equalInputs().content(request.checked()), remover);
+        request.waitsAt(entry);
+        return offer(entry, fresh, mayRun);
+    }
+
+    private OfferResult offer(SequenceEntry entry, @Nullable LiveSequence fresh, boolean mayRun) {
+        boolean used = false;
+        lock.lock();
+        try {
+            OfferResult result = table.add(entry, fresh);
+            LiveSequence sequence = entry.sequence;
+            used = fresh != null && sequence == fresh;
+            InstanceHandle acquired = sequence == null ? null : table.serve(sequence, mayRun);
+            return acquired == null ? result : acquired;
+        } finally {
+            lock.unlock();
+            if (fresh != null && !used) {
+                fresh.release();
+            }
+        }
+    }
+
+    private static boolean isId(Sequence.Id id) {
+        return switch (id) {
+            case Sequence.Id.Numeric number -> number.value() != 0;
+            case Sequence.Id.Text text -> !text.value().isEmpty();
+        };
+    }
+
+    @Override
+    public @Nullable InstanceHandle offerAll(
+            List<ScheduledRequest> offered, boolean mayRun, List<OfferResult> outcomes) {
+        for (ScheduledRequest request : offered) {
+            outcomes.add(offer(request, false));
+        }
+        return null;
+    }
+
+    /** Removes a request that was completed while it waits: it was cancelled. */
+    private void remove(SequenceEntry entry) {
+        lock.lock();
+        try {
+            LiveSequence sequence = entry.sequence;
+            if (sequence != null) {
+                table.cancel(sequence, entry);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void onTimeout() {
+        lock.lock();
+        try {
+            table.expire();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void endHold() {}
+
+    @Override
+    public boolean hasSequence(Sequence.Id id) {
+        lock.lock();
+        try {
+            return table.has(id);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean hasSequences() {
+        lock.lock();
+        try {
+            return table.sequences() > 0;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean whenSequencesEnd(Runnable action) {
+        lock.lock();
+        try {
+            return table.whenEmpty(action);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public int waiting() {
+        lock.lock();
+        try {
+            return table.waiting();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns the number of sequences to which requests may be added, those in the backlog included. */
+    public int sequences() {
+        lock.lock();
+        try {
+            return table.sequences();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns the bytes of the states that sequences hold. */
+    public long stateBytes() {
+        return inputs.stateBytes();
+    }
+
+    /** Returns the number of sequences that wait for a slot. */
+    public int backlog() {
+        lock.lock();
+        try {
+            return table.backlog();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void stop() {
+        lock.lock();
+        try {
+            table.stop();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public List<ScheduledRequest> drain() {
+        lock.lock();
+        try {
+            return table.drain();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void close() {
+        times.close();
+    }
+
+    @Override
+    public boolean isOpen() {
+        lock.lock();
+        try {
+            return !table.isStopped() && table.hasInstances();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean isStopped() {
+        lock.lock();
+        try {
+            return table.isStopped();
+        } finally {
+            lock.unlock();
+        }
+    }
+}

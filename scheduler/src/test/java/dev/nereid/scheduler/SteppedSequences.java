@@ -1,0 +1,209 @@
+package dev.nereid.scheduler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.RequestOptions;
+import dev.nereid.scheduler.batch.ExecutionScope;
+import dev.nereid.scheduler.instance.DeviceInstances;
+import dev.nereid.scheduler.instance.DirectExecutionPolicy;
+import dev.nereid.scheduler.instance.ExecutionTraits;
+import dev.nereid.scheduler.instance.InstanceWorker;
+import dev.nereid.scheduler.instance.ManagedInstance;
+import dev.nereid.scheduler.instance.Warmup;
+import dev.nereid.scheduler.queue.InstanceHandle;
+import dev.nereid.scheduler.queue.OfferResult;
+import dev.nereid.scheduler.rate.RateProfile;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.sequence.SequencePlan;
+import dev.nereid.scheduler.sequence.SequenceQueue;
+import dev.nereid.scheduler.time.TimeoutQueue;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeClock;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/**
+ * The sequences of a model without threads: the test steps instances and time. Confined. Its close ends what is left,
+ * and checks that all memory is returned.
+ */
+public final class SteppedSequences implements AutoCloseable {
+    public final FakeClock clock = new FakeClock();
+    public final LeakCheckingMemory memory = new LeakCheckingMemory();
+    public final ModelScope model;
+    public final SequenceQueue queue;
+    public final List<InstanceWorker> workers = new ArrayList<>();
+    public final List<FakeInstance> instances = new ArrayList<>();
+    private final TimeoutQueue timeouts = new TimeoutQueue(() -> {});
+    private final ExecutionScope scope;
+    private final List<RecordingObserver> observers = new ArrayList<>();
+
+    /** What a request is, beside its sequence. */
+    public static final class Position {
+        private final Sequence.Id id;
+        private boolean start;
+        private boolean end;
+        private long timeoutMicros;
+        private OptionalLong deadline = OptionalLong.empty();
+
+        private Position(Sequence.Id id) {
+            this.id = id;
+        }
+
+        public Position start() {
+            start = true;
+            return this;
+        }
+
+        public Position end() {
+            end = true;
+            return this;
+        }
+
+        public Position timeoutMicros(long micros) {
+            timeoutMicros = micros;
+            return this;
+        }
+
+        public Position deadline(long nanos) {
+            deadline = OptionalLong.of(nanos);
+            return this;
+        }
+
+        public RequestOptions options() {
+            return new RequestOptions(0, timeoutMicros, deadline, Optional.of(new Sequence(id, start, end)));
+        }
+    }
+
+    public static Position of(long id) {
+        return new Position(new Sequence.Id.Numeric(id));
+    }
+
+    public static Position of(String id) {
+        return new Position(new Sequence.Id.Text(id));
+    }
+
+    /** A request that was submitted. */
+    public record Sent(RecordingObserver observer, Cancellation cancellation) {
+        /** Returns the number that was the response. */
+        public float sum() {
+            return observer.floats("OUT")[0];
+        }
+    }
+
+    /** Describes a model with an input {@code IN} and an output {@code OUT}. */
+    public static ModelSettings settings(int maxBatchSize) {
+        return ModelSettings.builder("stateful", 1)
+                .maxBatchSize(maxBatchSize)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE)))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(Shape.VARIABLE)))
+                .build();
+    }
+
+    public SteppedSequences(ModelSettings settings, SequencePlan plan, FakeInstance.Execution... backends) {
+        model = Scopes.of(settings, memory, clock);
+        scope = ExecutionScope.of(model, ExecutionTraits.DEFAULT.accepted(), ExecutionTraits.DEFAULT.callbacks());
+        queue = new SequenceQueue(model, plan, timeouts);
+        for (FakeInstance.Execution backend : backends) {
+            add(backend);
+        }
+    }
+
+    /** Adds an instance, which gets sequences from its first step on. */
+    public InstanceWorker add(FakeInstance.Execution backend) {
+        FakeInstance instance = new FakeInstance(backend);
+        InstanceWorker worker = new InstanceWorker(
+                scope,
+                new DeviceInstances(List.of(new ManagedInstance(
+                        SteppedScheduler.slot("i" + instances.size(), instance, RateProfile.NONE)))),
+                queue.source(),
+                new DirectExecutionPolicy(model.settings(), ExecutionTraits.DEFAULT),
+                ExecutionTraits.DEFAULT.maxDeferred(),
+                new Warmup(scope, List.of(), 1));
+        instances.add(instance);
+        workers.add(worker);
+        worker.step();
+        return worker;
+    }
+
+    /** Submits a request with one number, whose id is that number. */
+    public Sent send(Position position, float value) {
+        return send(position, request(value));
+    }
+
+    public Requests request(float value) {
+        return Requests.to(model.settings(), memory)
+                .id(Integer.toString((int) value))
+                .floats("IN", model.settings().batches() ? Shape.of(1, 1) : Shape.of(1), value);
+    }
+
+    public Sent send(Position position, Requests request) {
+        return submit(request.options(position.options()).of(1));
+    }
+
+    public Sent submit(CheckedRequest checked) {
+        long now = clock.getAsLong();
+        RecordingObserver observer = new RecordingObserver();
+        observers.add(observer);
+        ScheduledRequest request = new ScheduledRequest(model, null, checked.arrivedAt(now), observer, now);
+        switch (queue.offer(request, false)) {
+            case InstanceHandle handle -> throw new AssertionError("acquired " + handle);
+            case OfferResult.Refused refused -> request.refuse(refused.error());
+            case OfferResult.Outcome outcome -> assertThat(outcome).isEqualTo(OfferResult.Outcome.ACCEPTED);
+        }
+        return new Sent(observer, request);
+    }
+
+    /** Executes one batch of an instance; returns whether there was one. */
+    public boolean step(int instance) {
+        return workers.get(instance).step();
+    }
+
+    /** Executes batches until there is none at this time. */
+    public void steps() {
+        boolean found = true;
+        while (found) {
+            found = false;
+            for (InstanceWorker worker : workers) {
+                found |= !worker.isGone() && worker.step();
+            }
+        }
+    }
+
+    /** Ends an instance whose thread failed. */
+    public void lose(int instance) {
+        workers.get(instance).lose();
+    }
+
+    /** Advances the clock, and fires all expired timeouts. */
+    public void advance(long nanos) {
+        clock.advanceNanos(nanos);
+        timeouts.runExpired(clock.getAsLong());
+    }
+
+    @Override
+    public void close() {
+        queue.stop();
+        steps();
+        observers.forEach(RecordingObserver::check);
+        observers.forEach(
+                observer -> assertThat(observer.hasEnded()).as("completed").isTrue());
+        observers.forEach(RecordingObserver::close);
+        assertThat(queue.sequences()).as("sequences").isZero();
+        assertThat(queue.backlog()).as("backlog").isZero();
+        assertThat(queue.waiting()).as("waiting").isZero();
+        assertThat(model.drain().count()).as("in flight").isZero();
+        instances.forEach(instance -> assertThat(instance.violations()).isEmpty());
+        queue.close();
+        memory.close();
+    }
+}

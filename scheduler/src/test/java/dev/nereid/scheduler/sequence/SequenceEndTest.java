@@ -1,0 +1,162 @@
+package dev.nereid.scheduler.sequence;
+
+import static dev.nereid.scheduler.SteppedSequences.of;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.scheduler.FakeInstance;
+import dev.nereid.scheduler.SteppedSequences;
+import dev.nereid.scheduler.SteppedSequences.Sent;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceEnd;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.FieldSource;
+
+/** Ends of sequences without their last request, for both strategies. */
+final class SequenceEndTest {
+    static final List<SequencePlan> PLANS = List.of(Plans.direct(2), Plans.oldest(2, 0));
+
+    private static SteppedSequences start(SequencePlan plan, int instances) {
+        FakeInstance.Execution[] backends = new FakeInstance.Execution[instances];
+        Arrays.fill(backends, (FakeInstance.Execution) FakeInstance::copy);
+        return new SteppedSequences(SteppedSequences.settings(2), plan, backends);
+    }
+
+    private static String ended(long id, SequenceEnd reason) {
+        return new Sequence.Id.Numeric(id) + " " + reason;
+    }
+
+    @ParameterizedTest
+    @FieldSource("PLANS")
+    void theBackendIsToldOnceAndWhy(SequencePlan plan) {
+        try (SteppedSequences s = start(plan, 1)) {
+            s.send(of(1).start(), 1);
+            s.steps();
+            s.advance(Plans.IDLE.toNanos());
+            s.steps();
+            s.send(of(2).start(), 1);
+            s.steps();
+            s.send(of(2), 1).cancellation().cancel();
+            s.steps();
+            s.send(of(3).start(), 1);
+            s.send(of(3).start(), 1);
+            s.send(of(3).end(), 1);
+            s.steps();
+            s.send(of(4).start(), 1);
+            s.steps();
+            s.queue.stop();
+            s.steps();
+            assertThat(s.instances.getFirst().ended())
+                    .containsExactly(
+                            ended(1, SequenceEnd.IDLE),
+                            ended(2, SequenceEnd.CANCELLED),
+                            ended(3, SequenceEnd.REPLACED),
+                            ended(4, SequenceEnd.UNLOADED));
+        }
+    }
+
+    @ParameterizedTest
+    @FieldSource("PLANS")
+    void theBackendIsNotToldOfWhatItNeverSaw(SequencePlan plan) {
+        try (SteppedSequences s = start(plan, 1)) {
+            s.send(of(1).start(), 1).cancellation().cancel();
+            s.send(of(1).start().end(), 1);
+            s.send(of(2).start(), 1);
+            s.send(of(3).start(), 1).cancellation().cancel(); // in the backlog
+            s.send(of(2).end(), 1);
+            s.steps();
+            assertThat(s.instances.getFirst().ended()).isEmpty();
+        }
+    }
+
+    @ParameterizedTest
+    @FieldSource("PLANS")
+    void aCancellationAndTheIdleTimeFreeASlotOnce(SequencePlan plan) {
+        try (SteppedSequences s = start(plan, 1)) {
+            for (int id = 1; id <= 2; id++) {
+                s.send(of(id).start(), id);
+            }
+            s.steps();
+            Sent waiting = s.send(of(1), 1);
+            s.clock.advanceNanos(Plans.IDLE.toNanos());
+            waiting.cancellation().cancel(); // and then the timer
+            s.advance(0);
+            s.advance(Plans.IDLE.toNanos());
+            s.steps();
+            assertThat(s.instances.getFirst().ended())
+                    .containsExactlyInAnyOrder(ended(1, SequenceEnd.CANCELLED), ended(2, SequenceEnd.IDLE));
+            for (int id = 11; id <= 13; id++) {
+                s.send(of(id).start(), id);
+            }
+            assertThat(s.queue.backlog()).isEqualTo(1);
+            s.send(of(11).end(), 1);
+            s.steps();
+        }
+    }
+
+    @ParameterizedTest
+    @FieldSource("PLANS")
+    void aSequenceThatIsExecutedIsNotIdle(SequencePlan plan) {
+        SteppedSequences[] inside = new SteppedSequences[1];
+        try (SteppedSequences s = new SteppedSequences(SteppedSequences.settings(2), plan, batch -> {
+            inside[0].advance(3 * Plans.IDLE.toNanos());
+            FakeInstance.copy(batch);
+        })) {
+            inside[0] = s;
+            s.send(of(1).start(), 1);
+            s.step(0);
+            Sent next = s.send(of(1), 2);
+            s.step(0);
+            assertThat(next.sum()).isEqualTo(2);
+        }
+    }
+
+    @ParameterizedTest
+    @FieldSource("PLANS")
+    void theSequencesOfAnInstanceThatIsGoneEndAlone(SequencePlan plan) {
+        try (SteppedSequences s = start(plan, 2)) {
+            s.send(of(1).start(), 1);
+            s.send(of(2).start(), 1);
+            s.steps();
+            Sent lost = s.send(of(1), 2);
+            Sent other = s.send(of(2), 3);
+            s.workers.getFirst().retire();
+            s.lose(0);
+            lost.observer()
+                    .assertError(
+                            ErrorCode.UNAVAILABLE,
+                            "sequence 1 of model 'stateful' version 1 has ended: its instance failed beyond repair;"
+                                    + " start the sequence again");
+            s.send(of(1), 1).observer().error();
+            s.steps();
+            assertThat(other.sum()).isEqualTo(3);
+            Sent again = s.send(of(1).start(), 4);
+            s.steps();
+            assertThat(again.sum()).isEqualTo(4);
+        }
+    }
+
+    @ParameterizedTest
+    @FieldSource("PLANS")
+    void aRetiredInstanceKeepsItsSequencesAndGetsNoOthers(SequencePlan plan) {
+        try (SteppedSequences s = start(plan, 2)) {
+            s.send(of(1).start(), 1);
+            s.steps();
+            s.workers.getFirst().retire();
+            for (int id = 2; id <= 4; id++) {
+                s.send(of(id).start(), id);
+            }
+            assertThat(s.queue.backlog()).isEqualTo(1);
+            s.send(of(1), 2);
+            s.send(of(1).end(), 3);
+            s.steps();
+            assertThat(s.queue.backlog()).isEqualTo(1);
+            assertThat(s.instances.getFirst().batches()).hasSize(3);
+            s.send(of(2).end(), 2);
+            s.steps();
+            assertThat(s.queue.backlog()).isZero();
+        }
+    }
+}

@@ -1,0 +1,120 @@
+package dev.nereid.server.config;
+
+import static dev.nereid.server.config.ConfigErrors.invalid;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.sequence.InitialState;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.SequenceBatching;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.StateSpec;
+import dev.nereid.spi.Tensor;
+import inference.ModelConfig;
+import inference.ModelSequenceBatching;
+import inference.ModelSequenceBatching.State;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Reads the values of states at the start of a sequence. Static functions only. */
+final class InitialStates {
+    private static final int ALIGNMENT = 64;
+
+    private InitialStates() {}
+
+    /**
+     * Returns the states of a model with their values.
+     *
+     * @param config a checked configuration
+     * @param described the same states, as the backend sees them
+     * @param directory the directory of the model
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if a file is too short, {@link ErrorCode#INTERNAL} if
+     *     it cannot be read, {@link ErrorCode#UNSUPPORTED} if it lies elsewhere
+     */
+    static List<InitialState> of(ModelConfig config, SequenceBatching described, Path directory) {
+        List<InitialState> states = new ArrayList<>();
+        for (StateSpec spec : described.states()) {
+            State state = config.getSequenceBatching().getStateList().stream()
+                    .filter(one -> one.getOutputName().equals(spec.outputName()))
+                    .findFirst()
+                    .orElseThrow();
+            Shape dims = state.getInitialStateCount() == 0
+                    ? ones(spec.dims())
+                    : TensorSpecs.shape(
+                            spec.inputName(), state.getInitialState(0).getDimsList());
+            Shape shape = config.getMaxBatchSize() > 0 ? dims.prepend(1) : dims;
+            states.add(new InitialState(spec, Tensor.of(spec.type(), shape, content(state, spec, dims, directory))));
+        }
+        return states;
+    }
+
+    /** Without an initial value, a variable dimension is 1. */
+    private static Shape ones(Shape dims) {
+        long[] sizes = new long[dims.rank()];
+        for (int i = 0; i < sizes.length; i++) {
+            sizes[i] = Math.max(1, dims.dim(i));
+        }
+        return Shape.of(sizes);
+    }
+
+    private static MemorySegment content(State state, StateSpec spec, Shape dims, Path directory) {
+        boolean texts = spec.type() == DataType.BYTES;
+        long size = texts ? Integer.BYTES * dims.elementCount() : dims.byteSize(spec.type()); // empty texts, or zeros
+        if (state.getInitialStateCount() > 0 && state.getInitialState(0).hasDataFile()) {
+            byte[] file = read(directory, state.getInitialState(0));
+            if (file.length < size) {
+                throw invalid("initial_state setting expects " + size + " bytes, but the data provided from "
+                        + state.getInitialState(0).getDataFile() + "only has " + file.length + " bytes.");
+            }
+            MemorySegment content = Arena.ofAuto().allocate(Math.max(1, file.length), ALIGNMENT);
+            MemorySegment.copy(file, 0, content, ValueLayout.JAVA_BYTE, 0, file.length);
+            long used = texts ? textBytes(content.asSlice(0, file.length), dims.elementCount(), state) : size;
+            return content.asSlice(0, used).asReadOnly();
+        }
+        return Arena.ofAuto()
+                .allocate(Math.max(1, size), ALIGNMENT)
+                .asSlice(0, size)
+                .asReadOnly();
+    }
+
+    /** Returns the bytes of a number of texts at the beginning of a file. */
+    private static long textBytes(MemorySegment content, long count, State state) {
+        long at = 0;
+        for (long i = 0; i < count; i++) {
+            long left = content.byteSize() - at - Integer.BYTES;
+            long length = left < 0 ? 0 : Integer.toUnsignedLong(content.get(ValueLayout.JAVA_INT_UNALIGNED, at));
+            if (left < length) {
+                throw invalid("initial_state setting expects " + count + " strings with their lengths, but the data"
+                        + " provided from " + state.getInitialState(0).getDataFile() + " only has " + i);
+            }
+            at += Integer.BYTES + length;
+        }
+        return at;
+    }
+
+    private static byte[] read(Path model, ModelSequenceBatching.InitialState initial) {
+        String name = initial.getDataFile();
+        Path directory = model.resolve("initial_state");
+        Path path = directory.resolve(name.replaceFirst("^/+", "")); // a leading slash is ignored
+        try {
+            Path file = path.toRealPath();
+            if (!file.startsWith(directory.toRealPath())) {
+                throw new InferenceException(
+                        ErrorCode.UNSUPPORTED,
+                        "file path '" + name + "' is outside of the model's initial_state directory");
+            }
+            return Files.readAllBytes(file);
+        } catch (IOException e) {
+            throw new InferenceException(
+                    ErrorCode.INTERNAL,
+                    "failed to open text file for read " + name + ": "
+                            + (Files.exists(path) ? "not readable" : "No such file or directory"));
+        }
+    }
+}
