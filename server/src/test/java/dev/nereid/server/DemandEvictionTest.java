@@ -42,7 +42,7 @@ final class DemandEvictionTest {
 
     @BeforeEach
     void setUp() throws IOException {
-        fixture = new DemandFixture(directory);
+        fixture = DemandFixture.in(directory);
         models = fixture.models();
     }
 

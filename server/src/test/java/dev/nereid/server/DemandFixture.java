@@ -29,10 +29,11 @@ import java.util.Map;
 record DemandFixture(Path directory) {
     static final String MEGABYTE = parameter("memory_bytes", "1000000");
 
-    DemandFixture(Path directory) throws IOException {
-        this.directory = directory;
-        Files.createDirectories(models().root());
+    /** Creates an empty repository and the plugin of the backend. */
+    static DemandFixture in(Path directory) throws IOException {
         TestPlugins.recording(Files.createDirectories(directory.resolve("plugins")));
+        Files.createDirectories(directory.resolve("models"));
+        return new DemandFixture(directory);
     }
 
     TestModels models() {

@@ -41,7 +41,7 @@ final class DemandModeTest {
 
     @BeforeEach
     void setUp() throws IOException {
-        fixture = new DemandFixture(directory);
+        fixture = DemandFixture.in(directory);
         models = fixture.models();
     }
 
