@@ -172,7 +172,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
                 release(held);
             }
         });
-        outcome.whenComplete((_, _) -> {
+        CompletableFuture<Runnable> _ = outcome.whenComplete((_, _) -> {
             if (outcome.isCancelled()) {
                 release(acquisition);
             }

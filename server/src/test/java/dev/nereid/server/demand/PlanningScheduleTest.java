@@ -58,7 +58,7 @@ final class PlanningScheduleTest {
         World(Random random, boolean isExact) {
             this.random = random;
             this.isExact = isExact;
-            budget = 20 + random.nextInt(60);
+            budget = 20L + random.nextInt(60);
             planning = new Planning(budget);
             for (int i = 0; i < 8; i++) {
                 String model = "m" + i;
