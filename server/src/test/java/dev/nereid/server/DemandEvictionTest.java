@@ -3,17 +3,20 @@ package dev.nereid.server;
 import static dev.nereid.server.DemandFixture.await;
 import static dev.nereid.server.DemandFixture.infer;
 import static dev.nereid.server.DemandFixture.pause;
+import static dev.nereid.server.DemandFixture.request;
 import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.api.statistics.DemandStatistics;
 import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.options.DemandOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Sequence;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -21,6 +24,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Random;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -253,5 +258,48 @@ final class DemandEvictionTest {
                             .sum())
                     .isEqualTo(400);
         }
+    }
+
+    @Test
+    void neverEvictsAModelWithALiveSequence() throws Exception {
+        models.recording(
+                "a", DemandFixture.MEGABYTE + "sequence_batching { max_sequence_idle_microseconds: 3600000000 }\n");
+        models.recording("b", DemandFixture.MEGABYTE);
+        try (NereidServer server = fixture.start(1_000_000)) {
+            RecordingObserver first = new RecordingObserver();
+            server.infer(request(server, "a", ofSequence(true, false)), first);
+            assertThat(first.response().values()).hasSize(1);
+            RecordingObserver waiting = RecordingObserver.to(server, "b", 2);
+            await(() -> server.demand().orElseThrow().waiting() == 1);
+            assertThat(fixture.events()).doesNotContain("close a/1", "load b/1 on [cpu]");
+
+            RecordingObserver last = new RecordingObserver();
+            server.infer(request(server, "a", ofSequence(false, true)), last);
+
+            assertThat(last.response().values()).hasSize(1);
+            assertThat(waiting.response().values()).containsExactly(2f);
+            assertThat(fixture.events()).containsSubsequence("close a/1", "load b/1 on [cpu]");
+        }
+    }
+
+    @Test
+    void evictsAModelWhoseSequenceWasIdleForTooLong() throws Exception {
+        models.recording(
+                "a", DemandFixture.MEGABYTE + "sequence_batching { max_sequence_idle_microseconds: 200000 }\n");
+        models.recording("b", DemandFixture.MEGABYTE);
+        try (NereidServer server = fixture.start(1_000_000)) {
+            RecordingObserver first = new RecordingObserver();
+            server.infer(request(server, "a", ofSequence(true, false)), first);
+            assertThat(first.response().values()).hasSize(1);
+
+            assertThat(infer(server, "b", 2)).containsExactly(2f);
+
+            assertThat(fixture.events()).containsSubsequence("close a/1", "load b/1 on [cpu]");
+        }
+    }
+
+    private static RequestOptions ofSequence(boolean start, boolean end) {
+        return new RequestOptions(
+                0, 0, OptionalLong.empty(), Optional.of(new Sequence(new Sequence.Id.Numeric(7), start, end)));
     }
 }

@@ -85,47 +85,6 @@ final class DemandModeTest {
     }
 
     @Test
-    void neverEvictsAModelWithALiveSequence() throws Exception {
-        models.recording("a", MEGABYTE + "sequence_batching { max_sequence_idle_microseconds: 3600000000 }\n");
-        models.recording("b", MEGABYTE);
-        try (NereidServer server = start(1_000_000)) {
-            RecordingObserver first = new RecordingObserver();
-            server.infer(request(server, "a", ofSequence(true, false)), first);
-            assertThat(first.response().values()).hasSize(1);
-            RecordingObserver waiting = RecordingObserver.to(server, "b", 2);
-            await(() -> server.demand().orElseThrow().waiting() == 1);
-            assertThat(events()).doesNotContain("close a/1", "load b/1 on [cpu]");
-
-            RecordingObserver last = new RecordingObserver();
-            server.infer(request(server, "a", ofSequence(false, true)), last);
-
-            assertThat(last.response().values()).hasSize(1);
-            assertThat(waiting.response().values()).containsExactly(2f);
-            assertThat(events()).containsSubsequence("close a/1", "load b/1 on [cpu]");
-        }
-    }
-
-    @Test
-    void evictsAModelWhoseSequenceWasIdleForTooLong() throws Exception {
-        models.recording("a", MEGABYTE + "sequence_batching { max_sequence_idle_microseconds: 200000 }\n");
-        models.recording("b", MEGABYTE);
-        try (NereidServer server = start(1_000_000)) {
-            RecordingObserver first = new RecordingObserver();
-            server.infer(request(server, "a", ofSequence(true, false)), first);
-            assertThat(first.response().values()).hasSize(1);
-
-            assertThat(infer(server, "b", 2)).containsExactly(2f);
-
-            assertThat(events()).containsSubsequence("close a/1", "load b/1 on [cpu]");
-        }
-    }
-
-    private static RequestOptions ofSequence(boolean start, boolean end) {
-        return new RequestOptions(
-                0, 0, OptionalLong.empty(), Optional.of(new Sequence(new Sequence.Id.Numeric(7), start, end)));
-    }
-
-    @Test
     void refusesARequestThatHasWaitedForItsTimeout() throws Exception {
         Path gate = Files.createFile(directory.resolve("gate"));
         models.recording("a", DemandFixture.MEGABYTE + parameter("gate", gate.toString()) + parameter("record", ""));
@@ -302,7 +261,12 @@ final class DemandModeTest {
                     Files.delete(gate);
                 }
                 int number = i;
-                server.infer(request(server, "m", ofSequence(i == 0, false)), new ResponseObserver() {
+                RequestOptions options = new RequestOptions(
+                        0,
+                        0,
+                        OptionalLong.empty(),
+                        Optional.of(new Sequence(new Sequence.Id.Numeric(7), i == 0, false)));
+                server.infer(request(server, "m", options), new ResponseObserver() {
                     @Override
                     public void onResponse(InferResponse response) {
                         response.close();
