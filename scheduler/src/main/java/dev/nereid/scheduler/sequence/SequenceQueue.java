@@ -64,6 +64,7 @@ public final class SequenceQueue implements RequestIntake {
         }
     }
 
+    @GuardedBy("lock")
     private SlotStrategy strategy(Slots slots) {
         if (plan.isDirect()) {
             return new DirectSlots(table, slots, inputs.equalInputs(), plan);

@@ -75,21 +75,21 @@ final class SequenceTable {
         if (instances.isEmpty()) {
             return OfferResult.Outcome.NO_INSTANCE;
         }
-        LiveSequence sequence = live.get(entry.id());
-        if (stopped && (entry.starts() || sequence == null)) {
+        LiveSequence found = live.get(entry.id());
+        if (stopped && (entry.starts() || found == null)) {
             return new OfferResult.Refused(SequenceErrors.stopped());
         }
-        if (sequence == null && fresh == null) {
+        LiveSequence sequence = found == null ? fresh : found;
+        if (sequence == null) {
             return new OfferResult.Refused(SequenceErrors.notStarted(entry.checked(), entry.id()));
         }
         if (!entry.request().isWaiting()) { // cancelled before it was here
-            if (sequence != null && fresh == null) {
+            if (fresh == null) {
                 endAfterWaiting(sequence, SequenceEnd.CANCELLED);
             }
             return OfferResult.Outcome.ACCEPTED;
         }
-        if (sequence == null) {
-            sequence = fresh;
+        if (found == null) {
             live.put(entry.id(), sequence);
         } else if (fresh != null) {
             lock.later(() -> LOG.atWarn()
