@@ -19,7 +19,7 @@ public sealed interface OfferResult permits OfferResult.Outcome, OfferResult.Ref
     /**
      * The request does not fit its sequence.
      *
-     * @param error what the client is told
+     * @param error what the client receives
      */
     record Refused(InferenceException error) implements OfferResult {}
 }

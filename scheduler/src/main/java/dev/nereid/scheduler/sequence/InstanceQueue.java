@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Late start.</b> An instance may have no thread yet. To wake it is to start its thread, after the release of the
  * lock.
  */
-final class InstanceQueue implements WorkSource {
+final class InstanceQueue implements SequenceInstance, WorkSource {
     private final SequenceTable owner;
     private final SequenceLock lock;
     private final LongSupplier nanoTime;
@@ -69,31 +69,33 @@ final class InstanceQueue implements WorkSource {
      * Creates the queue of an instance, which is not registered.
      *
      * @param owner has the sequences
+     * @param slots its free slots
+     * @param strategy makes batches of the requests in these slots
      */
-    InstanceQueue(SequenceTable owner, SequenceLock lock, LongSupplier nanoTime, SequencePlan plan) {
+    InstanceQueue(SequenceTable owner, SequenceLock lock, LongSupplier nanoTime, Slots slots, SlotStrategy strategy) {
         this.owner = owner;
         this.lock = lock;
         this.nanoTime = nanoTime;
-        this.slots = new Slots(plan.slots());
-        this.strategy = owner.strategy(slots);
+        this.slots = slots;
+        this.strategy = strategy;
     }
 
     // What the owner calls, under the lock.
 
-    /** Returns the lowest free slot for a new sequence; {@link Integer#MAX_VALUE} if there is none. */
-    int lowestFree() {
+    @Override
+    public int lowestFree() {
         int slot = slots.lowestFree();
         return open && !retired && slot < slots.capacity() ? slot : Integer.MAX_VALUE;
     }
 
-    /** Gives the lowest free slot to a sequence. */
-    void place(LiveSequence sequence) {
+    @Override
+    public void place(LiveSequence sequence) {
         sequence.slot = slots.occupy(sequence);
         sequence.instance = this;
     }
 
-    /** Frees the slot of a sequence. */
-    void vacate(LiveSequence sequence) {
+    @Override
+    public void vacate(LiveSequence sequence) {
         slots.vacate(sequence.slot, sequence);
         sequence.instance = null;
         if (slots.used() == 0 && (retired || owner.isStopped())) {
@@ -101,18 +103,18 @@ final class InstanceQueue implements WorkSource {
         }
     }
 
-    /** Records a request that waits here, or does not any more. */
-    void count(ScheduledRequest request, int added) {
+    @Override
+    public void count(ScheduledRequest request, int added) {
         needingThread += request.needsInstanceThread() ? added : 0;
     }
 
-    /** Records that the next request of a sequence may be taken, or not any more. */
-    void changed(LiveSequence sequence, long now) {
+    @Override
+    public void changed(LiveSequence sequence, long now) {
         strategy.changed(sequence, now);
     }
 
-    /** Wakes the instance's own thread if there is a batch, or if it sleeps longer than the requests may wait. */
-    void wakeForWork(long now) {
+    @Override
+    public void wakeForWork(long now) {
         if ((sleeping || mayStart()) && !direct && mayTake()) {
             long nanos = strategy.waitNanos(now);
             if (nanos <= 0 || (nanos != SlotStrategy.NOTHING_WAITS && !(timed && wakeNanos - now <= nanos))) {
@@ -121,9 +123,8 @@ final class InstanceQueue implements WorkSource {
         }
     }
 
-    /** Acquires the idle instance for the calling thread, with a batch; {@code null} if that is not possible. */
-    @Nullable
-    InstanceHandle acquire(long now) {
+    @Override
+    public @Nullable InstanceHandle acquire(long now) {
         InstanceHandle acquired = handle;
         if (!(sleeping || mayStart()) || direct || acquired == null || acquired.isPinned() || needingThread > 0) {
             return null;
@@ -138,8 +139,8 @@ final class InstanceQueue implements WorkSource {
         }
     }
 
-    /** Removes the waiting requests of the sequences, which end. */
-    void removeWaiting(List<ScheduledRequest> to) {
+    @Override
+    public void removeWaiting(List<ScheduledRequest> to) {
         to.addAll(owner.removeWaiting(slots));
     }
 
@@ -157,8 +158,8 @@ final class InstanceQueue implements WorkSource {
         }
     }
 
-    /** Wakes the instance's own thread, if it has one. */
-    void wakeThread() {
+    @Override
+    public void wakeThread() {
         if (sleeping) {
             wake();
         }
@@ -174,8 +175,8 @@ final class InstanceQueue implements WorkSource {
         return registered != null && deferred < owner.maxDeferred(registered);
     }
 
-    /** Tells the instance that a sequence ended without its last request, before it takes another batch. */
-    void tellEnded(EndedSequence sequence) {
+    @Override
+    public void sequenceEnded(EndedSequence sequence) {
         ended.add(sequence);
         wake();
     }

@@ -28,7 +28,7 @@ final class LiveSequence {
 
     /** The instance; {@code null} in the backlog, and from the last request on. */
     @Nullable
-    InstanceQueue instance;
+    SequenceInstance instance;
 
     /** The slot of the instance. */
     int slot;

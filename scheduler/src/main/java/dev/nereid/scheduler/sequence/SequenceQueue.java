@@ -2,6 +2,7 @@ package dev.nereid.scheduler.sequence;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.queue.RequestIntake;
@@ -49,17 +50,30 @@ public final class SequenceQueue implements RequestIntake {
         this.plan = plan;
         this.inputs = new SequenceInputs(model, plan);
         this.times = new SequenceTimes(lock, timer, plan.maxIdleNanos(), this::onTimeout);
-        this.table = new SequenceTable(lock, model, plan, inputs, times);
+        this.table = new SequenceTable(lock, model.nanoTime(), plan, inputs, times);
     }
 
     @Override
     public WorkSource source() {
         lock.lock();
         try {
-            return new InstanceQueue(table, lock, model.nanoTime(), plan);
+            Slots slots = new Slots(plan.slots());
+            return new InstanceQueue(table, lock, model.nanoTime(), slots, strategy(slots));
         } finally {
             lock.unlock();
         }
+    }
+
+    @GuardedBy("lock")
+    private SlotStrategy strategy(Slots slots) {
+        if (plan.isDirect()) {
+            return new DirectSlots(table, slots, inputs.equalInputs(), plan);
+        }
+        int maxBatchSize = model.settings().maxBatchSize();
+        BatchPlanner planner = maxBatchSize > 0
+                ? new BatchPlanner(maxBatchSize, plan.preferredSizes(), plan.maxQueueDelayNanos())
+                : BatchPlanner.oneByOne();
+        return new OldestSlots(table, inputs.equalInputs(), planner);
     }
 
     @Override

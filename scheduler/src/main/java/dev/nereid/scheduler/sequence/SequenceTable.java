@@ -3,12 +3,10 @@ package dev.nereid.scheduler.sequence;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.statistics.FailureReason;
-import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.request.ExecutionInputs;
-import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.ErrorCode;
@@ -37,7 +35,6 @@ final class SequenceTable {
 
     private final SequenceLock lock;
     private final SequencePlan plan;
-    private final int maxBatchSize;
     private final LongSupplier nanoTime;
     private final SequenceInputs inputs;
     private final SequenceTimes times;
@@ -46,7 +43,7 @@ final class SequenceTable {
     private final Map<Sequence.Id, LiveSequence> live = new HashMap<>();
 
     private final SequenceList backlog = new SequenceList();
-    private final List<InstanceQueue> instances = new ArrayList<>();
+    private final List<SequenceInstance> instances = new ArrayList<>();
     private int waiting;
 
     /** What to do when no sequence lives any more; {@code null} for nothing. */
@@ -60,11 +57,11 @@ final class SequenceTable {
      * @param inputs makes the inputs of executions
      * @param times ends what expires
      */
-    SequenceTable(SequenceLock lock, ModelScope model, SequencePlan plan, SequenceInputs inputs, SequenceTimes times) {
+    SequenceTable(
+            SequenceLock lock, LongSupplier nanoTime, SequencePlan plan, SequenceInputs inputs, SequenceTimes times) {
         this.lock = lock;
         this.plan = plan;
-        this.maxBatchSize = model.settings().maxBatchSize();
-        this.nanoTime = model.nanoTime();
+        this.nanoTime = nanoTime;
         this.inputs = inputs;
         this.times = times;
     }
@@ -78,21 +75,21 @@ final class SequenceTable {
         if (instances.isEmpty()) {
             return OfferResult.Outcome.NO_INSTANCE;
         }
-        LiveSequence sequence = live.get(entry.id());
-        if (stopped && (entry.starts() || sequence == null)) {
+        LiveSequence found = live.get(entry.id());
+        if (stopped && (entry.starts() || found == null)) {
             return new OfferResult.Refused(SequenceErrors.stopped());
         }
-        if (sequence == null && fresh == null) {
+        LiveSequence sequence = found == null ? fresh : found;
+        if (sequence == null) {
             return new OfferResult.Refused(SequenceErrors.notStarted(entry.checked(), entry.id()));
         }
         if (!entry.request().isWaiting()) { // cancelled before it was here
-            if (sequence != null && fresh == null) {
+            if (fresh == null) {
                 endAfterWaiting(sequence, SequenceEnd.CANCELLED);
             }
             return OfferResult.Outcome.ACCEPTED;
         }
-        if (sequence == null) {
-            sequence = fresh;
+        if (found == null) {
             live.put(entry.id(), sequence);
         } else if (fresh != null) {
             lock.later(() -> LOG.atWarn()
@@ -107,7 +104,7 @@ final class SequenceTable {
     /** Runs or wakes the instance of a sequence to which a request was added. */
     @Nullable
     InstanceHandle serve(LiveSequence sequence, boolean mayRun) {
-        InstanceQueue instance = sequence.instance;
+        SequenceInstance instance = sequence.instance;
         if (instance == null) {
             return null;
         }
@@ -137,7 +134,7 @@ final class SequenceTable {
         } else if (sequence.list == backlog) {
             limit(sequence, entry, now);
         } else {
-            InstanceQueue free = withFreeSlot();
+            SequenceInstance free = withFreeSlot();
             if (free == null) {
                 backlog.add(sequence);
                 limit(sequence, entry, now);
@@ -162,8 +159,8 @@ final class SequenceTable {
     }
 
     /** Returns the instance with the lowest free slot; {@code null} if no slot is free. */
-    private @Nullable InstanceQueue withFreeSlot() {
-        InstanceQueue best = null;
+    private @Nullable SequenceInstance withFreeSlot() {
+        SequenceInstance best = null;
         int lowest = Integer.MAX_VALUE;
         for (int i = 0; i < instances.size(); i++) {
             int slot = instances.get(i).lowestFree();
@@ -176,7 +173,7 @@ final class SequenceTable {
     }
 
     /** Gives a slot to a sequence that is in no list. */
-    private void place(LiveSequence sequence, InstanceQueue instance, long now) {
+    private void place(LiveSequence sequence, SequenceInstance instance, long now) {
         times.remove(sequence.expiry);
         sequence.expiry = null;
         instance.place(sequence);
@@ -188,7 +185,7 @@ final class SequenceTable {
 
     /** Gives free slots to the oldest sequences of the backlog. */
     void placeBacklog(long now) {
-        InstanceQueue free = backlog.first() == null ? null : withFreeSlot();
+        SequenceInstance free = backlog.first() == null ? null : withFreeSlot();
         while (free != null) {
             place(backlog.poll(), free, now);
             free.wakeForWork(now);
@@ -265,7 +262,7 @@ final class SequenceTable {
         times.remove(sequence.expiry);
         backlog.remove(sequence);
         if (sequence.instance != null && sequence.started && sequence.reason != null) {
-            sequence.instance.tellEnded(new EndedSequence(sequence.id(), sequence.reason));
+            sequence.instance.sequenceEnded(new EndedSequence(sequence.id(), sequence.reason));
         }
         vacate(sequence);
         lock.later(sequence::release);
@@ -273,7 +270,7 @@ final class SequenceTable {
 
     /** Frees the slot of a sequence, if it has one, for the backlog. */
     private void vacate(LiveSequence sequence) {
-        InstanceQueue instance = sequence.instance;
+        SequenceInstance instance = sequence.instance;
         if (instance != null) {
             instance.vacate(sequence);
             placeBacklog(nanoTime.getAsLong());
@@ -281,17 +278,6 @@ final class SequenceTable {
     }
 
     // What instances call.
-
-    /** Creates the strategy of one instance. */
-    SlotStrategy strategy(Slots slots) {
-        if (plan.isDirect()) {
-            return new DirectSlots(this, slots, inputs.equalInputs(), plan);
-        }
-        BatchPlanner planner = maxBatchSize > 0
-                ? new BatchPlanner(maxBatchSize, plan.preferredSizes(), plan.maxQueueDelayNanos())
-                : BatchPlanner.oneByOne();
-        return new OldestSlots(this, inputs.equalInputs(), planner);
-    }
 
     /** Returns the number of deferred executions at which an instance takes no batch. */
     int maxDeferred(InstanceHandle handle) {
@@ -302,7 +288,7 @@ final class SequenceTable {
         return stopped;
     }
 
-    void register(InstanceQueue instance) {
+    void register(SequenceInstance instance) {
         instances.add(instance);
     }
 
@@ -364,7 +350,7 @@ final class SequenceTable {
 
     private void becameFree(LiveSequence sequence, long now) {
         if (sequence.head() != null) {
-            InstanceQueue instance = sequence.instance;
+            SequenceInstance instance = sequence.instance;
             if (instance != null) {
                 instance.changed(sequence, now);
                 instance.wakeForWork(now);
@@ -415,7 +401,7 @@ final class SequenceTable {
     }
 
     /** Removes an instance; returns the waiting requests that no instance is left for. */
-    List<ScheduledRequest> deregister(InstanceQueue instance) {
+    List<ScheduledRequest> deregister(SequenceInstance instance) {
         instances.remove(instance);
         List<ScheduledRequest> left = new ArrayList<>();
         if (instances.isEmpty()) {
@@ -494,7 +480,7 @@ final class SequenceTable {
                 one = times.idle().first()) {
             endAfterWaiting(one, SequenceEnd.UNLOADED);
         }
-        instances.forEach(InstanceQueue::wakeThread);
+        instances.forEach(SequenceInstance::wakeThread);
     }
 
     /** Removes all waiting requests. Their sequences end. */

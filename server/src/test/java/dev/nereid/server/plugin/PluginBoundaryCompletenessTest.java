@@ -37,6 +37,7 @@ import dev.nereid.spi.RequestView;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.SentRequest;
 import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceEnd;
 import dev.nereid.spi.SequenceState;
 import dev.nereid.spi.TensorFunction;
 import dev.nereid.spi.Tracing;
@@ -440,6 +441,12 @@ final class PluginBoundaryCompletenessTest {
         }
         if (type == MemorySegment.class) {
             return Arena.ofAuto().allocate(64);
+        }
+        if (type == Sequence.Id.class) {
+            return new Sequence.Id.Numeric(1);
+        }
+        if (type == SequenceEnd.class) {
+            return SequenceEnd.IDLE;
         }
         if (type == Path.class) {
             return Path.of("x");

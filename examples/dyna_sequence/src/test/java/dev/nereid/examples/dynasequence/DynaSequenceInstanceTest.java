@@ -1,0 +1,82 @@
+package dev.nereid.examples.dynasequence;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceEnd;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeBatch;
+import dev.nereid.testkit.FakeRequest;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+
+final class DynaSequenceInstanceTest {
+    private static final ModelSettings MODEL = ModelSettings.builder("sequence", 1)
+            .maxBatchSize(4)
+            .input(TensorSpec.of("INPUT", DataType.INT32, Shape.of(Shape.VARIABLE)))
+            .output(TensorSpec.of("OUTPUT", DataType.INT32, Shape.of(Shape.VARIABLE)))
+            .build();
+
+    private final List<int[]> sums = new ArrayList<>();
+
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    private final DynaSequenceInstance instance =
+            new DynaSequenceInstance(new DynaSequenceInstance.Controls("START", "END", "CORRID"), 0, () -> 0);
+
+    private FakeRequest request(int start, int end, long id, int... values) {
+        return new FakeRequest(1, List.of("OUTPUT"))
+                .with("INPUT", ints(values))
+                .with("START", ints(start))
+                .with("END", ints(end))
+                .with(
+                        "CORRID",
+                        Tensor.of(
+                                DataType.UINT64,
+                                Shape.of(1, 1),
+                                Arena.ofAuto().allocateFrom(ValueLayout.JAVA_LONG, id)))
+                .withResponse(memory);
+    }
+
+    private static Tensor ints(int... values) {
+        return Tensor.of(
+                DataType.INT32, Shape.of(1, values.length), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_INT, values));
+    }
+
+    private void execute(FakeRequest... requests) throws BackendException {
+        try (FakeBatch batch = new FakeBatch(MODEL, memory, requests)) {
+            instance.execute(batch);
+            for (FakeRequest request : requests) {
+                request.outputs().forEach((_, tensor) -> sums.add(tensor.data().toArray(ValueLayout.JAVA_INT)));
+            }
+        }
+    }
+
+    @Test
+    void addsUpForEachSequenceAndTheIdAtItsEnd() throws BackendException {
+        execute(request(1, 0, 7, 1, 2), request(1, 0, 8, 10));
+        execute(request(0, 0, 8, 5));
+        execute(request(0, 1, 8, 1), request(0, 1, 7, 1, 1));
+        assertThat(sums)
+                .containsExactly(new int[] {1, 2}, new int[] {10}, new int[] {15}, new int[] {24}, new int[] {9, 10});
+    }
+
+    @Test
+    void forgetsSequencesThatEndWithoutALastRequest() throws BackendException {
+        execute(request(1, 0, 7, 1));
+        instance.sequenceEnded(new Sequence.Id.Numeric(7), SequenceEnd.IDLE);
+        execute(request(0, 0, 7, 2));
+        assertThat(sums).containsExactly(new int[] {1}, new int[] {2});
+    }
+}
