@@ -97,7 +97,7 @@ final class SequenceStressTest {
                     new SchedulerEnvironment(memory, System::nanoTime, timer));
             List<Future<?>> ends = new ArrayList<>();
             for (int i = 0; i < SEQUENCES; i++) {
-                long id = 1 + i;
+                long id = 1L + i;
                 boolean waits = i % 2 == 0;
                 ends.add(clients.submit(() -> runSequence(scheduler, id, waits)));
             }

@@ -84,11 +84,11 @@ public final class SteppedSequences implements AutoCloseable {
         }
     }
 
-    public static Position of(long id) {
+    public static Position sequence(long id) {
         return new Position(new Sequence.Id.Numeric(id));
     }
 
-    public static Position of(String id) {
+    public static Position sequence(String id) {
         return new Position(new Sequence.Id.Text(id));
     }
 
@@ -156,7 +156,8 @@ public final class SteppedSequences implements AutoCloseable {
         observers.add(observer);
         ScheduledRequest request = new ScheduledRequest(model, null, checked.arrivedAt(now), observer, now);
         switch (queue.offer(request, false)) {
-            case InstanceHandle handle -> throw new AssertionError("acquired " + handle);
+            case InstanceHandle handle ->
+                throw new AssertionError("acquired, with " + handle.taken().size() + " requests");
             case OfferResult.Refused refused -> request.refuse(refused.error());
             case OfferResult.Outcome outcome -> assertThat(outcome).isEqualTo(OfferResult.Outcome.ACCEPTED);
         }

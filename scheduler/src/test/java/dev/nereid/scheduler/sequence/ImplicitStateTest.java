@@ -1,6 +1,6 @@
 package dev.nereid.scheduler.sequence;
 
-import static dev.nereid.scheduler.SteppedSequences.of;
+import static dev.nereid.scheduler.SteppedSequences.sequence;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.FakeInstance;
@@ -62,21 +62,21 @@ final class ImplicitStateTest {
     @ValueSource(booleans = {true, false})
     void eachSequenceHasItsOwn(boolean direct) {
         try (SteppedSequences s = start(plan(direct, sum(100)), ImplicitStateTest::addUp)) {
-            Sent one = s.send(of(1).start(), 1);
-            Sent two = s.send(of(2).start(), 2);
+            Sent one = s.send(sequence(1).start(), 1);
+            Sent two = s.send(sequence(2).start(), 2);
             s.steps();
             assertThat(one.sum()).isEqualTo(101);
             assertThat(two.sum()).isEqualTo(102);
-            Sent second = s.send(of(2), 10);
+            Sent second = s.send(sequence(2), 10);
             s.steps();
-            Sent both = s.send(of(1), 20);
-            Sent third = s.send(of(2), 30);
+            Sent both = s.send(sequence(1), 20);
+            Sent third = s.send(sequence(2), 30);
             s.steps();
             assertThat(second.sum()).isEqualTo(112);
             assertThat(both.sum()).isEqualTo(121);
             assertThat(third.sum()).isEqualTo(142);
-            Sent again = s.send(of(1).start(), 1); // begins with the initial value
-            Sent after = s.send(of(1), 1);
+            Sent again = s.send(sequence(1).start(), 1); // begins with the initial value
+            Sent after = s.send(sequence(1), 1);
             s.steps();
             assertThat(again.sum()).isEqualTo(101);
             assertThat(after.sum()).isEqualTo(102);
@@ -86,11 +86,11 @@ final class ImplicitStateTest {
     @Test
     void theMemoryIsReturnedWithTheSequence() {
         try (SteppedSequences s = start(plan(true, sum(0)), ImplicitStateTest::addUp)) {
-            s.send(of(1).start(), 1).observer();
-            s.send(of(2).start(), 1);
+            s.send(sequence(1).start(), 1).observer();
+            s.send(sequence(2).start(), 1);
             s.steps();
             assertThat(s.queue.stateBytes()).isEqualTo(8);
-            s.send(of(1).end(), 1);
+            s.send(sequence(1).end(), 1);
             s.steps();
             assertThat(s.queue.stateBytes()).isEqualTo(4);
             s.advance(Plans.IDLE.toNanos());
@@ -107,14 +107,14 @@ final class ImplicitStateTest {
                 batch.requests().getFirst().fail(new BackendException(ErrorCode.INTERNAL, "for a test"));
             }
         })) {
-            s.send(of(1).start(), 1);
+            s.send(sequence(1).start(), 1);
             s.steps();
             failing[0] = true;
-            Sent failed = s.send(of(1), 2);
+            Sent failed = s.send(sequence(1), 2);
             s.steps();
             failing[0] = false;
             failed.observer().assertError(ErrorCode.INTERNAL, "for a test");
-            Sent next = s.send(of(1), 4);
+            Sent next = s.send(sequence(1), 4);
             s.steps();
             assertThat(next.sum()).isEqualTo(5);
         }
@@ -127,8 +127,8 @@ final class ImplicitStateTest {
             seen.add(batch.gather("SUM_IN").data().get(ValueLayout.JAVA_FLOAT, 0));
             FakeInstance.copy(batch);
         })) {
-            s.send(of(1).start(), 1);
-            s.send(of(1), 1);
+            s.send(sequence(1).start(), 1);
+            s.send(sequence(1), 1);
             s.steps();
             assertThat(seen).containsExactly(7f, 7f);
         }
@@ -144,9 +144,9 @@ final class ImplicitStateTest {
             written.add(next.data().address());
             FakeInstance.copy(batch);
         })) {
-            s.send(of(1).start(), 1);
-            s.send(of(1), 1);
-            s.send(of(1), 1);
+            s.send(sequence(1).start(), 1);
+            s.send(sequence(1), 1);
+            s.send(sequence(1), 1);
             s.steps();
             assertThat(read.subList(1, 3)).isEqualTo(written.subList(0, 2));
         }
@@ -165,8 +165,8 @@ final class ImplicitStateTest {
             write(batch, "A_OUT", 20);
             FakeInstance.copy(batch);
         })) {
-            s.send(of(1).start(), 1);
-            s.send(of(1), 1);
+            s.send(sequence(1).start(), 1);
+            s.send(sequence(1), 1);
             s.steps();
             assertThat(seen).containsExactly("1.0 2.0", "10.0 20.0");
         }
@@ -190,18 +190,18 @@ final class ImplicitStateTest {
             batch.state("OUT_ALL").allocate(DataType.FP32, Shape.of(batch.size(), width + 1));
             Tensor out = batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 1));
             for (int row = 0; row < batch.size(); row++) {
-                out.data().setAtIndex(ValueLayout.JAVA_FLOAT, row, width);
+                out.data().setAtIndex(ValueLayout.JAVA_FLOAT, row, (float) width);
             }
         })) {
-            s.send(of(1).start(), 1);
+            s.send(sequence(1).start(), 1);
             s.steps();
-            Sent longer = s.send(of(1), 1);
-            Sent shorter = s.send(of(2).start(), 1);
+            Sent longer = s.send(sequence(1), 1);
+            Sent shorter = s.send(sequence(2).start(), 1);
             s.steps();
             assertThat(longer.sum()).isEqualTo(2);
             assertThat(shorter.sum()).isEqualTo(1);
-            s.send(of(1).start(), 1); // as short as the other one then
-            s.send(of(3).start(), 1);
+            s.send(sequence(1).start(), 1); // as short as the other one then
+            s.send(sequence(3).start(), 1);
             s.steps();
             assertThat(clients).containsExactly(1, 1, 1, 2);
         }
@@ -221,11 +221,11 @@ final class ImplicitStateTest {
                 out.data().setAtIndex(ValueLayout.JAVA_FLOAT, row, value);
             }
         })) {
-            s.send(of(1).start(), 1);
-            s.send(of(2).start(), 2);
+            s.send(sequence(1).start(), 1);
+            s.send(sequence(2).start(), 2);
             s.steps();
-            Sent one = s.send(of(1), 10);
-            Sent two = s.send(of(2), 20);
+            Sent one = s.send(sequence(1), 10);
+            Sent two = s.send(sequence(2), 20);
             s.steps();
             assertThat(one.sum()).isEqualTo(16);
             assertThat(two.sum()).isEqualTo(27);
@@ -252,10 +252,10 @@ final class ImplicitStateTest {
             }
             FakeInstance.copy(batch);
         })) {
-            s.send(of(1).start(), 1);
-            s.send(of(2).start(), 1);
+            s.send(sequence(1).start(), 1);
+            s.send(sequence(2).start(), 1);
             s.steps();
-            s.send(of(2), 1);
+            s.send(sequence(2), 1);
             s.steps();
             assertThat(sizes).containsExactly(6L, 6L, 4L, 7L); // that of a null request is empty
         }

@@ -1,6 +1,6 @@
 package dev.nereid.scheduler.sequence;
 
-import static dev.nereid.scheduler.SteppedSequences.of;
+import static dev.nereid.scheduler.SteppedSequences.sequence;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.FakeInstance;
@@ -33,11 +33,11 @@ final class OldestTest {
     void theTimelineOfTheDocuments() {
         try (SteppedSequences s = start(4, Plans.oldest(4, 0))) {
             for (int sequence = 1; sequence <= 4; sequence++) { // four sequences that arrive one after the other
-                s.send(of(sequence).start(), 1);
-                s.send(of(sequence), 2);
+                s.send(sequence(sequence).start(), 1);
+                s.send(sequence(sequence), 2);
             }
-            s.send(of(1), 3);
-            Sent backlog = s.send(of(5).start(), 1);
+            s.send(sequence(1), 3);
+            Sent backlog = s.send(sequence(5).start(), 1);
             assertThat(s.step(0)).isTrue();
             assertThat(batches).containsExactly("1:1 2:1 3:1 4:1");
             assertThat(s.step(0)).isTrue();
@@ -45,7 +45,7 @@ final class OldestTest {
             assertThat(batches).containsExactly("1:1 2:1 3:1 4:1", "1:2 2:2 3:2 4:2", "1:3");
             assertThat(backlog.observer().isSilent()).isTrue();
 
-            s.send(of(3).end(), 3); // its slot goes to the fifth
+            s.send(sequence(3).end(), 3); // its slot goes to the fifth
             assertThat(s.step(0)).isTrue();
             assertThat(s.step(0)).isTrue();
             assertThat(batches.subList(3, 5)).containsExactly("3:3", "5:1");
@@ -56,7 +56,7 @@ final class OldestTest {
     void aBatchNeverHasTwoRequestsOfASequence() {
         try (SteppedSequences s = start(8, Plans.oldest(8, 0))) {
             for (int i = 1; i <= 5; i++) {
-                s.send(i == 1 ? of(1).start() : of(1), i);
+                s.send(i == 1 ? sequence(1).start() : sequence(1), i);
             }
             s.steps();
             assertThat(batches).containsExactly("1:1", "1:2", "1:3", "1:4", "1:5");
@@ -66,11 +66,11 @@ final class OldestTest {
     @Test
     void waitsForAPreferredSize() {
         try (SteppedSequences s = start(8, Plans.oldest(8, 1000, 3))) {
-            s.send(of(1).start(), 1);
-            s.send(of(2).start(), 1);
+            s.send(sequence(1).start(), 1);
+            s.send(sequence(2).start(), 1);
             assertThat(s.step(0)).isFalse();
-            s.send(of(3).start(), 1);
-            s.send(of(4).start(), 1);
+            s.send(sequence(3).start(), 1);
+            s.send(sequence(4).start(), 1);
             assertThat(s.step(0)).isTrue();
             assertThat(s.step(0)).isFalse();
             s.advance(TimeUnit.MICROSECONDS.toNanos(1000));
@@ -86,9 +86,9 @@ final class OldestTest {
             FakeInstance.copy(batch);
             deferred.add(batch.defer());
         })) {
-            s.send(of(1).start(), 1);
-            Sent second = s.send(of(1).end(), 2);
-            Sent other = s.send(of(2).start(), 3);
+            s.send(sequence(1).start(), 1);
+            Sent second = s.send(sequence(1).end(), 2);
+            Sent other = s.send(sequence(2).start(), 3);
             assertThat(s.step(0)).isTrue();
             assertThat(s.step(0)).isFalse();
             deferred.removeFirst().finish();
@@ -102,9 +102,9 @@ final class OldestTest {
     @Test
     void aRequestOfAnotherShapeIsInTheNextBatch() {
         try (SteppedSequences s = start(8, Plans.oldest(8, 0))) {
-            s.send(of(1).start(), 1);
-            s.send(of(2).start(), s.request(2).floats("IN2", Shape.of(1, 1), 0));
-            s.send(of(3).start(), 3);
+            s.send(sequence(1).start(), 1);
+            s.send(sequence(2).start(), s.request(2).floats("IN2", Shape.of(1, 1), 0));
+            s.send(sequence(3).start(), 3);
             s.steps();
             assertThat(batches).containsExactly("1:1", "2:2", "3:3");
         }
@@ -113,9 +113,9 @@ final class OldestTest {
     @Test
     void oneThatIsCancelledAmongTheCandidatesEndsItsSequence() {
         try (SteppedSequences s = start(8, Plans.oldest(1, 0))) {
-            Sent cancelled = s.send(of(1).start(), 1);
-            Sent after = s.send(of(1), 2);
-            Sent next = s.send(of(2).start(), 3);
+            Sent cancelled = s.send(sequence(1).start(), 1);
+            Sent after = s.send(sequence(1), 2);
+            Sent next = s.send(sequence(2).start(), 3);
             cancelled.cancellation().cancel();
             after.observer().assertError(ErrorCode.CANCELLED, "request was cancelled");
             s.steps();

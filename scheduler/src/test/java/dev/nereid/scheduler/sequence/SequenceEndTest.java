@@ -1,6 +1,6 @@
 package dev.nereid.scheduler.sequence;
 
-import static dev.nereid.scheduler.SteppedSequences.of;
+import static dev.nereid.scheduler.SteppedSequences.sequence;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.FakeInstance;
@@ -32,19 +32,19 @@ final class SequenceEndTest {
     @FieldSource("PLANS")
     void theBackendIsToldOnceAndWhy(SequencePlan plan) {
         try (SteppedSequences s = start(plan, 1)) {
-            s.send(of(1).start(), 1);
+            s.send(sequence(1).start(), 1);
             s.steps();
             s.advance(Plans.IDLE.toNanos());
             s.steps();
-            s.send(of(2).start(), 1);
+            s.send(sequence(2).start(), 1);
             s.steps();
-            s.send(of(2), 1).cancellation().cancel();
+            s.send(sequence(2), 1).cancellation().cancel();
             s.steps();
-            s.send(of(3).start(), 1);
-            s.send(of(3).start(), 1);
-            s.send(of(3).end(), 1);
+            s.send(sequence(3).start(), 1);
+            s.send(sequence(3).start(), 1);
+            s.send(sequence(3).end(), 1);
             s.steps();
-            s.send(of(4).start(), 1);
+            s.send(sequence(4).start(), 1);
             s.steps();
             s.queue.stop();
             s.steps();
@@ -61,11 +61,11 @@ final class SequenceEndTest {
     @FieldSource("PLANS")
     void theBackendIsNotToldOfWhatItNeverSaw(SequencePlan plan) {
         try (SteppedSequences s = start(plan, 1)) {
-            s.send(of(1).start(), 1).cancellation().cancel();
-            s.send(of(1).start().end(), 1);
-            s.send(of(2).start(), 1);
-            s.send(of(3).start(), 1).cancellation().cancel(); // in the backlog
-            s.send(of(2).end(), 1);
+            s.send(sequence(1).start(), 1).cancellation().cancel();
+            s.send(sequence(1).start().end(), 1);
+            s.send(sequence(2).start(), 1);
+            s.send(sequence(3).start(), 1).cancellation().cancel(); // in the backlog
+            s.send(sequence(2).end(), 1);
             s.steps();
             assertThat(s.instances.getFirst().ended()).isEmpty();
         }
@@ -76,10 +76,10 @@ final class SequenceEndTest {
     void aCancellationAndTheIdleTimeFreeASlotOnce(SequencePlan plan) {
         try (SteppedSequences s = start(plan, 1)) {
             for (int id = 1; id <= 2; id++) {
-                s.send(of(id).start(), id);
+                s.send(sequence(id).start(), id);
             }
             s.steps();
-            Sent waiting = s.send(of(1), 1);
+            Sent waiting = s.send(sequence(1), 1);
             s.clock.advanceNanos(Plans.IDLE.toNanos());
             waiting.cancellation().cancel(); // and then the timer
             s.advance(0);
@@ -88,10 +88,10 @@ final class SequenceEndTest {
             assertThat(s.instances.getFirst().ended())
                     .containsExactlyInAnyOrder(ended(1, SequenceEnd.CANCELLED), ended(2, SequenceEnd.IDLE));
             for (int id = 11; id <= 13; id++) {
-                s.send(of(id).start(), id);
+                s.send(sequence(id).start(), id);
             }
             assertThat(s.queue.backlog()).isEqualTo(1);
-            s.send(of(11).end(), 1);
+            s.send(sequence(11).end(), 1);
             s.steps();
         }
     }
@@ -105,9 +105,9 @@ final class SequenceEndTest {
             FakeInstance.copy(batch);
         })) {
             inside[0] = s;
-            s.send(of(1).start(), 1);
+            s.send(sequence(1).start(), 1);
             s.step(0);
-            Sent next = s.send(of(1), 2);
+            Sent next = s.send(sequence(1), 2);
             s.step(0);
             assertThat(next.sum()).isEqualTo(2);
         }
@@ -117,11 +117,11 @@ final class SequenceEndTest {
     @FieldSource("PLANS")
     void theSequencesOfAnInstanceThatIsGoneEndAlone(SequencePlan plan) {
         try (SteppedSequences s = start(plan, 2)) {
-            s.send(of(1).start(), 1);
-            s.send(of(2).start(), 1);
+            s.send(sequence(1).start(), 1);
+            s.send(sequence(2).start(), 1);
             s.steps();
-            Sent lost = s.send(of(1), 2);
-            Sent other = s.send(of(2), 3);
+            Sent lost = s.send(sequence(1), 2);
+            Sent other = s.send(sequence(2), 3);
             s.workers.getFirst().retire();
             s.lose(0);
             lost.observer()
@@ -129,10 +129,10 @@ final class SequenceEndTest {
                             ErrorCode.UNAVAILABLE,
                             "sequence 1 of model 'stateful' version 1 has ended: its instance failed beyond repair;"
                                     + " start the sequence again");
-            s.send(of(1), 1).observer().error();
+            s.send(sequence(1), 1).observer().error();
             s.steps();
             assertThat(other.sum()).isEqualTo(3);
-            Sent again = s.send(of(1).start(), 4);
+            Sent again = s.send(sequence(1).start(), 4);
             s.steps();
             assertThat(again.sum()).isEqualTo(4);
         }
@@ -142,19 +142,19 @@ final class SequenceEndTest {
     @FieldSource("PLANS")
     void aRetiredInstanceKeepsItsSequencesAndGetsNoOthers(SequencePlan plan) {
         try (SteppedSequences s = start(plan, 2)) {
-            s.send(of(1).start(), 1);
+            s.send(sequence(1).start(), 1);
             s.steps();
             s.workers.getFirst().retire();
             for (int id = 2; id <= 4; id++) {
-                s.send(of(id).start(), id);
+                s.send(sequence(id).start(), id);
             }
             assertThat(s.queue.backlog()).isEqualTo(1);
-            s.send(of(1), 2);
-            s.send(of(1).end(), 3);
+            s.send(sequence(1), 2);
+            s.send(sequence(1).end(), 3);
             s.steps();
             assertThat(s.queue.backlog()).isEqualTo(1);
             assertThat(s.instances.getFirst().batches()).hasSize(3);
-            s.send(of(2).end(), 2);
+            s.send(sequence(2).end(), 2);
             s.steps();
             assertThat(s.queue.backlog()).isZero();
         }

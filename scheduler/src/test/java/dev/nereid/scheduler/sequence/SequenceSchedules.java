@@ -1,6 +1,6 @@
 package dev.nereid.scheduler.sequence;
 
-import static dev.nereid.scheduler.SteppedSequences.of;
+import static dev.nereid.scheduler.SteppedSequences.sequence;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.SteppedSequences;
@@ -46,7 +46,6 @@ final class SequenceSchedules {
         private int executed;
         private int row = -1;
         private int instance = -1;
-        private boolean ended;
 
         Run(long id) {
             this.id = id;
@@ -90,9 +89,9 @@ final class SequenceSchedules {
                 check(direct, "null request");
                 continue;
             }
-            String[] id = request.id().split(":");
-            Run run = runs.get(Integer.parseInt(id[0]));
-            int index = Integer.parseInt(id[1]);
+            int colon = request.id().indexOf(':');
+            Run run = runs.get(Integer.parseInt(request.id().substring(0, colon)));
+            int index = Integer.parseInt(request.id().substring(colon + 1));
             check(seen.add(run), "two requests of a run in a batch");
             check(run.executed <= index, "order of a run");
             run.executed = index + 1;
@@ -164,7 +163,7 @@ final class SequenceSchedules {
     }
 
     private void submit() {
-        long id = 1 + random.nextInt(IDS);
+        long id = 1L + random.nextInt(IDS);
         Run run = current.get(id);
         if (run == null || random.nextInt(15) == 0) { // also on a live id
             run = new Run(id);
@@ -177,14 +176,13 @@ final class SequenceSchedules {
     private void send(Run run, boolean end) {
         int index = run.values.size();
         int value = 1 + random.nextInt(9);
-        Position position = of(run.id);
+        Position position = sequence(run.id);
         position = index == 0 ? position.start() : position;
         position = end ? position.end() : position;
         position = random.nextInt(8) == 0 ? position.timeoutMicros(1 + random.nextInt(300)) : position;
         run.values.add(value);
         run.sent.add(scheduler.send(position, scheduler.request(value).id(runs.indexOf(run) + ":" + index)));
         if (end) {
-            run.ended = true;
             current.remove(run.id);
         } else if (run.sent.getLast().observer().hasEnded()) { // refused: the sequence has ended
             current.remove(run.id);
