@@ -28,9 +28,9 @@ public interface ModelInstance extends AutoCloseable {
     void execute(Batch batch) throws BackendException;
 
     /**
-     * Says that a sequence ended without its last request, so that the instance can drop what it keeps for it. Called
-     * between executions, on the thread of one, and only for a sequence of which the instance has executed a request. A
-     * later sequence may have the same id; its first request comes afterwards. Does nothing by default.
+     * Says that a sequence ended without its last request. The instance can drop what it keeps for it. Called between
+     * executions, on the thread of one, and only for a sequence of which the instance has executed a request. A later
+     * sequence may have the same id; its first request comes afterwards. Does nothing by default.
      *
      * @param id the id of the sequence
      * @param reason why it ended

@@ -13,7 +13,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Predicate;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -110,11 +110,11 @@ final class RemoteLook {
             throw failure.orElseGet(() -> unreachable(MAX_LOOKS + " requests to it are in progress"));
         }
         CompletableFuture<Optional<String>> look =
-                start(() -> root.fingerprint(model), RemoteLook::isOfRepository, looks::release);
+                start(() -> root.fingerprint(model), this::modelFailed, looks::release);
         Optional<InferenceException> failed = await(look, Optional.of(time()));
         if (failed.isPresent()) {
             if (!look.isDone()) {
-                failed(failed.get());
+                modelFailed(failed.get());
             }
             throw failed.get();
         }
@@ -141,7 +141,7 @@ final class RemoteLook {
                             last = Optional.of(models);
                             return models;
                         },
-                        _ -> true,
+                        this::failed,
                         () -> {});
             }
             return listing;
@@ -150,7 +150,7 @@ final class RemoteLook {
         }
     }
 
-    private <T> CompletableFuture<T> start(Supplier<T> look, Predicate<InferenceException> isFailure, Runnable end) {
+    private <T> CompletableFuture<T> start(Supplier<T> look, Consumer<InferenceException> whenFailed, Runnable end) {
         CompletableFuture<T> outcome = new CompletableFuture<>();
         Thread.ofVirtual().name("remote-look").start(() -> {
             try {
@@ -158,9 +158,7 @@ final class RemoteLook {
                 succeeded();
                 outcome.complete(found);
             } catch (InferenceException e) {
-                if (isFailure.test(e)) {
-                    failed(e);
-                }
+                whenFailed.accept(e);
                 outcome.completeExceptionally(e);
             } catch (RuntimeException | Error e) {
                 LOG.atError()
@@ -205,11 +203,28 @@ final class RemoteLook {
                 () -> unreachable("no response after " + patience.usual().toMillis() + " ms"));
     }
 
-    private void failed(InferenceException reason) {
-        if (failure.isEmpty()) {
-            LOG.atWarn().addKeyValue("repository", root.location()).log(reason.publicMessage());
+    /** Takes note of why a look at one model failed. The reason of a failed listing stays, which says more. */
+    private void modelFailed(InferenceException reason) {
+        lock.lock();
+        try {
+            if (failure.isEmpty() && isOfRepository(reason)) {
+                failed(reason);
+            }
+        } finally {
+            lock.unlock();
         }
-        failure = Optional.of(reason);
+    }
+
+    private void failed(InferenceException reason) {
+        lock.lock();
+        try {
+            if (failure.isEmpty()) {
+                LOG.atWarn().addKeyValue("repository", root.location()).log(reason.publicMessage());
+            }
+            failure = Optional.of(reason);
+        } finally {
+            lock.unlock();
+        }
     }
 
     private void succeeded() {

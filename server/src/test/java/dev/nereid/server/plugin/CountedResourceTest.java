@@ -131,12 +131,12 @@ final class CountedResourceTest {
         lifecycle.failOneIn = 5;
         CountedResource<Thing> resource = new CountedResource<>("it", lifecycle, kept);
 
-        race(resource);
+        do { // until threads have met each other in closing and opening, unless the resource is kept
+            race(resource);
+        } while (!kept && lifecycle.opened.get() <= 10);
 
         resource.end();
         lifecycle.check();
-        // Threads met each other in closing and opening, unless the resource was kept.
-        assertThat(lifecycle.opened.get()).isGreaterThan(kept ? 0 : 10);
         assertThat(kept).isEqualTo(lifecycle.opened.get() == 1);
     }
 
