@@ -61,6 +61,13 @@ final class DocumentationIT {
         assertThat(follow("docs/backend-authors.md")).contains("[2.0,5.0,-6.0]");
     }
 
+    @Test
+    void theSpeechOfTheSequencesGuideIsFound() throws IOException, InterruptedException {
+        assertThat(follow("docs/sequences.md"))
+                .containsPattern("(?m)^2\\.05 s: speech in 16 of 16 chunks$")
+                .containsPattern("(?m)^2\\.56 s: speech in 11 of 16 chunks$");
+    }
+
     /** Saves the files of a document, runs its commands one after another, and returns their output. */
     private String follow(String document) throws IOException, InterruptedException {
         String text = Files.readString(InstalledServer.CHECKOUT.resolve(document));

@@ -1,6 +1,8 @@
 package dev.nereid.distribution.testing;
 
 import com.google.protobuf.ByteString;
+import dev.nereid.spi.Sequence;
+import inference.InferParameter;
 import inference.ModelInferRequest;
 import inference.ModelInferRequest.InferInputTensor;
 import inference.ModelInferRequest.InferRequestedOutputTensor;
@@ -9,6 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -20,8 +23,15 @@ import java.util.stream.Stream;
  * @param id the client's name for the request; empty for none
  * @param inputs the inputs
  * @param outputs the requested outputs; empty for all
+ * @param sequence the place in a sequence; empty for none
  */
-public record ClientRequest(String model, String version, String id, List<Input> inputs, List<String> outputs) {
+public record ClientRequest(
+        String model,
+        String version,
+        String id,
+        List<Input> inputs,
+        List<String> outputs,
+        Optional<Sequence> sequence) {
     /**
      * An input. Immutable, except the array, which is never changed.
      *
@@ -35,13 +45,13 @@ public record ClientRequest(String model, String version, String id, List<Input>
 
     /** Begins a request. */
     public static ClientRequest of(String model) {
-        return new ClientRequest(model, "", "", List.of(), List.of());
+        return new ClientRequest(model, "", "", List.of(), List.of(), Optional.empty());
     }
 
     public ClientRequest input(String name, String datatype, byte[] data, long... shape) {
         List<Input> more = new ArrayList<>(inputs);
         more.add(new Input(name, datatype, Arrays.stream(shape).boxed().toList(), data));
-        return new ClientRequest(model, version, id, List.copyOf(more), outputs);
+        return new ClientRequest(model, version, id, List.copyOf(more), outputs, sequence);
     }
 
     public ClientRequest output(String name) {
@@ -50,15 +60,22 @@ public record ClientRequest(String model, String version, String id, List<Input>
                 version,
                 id,
                 inputs,
-                Stream.concat(outputs.stream(), Stream.of(name)).toList());
+                Stream.concat(outputs.stream(), Stream.of(name)).toList(),
+                sequence);
     }
 
     public ClientRequest withId(String changed) {
-        return new ClientRequest(model, version, changed, inputs, outputs);
+        return new ClientRequest(model, version, changed, inputs, outputs, sequence);
     }
 
     public ClientRequest withVersion(String changed) {
-        return new ClientRequest(model, changed, id, inputs, outputs);
+        return new ClientRequest(model, changed, id, inputs, outputs, sequence);
+    }
+
+    /** Puts the request into a sequence with a number. */
+    public ClientRequest inSequence(long number, boolean start, boolean end) {
+        Sequence position = new Sequence(new Sequence.Id.Numeric(number), start, end);
+        return new ClientRequest(model, version, id, inputs, outputs, Optional.of(position));
     }
 
     /** Writes the request for HTTP, tensors as bytes both ways. */
@@ -81,7 +98,17 @@ public record ClientRequest(String model, String version, String id, List<Input>
                 .collect(Collectors.joining(",", ",\"outputs\":[", "]"));
         return "{" + (id.isEmpty() ? "" : "\"id\":\"" + id + "\",")
                 + tensors + (outputs.isEmpty() ? "" : selected)
-                + ",\"parameters\":{\"binary_data_output\":true}}";
+                + ",\"parameters\":{\"binary_data_output\":true"
+                + sequence.map(ClientRequest::json).orElse("") + "}}";
+    }
+
+    private static String json(Sequence position) {
+        return ",\"sequence_id\":" + number(position) + ",\"sequence_start\":" + position.start() + ",\"sequence_end\":"
+                + position.end();
+    }
+
+    private static long number(Sequence position) {
+        return ((Sequence.Id.Numeric) position.id()).value();
     }
 
     /** Writes the request for gRPC, tensors as raw bytes. */
@@ -105,6 +132,17 @@ public record ClientRequest(String model, String version, String id, List<Input>
         }
         outputs.forEach(output ->
                 request.addOutputs(InferRequestedOutputTensor.newBuilder().setName(output)));
+        sequence.ifPresent(position -> request.putParameters(
+                        "sequence_id",
+                        InferParameter.newBuilder()
+                                .setInt64Param(number(position))
+                                .build())
+                .putParameters("sequence_start", flag(position.start()))
+                .putParameters("sequence_end", flag(position.end())));
         return request;
+    }
+
+    private static InferParameter flag(boolean value) {
+        return InferParameter.newBuilder().setBoolParam(value).build();
     }
 }
