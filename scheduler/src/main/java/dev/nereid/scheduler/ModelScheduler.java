@@ -22,6 +22,7 @@ import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.instance.WorkerGroup;
 import dev.nereid.scheduler.queue.RequestIntake;
 import dev.nereid.scheduler.queue.RequestQueue;
+import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelScope;
@@ -350,6 +351,11 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     @Override
     public long overdueTotal() {
         return watch.total();
+    }
+
+    @Override
+    public Optional<SequenceUse> sequenceUse() {
+        return queue.sequenceUse();
     }
 
     @Override

@@ -11,6 +11,12 @@ interface SequenceInstance {
     /** Returns the lowest free slot for a new sequence; {@link Integer#MAX_VALUE} if there is none. */
     int lowestFree();
 
+    /** Returns the number of slots with a sequence. */
+    int slotsUsed();
+
+    /** Returns the number of slots that have a sequence or are for new ones. */
+    int slots();
+
     /** Gives the lowest free slot to a sequence. */
     void place(LiveSequence sequence);
 

@@ -6,12 +6,15 @@ import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.queue.RequestIntake;
+import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.statistics.SequenceEnds;
 import dev.nereid.scheduler.time.Timer;
 import dev.nereid.spi.Sequence;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -50,7 +53,8 @@ public final class SequenceQueue implements RequestIntake {
         this.plan = plan;
         this.inputs = new SequenceInputs(model, plan);
         this.times = new SequenceTimes(lock, timer, plan.maxIdleNanos(), this::onTimeout);
-        this.table = new SequenceTable(lock, model.nanoTime(), plan, inputs, times);
+        this.table = new SequenceTable(
+                lock, model.nanoTime(), plan, inputs, times, model.meter().sequenceEnds());
     }
 
     @Override
@@ -208,6 +212,17 @@ public final class SequenceQueue implements RequestIntake {
     /** Returns the bytes of the states that sequences hold. */
     public long stateBytes() {
         return inputs.stateBytes();
+    }
+
+    @Override
+    public Optional<SequenceUse> sequenceUse() {
+        SequenceEnds ends = model.meter().sequenceEnds();
+        lock.lock();
+        try {
+            return Optional.of(table.use(inputs.stateBytes(), ends.counts()));
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** Returns the number of sequences that wait for a slot. */
