@@ -77,7 +77,7 @@ final class ServerFactory {
                             .with(plugins.cache().map(ServerCache::access))
                             .with(new AdmissionCounts(load(bound)))
                             .with(rateLimiter())
-                            .withSchedulerDelay(options.scheduling().delayedRequests())
+                            .withSchedulerDelay(options.scheduling().delay())
                             .with(new Supervision(
                                     health,
                                     Optional.of(watchdog),

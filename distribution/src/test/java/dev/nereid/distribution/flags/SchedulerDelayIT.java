@@ -42,8 +42,8 @@ final class SchedulerDelayIT {
         try (InstalledServer server = serve("3")) {
             assertThat(server.errSoFar())
                     .containsPattern(
-                            "WARN.*TRITONSERVER_DELAY_SCHEDULER=3: models with dynamic batching execute nothing"
-                                    + " until 3 requests wait for them, once; for tests only");
+                            "WARN.*TRITONSERVER_DELAY_SCHEDULER=3: models with dynamic batching or sequences execute"
+                                    + " nothing until 3 requests wait for them, once; for tests only");
             ManagedChannel channel = Grpc.newChannelBuilder(server.address("gRPC"), InsecureChannelCredentials.create())
                     .build();
             try {
@@ -93,7 +93,7 @@ final class SchedulerDelayIT {
     @Test
     void namesAValueThatIsNoNumber() throws Exception {
         InstalledServer.Result result =
-                InstalledServer.run(Map.of(SchedulerDelay.VARIABLE, "many"), "serve", "--model-repository=" + models());
+                InstalledServer.run(Map.of(DelayVariables.VARIABLE, "many"), "serve", "--model-repository=" + models());
 
         assertThat(result.status()).isNotZero();
         assertThat(result.err())
@@ -103,7 +103,7 @@ final class SchedulerDelayIT {
 
     private InstalledServer serve(String requests) throws Exception {
         return InstalledServer.serve(
-                Map.of(SchedulerDelay.VARIABLE, requests),
+                Map.of(DelayVariables.VARIABLE, requests),
                 models(),
                 "--exit-timeout-secs=600", // shutdown does not wait for it
                 "--backend-directory=" + GatedPlugin.pack(directory.resolve("plugins")));

@@ -125,6 +125,11 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
+    public void endHold() {
+        strategy.endHold();
+    }
+
+    @Override
     public void wakeForWork(long now) {
         if ((sleeping || mayStart()) && !direct && mayTake()) {
             long nanos = strategy.waitNanos(now);

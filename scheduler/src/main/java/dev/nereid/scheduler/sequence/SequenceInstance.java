@@ -32,6 +32,9 @@ interface SequenceInstance {
     /** Wakes the instance's own thread if there is a batch, or if it sleeps longer than the requests may wait. */
     void wakeForWork(long now);
 
+    /** Ends a hold of batches, if there is one. */
+    void endHold();
+
     /** Wakes the instance's own thread, if it has one. */
     void wakeThread();
 

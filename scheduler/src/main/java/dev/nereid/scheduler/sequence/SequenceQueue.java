@@ -41,6 +41,10 @@ public final class SequenceQueue implements RequestIntake {
     @GuardedBy("lock")
     private final SequenceTable table;
 
+    /** The requests for which an instance of the oldest strategy waits at first. */
+    @GuardedBy("lock")
+    private int heldRequests;
+
     /**
      * Creates a queue without instances.
      *
@@ -77,7 +81,7 @@ public final class SequenceQueue implements RequestIntake {
         BatchPlanner planner = maxBatchSize > 0
                 ? new BatchPlanner(maxBatchSize, plan.preferredSizes(), plan.maxQueueDelayNanos())
                 : BatchPlanner.oneByOne();
-        return new OldestSlots(table, inputs.equalInputs(), planner);
+        return new OldestSlots(table, inputs.equalInputs(), planner, heldRequests);
     }
 
     @Override
@@ -156,8 +160,37 @@ public final class SequenceQueue implements RequestIntake {
         }
     }
 
+    /**
+     * Holds all batches back until requests wait, once. A stop ends the hold, and so does a reload. Called before the
+     * first instance is added.
+     *
+     * @param requests the requests of sequences with a slot: of all instances with the direct strategy; of each
+     *     instance, one for each sequence, with the oldest; 0 for none
+     * @param backlogged the requests in the backlog, for the direct strategy; 0 for none
+     */
+    public void hold(int requests, int backlogged) {
+        lock.lock();
+        try {
+            if (plan.isDirect()) {
+                table.hold(requests, backlogged);
+            } else {
+                heldRequests = requests;
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
     @Override
-    public void endHold() {}
+    public void endHold() {
+        lock.lock();
+        try {
+            heldRequests = 0;
+            table.endHold();
+        } finally {
+            lock.unlock();
+        }
+    }
 
     @Override
     public boolean hasSequence(Sequence.Id id) {
@@ -183,6 +216,7 @@ public final class SequenceQueue implements RequestIntake {
     public boolean whenSequencesEnd(Runnable action) {
         lock.lock();
         try {
+            table.endHold(); // no sequence starts here any more
             return table.whenEmpty(action);
         } finally {
             lock.unlock();

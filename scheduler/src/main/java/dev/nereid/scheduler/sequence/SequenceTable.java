@@ -55,6 +55,9 @@ final class SequenceTable {
     /** The number of sequences that have not ended. */
     private int unfinished;
 
+    /** Until when no instance takes a batch; {@code null} for no hold. */
+    private @Nullable SequenceHold hold;
+
     /** What to do when no sequence lives any more; {@code null} for nothing. */
     private @Nullable Runnable whenEmpty;
 
@@ -115,6 +118,9 @@ final class SequenceTable {
                     .log("sequence starts again before its end"));
         }
         append(sequence, entry, nanoTime.getAsLong());
+        if (hold != null && hold.isOver(waiting, backlog)) {
+            endHold();
+        }
         return OfferResult.Outcome.ACCEPTED;
     }
 
@@ -325,6 +331,26 @@ final class SequenceTable {
 
     void register(SequenceInstance instance) {
         instances.add(instance);
+    }
+
+    /** Holds batches back until requests wait. */
+    void hold(int requests, int backlogged) {
+        hold = requests == 0 && backlogged == 0 ? null : new SequenceHold(requests, backlogged);
+    }
+
+    /** Returns whether no instance may take a batch. */
+    boolean isHeld() {
+        return hold != null && !stopped;
+    }
+
+    /** Lets all instances take batches. */
+    void endHold() {
+        hold = null;
+        long now = nanoTime.getAsLong();
+        for (SequenceInstance instance : instances) {
+            instance.endHold();
+            instance.wakeForWork(now);
+        }
     }
 
     /** Returns the next request of a sequence that is ready. */
