@@ -8,6 +8,7 @@ import dev.nereid.distribution.testing.GatedPlugin;
 import dev.nereid.distribution.testing.InstalledServer;
 import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TensorBytes;
+import dev.nereid.distribution.testing.TestPaths;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferResponse;
 import inference.ModelStatistics;
@@ -75,6 +76,42 @@ final class SchedulerDelayIT {
                 channel.shutdownNow().awaitTermination(SECONDS, TimeUnit.SECONDS);
             }
         }
+    }
+
+    @Test
+    void holdsSequencesUntilSoManyRequestsWait() throws Exception {
+        Path models = new Repository(directory.resolve("models"))
+                .copyOf(TestPaths.checkout().resolve("examples/plugin-models/sequence"))
+                .directory();
+        try (InstalledServer server = InstalledServer.serve(
+                Map.of(DelayVariables.VARIABLE, "2"),
+                models,
+                "--backend-directory=" + TestPaths.checkout().resolve("examples/plugins"))) {
+            CompletableFuture<HttpResponse<String>> first = start(server, 1);
+            Eventually.holds(
+                    "queued",
+                    SECONDS,
+                    () -> metrics(server)
+                            .contains("nv_inference_pending_request_count{model=\"sequence\",version=\"1\"} 1\n"));
+            assertThat(first).isNotDone();
+            assertThat(start(server, 2).get(SECONDS, TimeUnit.SECONDS).statusCode())
+                    .isEqualTo(200);
+            assertThat(first.get(SECONDS, TimeUnit.SECONDS).statusCode()).isEqualTo(200);
+        }
+    }
+
+    private static CompletableFuture<HttpResponse<String>> start(InstalledServer server, int id) {
+        String body = "{\"parameters\":{\"sequence_id\":" + id + ",\"sequence_start\":true},\"inputs\":[{\"name\":"
+                + "\"INPUT\",\"datatype\":\"INT32\",\"shape\":[1,1],\"data\":[1]}]}";
+        return CompletableFuture.supplyAsync(
+                () -> {
+                    try {
+                        return server.post("/v2/models/sequence/infer", body);
+                    } catch (Exception e) {
+                        throw new IllegalStateException(e);
+                    }
+                },
+                InstalledServer.BLOCKING);
     }
 
     @Test
