@@ -2,7 +2,7 @@ package dev.nereid.distribution.flags;
 
 import dev.nereid.api.Quoted;
 import dev.nereid.distribution.process.StartException;
-import dev.nereid.scheduler.SchedulerDelay;
+import dev.nereid.server.options.DelayOptions;
 import java.util.Map;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -27,8 +27,8 @@ final class DelayVariables {
      *
      * @throws StartException if the value is not a number
      */
-    static SchedulerDelay read(Map<String, String> environment) throws StartException {
-        SchedulerDelay delay = delay(environment);
+    static DelayOptions read(Map<String, String> environment) throws StartException {
+        DelayOptions delay = delay(environment);
         if (delay.requests() > 0) {
             LOG.warn(
                     "{}={}: models with dynamic batching or sequences execute nothing until {} requests wait for them,"
@@ -49,8 +49,8 @@ final class DelayVariables {
     }
 
     /** Returns the numbers of requests to wait for; 0 where a variable is not set. */
-    static SchedulerDelay delay(Map<String, String> environment) throws StartException {
-        return new SchedulerDelay(number(environment, VARIABLE), number(environment, BACKLOG));
+    static DelayOptions delay(Map<String, String> environment) throws StartException {
+        return new DelayOptions(number(environment, VARIABLE), number(environment, BACKLOG));
     }
 
     private static int number(Map<String, String> environment, String variable) throws StartException {

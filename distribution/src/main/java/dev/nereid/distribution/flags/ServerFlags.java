@@ -5,12 +5,12 @@ import dev.nereid.distribution.flags.FlagValue.BackendSetting;
 import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.report.MemoryReport;
-import dev.nereid.scheduler.SchedulerDelay;
 import dev.nereid.server.NereidServer;
 import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.instance.InstanceOptions;
 import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.memory.TensorMemoryBound;
+import dev.nereid.server.options.DelayOptions;
 import dev.nereid.server.options.LifecycleOptions;
 import dev.nereid.server.options.ProtocolOptions;
 import dev.nereid.server.options.SchedulingOptions;
@@ -184,7 +184,7 @@ public final class ServerFlags {
         Optional<CacheOptions> responses = cache.options(home.resolve("caches"));
         Path unpacked = pluginCache.directory(context);
         InstanceOptions instances = host.instances(context.host().processors(), environment);
-        SchedulerDelay delayed = DelayVariables.read(environment);
+        DelayOptions delayed = DelayVariables.read(environment);
         SchedulingOptions limits = admission.apply(SchedulingOptions.DEFAULT, memory.bound());
         try {
             return new ServerOptions(

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.distribution.process.StartException;
-import dev.nereid.scheduler.SchedulerDelay;
+import dev.nereid.server.options.DelayOptions;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 final class DelayVariablesTest {
     @Test
     void takesANumberOfRequests() throws StartException {
-        assertThat(DelayVariables.delay(Map.of())).isEqualTo(SchedulerDelay.NONE);
+        assertThat(DelayVariables.delay(Map.of())).isEqualTo(DelayOptions.NONE);
         assertThat(requests("")).isZero();
         assertThat(requests("0")).isZero();
         assertThat(requests("12")).isEqualTo(12);
@@ -32,7 +32,7 @@ final class DelayVariablesTest {
     @Test
     void takesTheBacklogByItself() throws StartException {
         assertThat(DelayVariables.delay(Map.of(DelayVariables.VARIABLE, "12", DelayVariables.BACKLOG, "5")))
-                .isEqualTo(new SchedulerDelay(12, 5));
+                .isEqualTo(new DelayOptions(12, 5));
         assertThatThrownBy(() -> DelayVariables.delay(Map.of(DelayVariables.BACKLOG, "x")))
                 .isInstanceOf(StartException.class)
                 .hasMessage("TRITONSERVER_BACKLOG_DELAY_SCHEDULER: 'x' (expected: a number of requests, from 0 to"

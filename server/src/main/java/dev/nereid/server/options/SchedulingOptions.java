@@ -3,7 +3,6 @@ package dev.nereid.server.options;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.scheduler.SchedulerDelay;
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.cache.CacheOptions;
 import java.util.Optional;
@@ -28,10 +27,10 @@ public record SchedulingOptions(
         Optional<AdmissionLimits> limits,
         Optional<RateLimitOptions> rateLimit,
         Optional<CacheOptions> cache,
-        SchedulerDelay delay) {
+        DelayOptions delay) {
     /** The defaults of the command line. */
     public static final SchedulingOptions DEFAULT =
-            new SchedulingOptions(Optional.empty(), Optional.empty(), Optional.empty(), SchedulerDelay.NONE);
+            new SchedulingOptions(Optional.empty(), Optional.empty(), Optional.empty(), DelayOptions.NONE);
 
     /** The heap of a request in flight, with a margin. */
     private static final long HEAP_BYTES_PER_REQUEST = 16 << 10;
@@ -91,7 +90,7 @@ public record SchedulingOptions(
      * @param changed their numbers
      * @return the changed options
      */
-    public SchedulingOptions withDelay(SchedulerDelay changed) {
+    public SchedulingOptions withDelay(DelayOptions changed) {
         return new SchedulingOptions(limits, rateLimit, cache, changed);
     }
 }
