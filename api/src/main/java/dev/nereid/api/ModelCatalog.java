@@ -3,6 +3,7 @@ package dev.nereid.api;
 import dev.nereid.api.statistics.LoadCounts;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.OverdueExecutions;
+import dev.nereid.api.statistics.SequenceStatistics;
 import inference.ModelConfig;
 import java.util.List;
 
@@ -67,6 +68,16 @@ public interface ModelCatalog {
      * @return the figures, by name and then version; empty by default, for servers without time limits of executions
      */
     default List<OverdueExecutions> overdueExecutions() {
+        return List.of();
+    }
+
+    /**
+     * Returns the sequences of every ready version of models with sequences. Sequences that stay on an earlier
+     * generation of the version are counted, too.
+     *
+     * @return the figures, by name and then version; empty by default, for servers without sequences
+     */
+    default List<SequenceStatistics> sequences() {
         return List.of();
     }
 

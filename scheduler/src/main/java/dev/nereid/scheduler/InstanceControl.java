@@ -3,6 +3,7 @@ package dev.nereid.scheduler;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.spi.ModelInstance;
 import java.util.Collection;
 import java.util.List;
@@ -60,6 +61,13 @@ public interface InstanceControl {
      * @return the number of executions that were reported
      */
     long overdueTotal();
+
+    /**
+     * Returns how many sequences the model has.
+     *
+     * @return empty for a model without sequences
+     */
+    Optional<SequenceUse> sequenceUse();
 
     /**
      * Returns the instance that a thread executes.

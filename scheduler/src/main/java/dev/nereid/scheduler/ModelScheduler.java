@@ -22,6 +22,7 @@ import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.instance.WorkerGroup;
 import dev.nereid.scheduler.queue.RequestIntake;
 import dev.nereid.scheduler.queue.RequestQueue;
+import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelScope;
@@ -124,8 +125,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 .map(batching -> new StrategyBatcher(model, batching, planner))
                 .orElse(null);
         this.queue = plan.sequences()
-                .<RequestIntake>map(sequences ->
-                        new SequenceQueue(model, sequences, environment.clocks().timer()))
+                .<RequestIntake>map(sequences -> queue(sequences, environment))
                 .orElseGet(() -> queue(plan, planner, batcher, environment));
         boolean ordered = policy.preserveOrdering()
                 || plan.sequences().filter(SequencePlan::preserveOrdering).isPresent();
@@ -143,6 +143,14 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         this.first = firstGroup(instances, plan.warmup());
     }
 
+    private SequenceQueue queue(SequencePlan plan, SchedulerEnvironment environment) {
+        SequenceQueue sequences =
+                new SequenceQueue(model, plan, environment.clocks().timer());
+        SchedulerDelay delay = environment.schedulerDelay();
+        sequences.hold(delay.requests(), delay.backlogged());
+        return sequences;
+    }
+
     private static RequestQueue queue(
             ModelPlan plan, BatchPlanner planner, @Nullable StrategyBatcher batcher, SchedulerEnvironment environment) {
         RequestQueue queue = new RequestQueue(
@@ -155,7 +163,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         if (plan.iterative()) {
             queue.acceptReturns();
         }
-        hold(queue, plan, environment.schedulerDelay());
+        hold(queue, plan, environment.schedulerDelay().requests());
         return queue;
     }
 
@@ -350,6 +358,11 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     @Override
     public long overdueTotal() {
         return watch.total();
+    }
+
+    @Override
+    public Optional<SequenceUse> sequenceUse() {
+        return queue.sequenceUse();
     }
 
     @Override

@@ -21,8 +21,7 @@ import java.util.function.LongSupplier;
  * @param admission the load of all models, and its limits
  * @param rateLimiter decides which instances of all models may execute at the same time
  * @param supervision the handler of fatal errors, and the time limits of executions
- * @param schedulerDelay the number of requests that have to wait before a dynamic batcher takes its first batch; 0 for
- *     none. For tests
+ * @param schedulerDelay the requests that have to wait before a scheduler executes its first one. For tests
  */
 public record SchedulerEnvironment(
         TensorMemory memory,
@@ -31,7 +30,7 @@ public record SchedulerEnvironment(
         AdmissionCounts admission,
         ExecutionLimiter rateLimiter,
         Supervision supervision,
-        int schedulerDelay) {
+        SchedulerDelay schedulerDelay) {
     /** Checks the components. */
     public SchedulerEnvironment {
         requireNonNull(memory, "memory");
@@ -40,9 +39,7 @@ public record SchedulerEnvironment(
         requireNonNull(admission, "admission");
         requireNonNull(rateLimiter, "rateLimiter");
         requireNonNull(supervision, "supervision");
-        if (schedulerDelay < 0) {
-            throw new IllegalArgumentException("schedulerDelay: " + schedulerDelay + " (expected: >= 0)");
-        }
+        requireNonNull(schedulerDelay, "schedulerDelay");
     }
 
     /**
@@ -61,7 +58,7 @@ public record SchedulerEnvironment(
                 new AdmissionCounts(AdmissionLimits.NONE),
                 ExecutionLimiter.OFF,
                 Supervision.NONE,
-                0);
+                SchedulerDelay.NONE);
     }
 
     /**
@@ -107,11 +104,10 @@ public record SchedulerEnvironment(
     /**
      * Returns the same environment with another scheduler delay.
      *
-     * @param changed the number of requests that have to wait before a dynamic batcher takes its first batch; 0 for
-     *     none
+     * @param changed the requests that have to wait before a scheduler executes its first one
      * @return the changed environment
      */
-    public SchedulerEnvironment withSchedulerDelay(int changed) {
+    public SchedulerEnvironment withSchedulerDelay(SchedulerDelay changed) {
         return new SchedulerEnvironment(memory, clocks, cache, admission, rateLimiter, supervision, changed);
     }
 }

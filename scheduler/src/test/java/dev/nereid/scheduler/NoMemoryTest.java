@@ -169,7 +169,7 @@ final class NoMemoryTest {
                         .with(EarlyThreads.WARMUP),
                 List.of(new InstanceSlot("i0", Device.CPU, executing)),
                 new SchedulerEnvironment(memory, name.equals("outer") ? System::nanoTime : this::now, timer)
-                        .withSchedulerDelay(delay));
+                        .withSchedulerDelay(new SchedulerDelay(delay, 0)));
         Threads.awaitIdle(Threads.named("instance/" + name + "/1/i0"));
         return scheduler;
     }

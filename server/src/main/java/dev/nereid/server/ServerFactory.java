@@ -3,6 +3,7 @@ package dev.nereid.server;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Refusals;
 import dev.nereid.api.ServerMetadata;
+import dev.nereid.scheduler.SchedulerDelay;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.scheduler.admission.AdmissionCounts;
@@ -16,6 +17,7 @@ import dev.nereid.server.cache.ServerCache;
 import dev.nereid.server.control.ModelLifecycle;
 import dev.nereid.server.memory.TensorMemoryBound;
 import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.options.DelayOptions;
 import dev.nereid.server.options.MemoryOptions;
 import dev.nereid.server.options.SchedulingOptions;
 import dev.nereid.server.options.ServerOptions;
@@ -77,7 +79,7 @@ final class ServerFactory {
                             .with(plugins.cache().map(ServerCache::access))
                             .with(new AdmissionCounts(load(bound)))
                             .with(rateLimiter())
-                            .withSchedulerDelay(options.scheduling().delayedRequests())
+                            .withSchedulerDelay(delay())
                             .with(new Supervision(
                                     health,
                                     Optional.of(watchdog),
@@ -119,5 +121,10 @@ final class ServerFactory {
                         .map(resource -> new ResourceLimit(resource.name(), resource.count(), resource.device()))
                         .toList()))
                 .orElse(ExecutionLimiter.OFF);
+    }
+
+    private SchedulerDelay delay() {
+        DelayOptions delay = options.scheduling().delay();
+        return new SchedulerDelay(delay.requests(), delay.backlogged());
     }
 }

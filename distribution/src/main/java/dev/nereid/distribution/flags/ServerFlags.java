@@ -10,6 +10,7 @@ import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.instance.InstanceOptions;
 import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.memory.TensorMemoryBound;
+import dev.nereid.server.options.DelayOptions;
 import dev.nereid.server.options.LifecycleOptions;
 import dev.nereid.server.options.ProtocolOptions;
 import dev.nereid.server.options.SchedulingOptions;
@@ -183,7 +184,7 @@ public final class ServerFlags {
         Optional<CacheOptions> responses = cache.options(home.resolve("caches"));
         Path unpacked = pluginCache.directory(context);
         InstanceOptions instances = host.instances(context.host().processors(), environment);
-        int delayed = SchedulerDelay.read(environment);
+        DelayOptions delayed = DelayVariables.read(environment);
         SchedulingOptions limits = admission.apply(SchedulingOptions.DEFAULT, memory.bound());
         try {
             return new ServerOptions(

@@ -8,6 +8,7 @@ import dev.nereid.distribution.testing.GatedPlugin;
 import dev.nereid.distribution.testing.InstalledServer;
 import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TensorBytes;
+import dev.nereid.distribution.testing.TestPaths;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferResponse;
 import inference.ModelStatistics;
@@ -42,8 +43,8 @@ final class SchedulerDelayIT {
         try (InstalledServer server = serve("3")) {
             assertThat(server.errSoFar())
                     .containsPattern(
-                            "WARN.*TRITONSERVER_DELAY_SCHEDULER=3: models with dynamic batching execute nothing"
-                                    + " until 3 requests wait for them, once; for tests only");
+                            "WARN.*TRITONSERVER_DELAY_SCHEDULER=3: models with dynamic batching or sequences execute"
+                                    + " nothing until 3 requests wait for them, once; for tests only");
             ManagedChannel channel = Grpc.newChannelBuilder(server.address("gRPC"), InsecureChannelCredentials.create())
                     .build();
             try {
@@ -78,6 +79,42 @@ final class SchedulerDelayIT {
     }
 
     @Test
+    void holdsSequencesUntilSoManyRequestsWait() throws Exception {
+        Path models = new Repository(directory.resolve("models"))
+                .copyOf(TestPaths.checkout().resolve("examples/plugin-models/sequence"))
+                .directory();
+        try (InstalledServer server = InstalledServer.serve(
+                Map.of(DelayVariables.VARIABLE, "2"),
+                models,
+                "--backend-directory=" + TestPaths.checkout().resolve("examples/plugins"))) {
+            CompletableFuture<HttpResponse<String>> first = start(server, 1);
+            Eventually.holds(
+                    "queued",
+                    SECONDS,
+                    () -> metrics(server)
+                            .contains("nv_inference_pending_request_count{model=\"sequence\",version=\"1\"} 1\n"));
+            assertThat(first).isNotDone();
+            assertThat(start(server, 2).get(SECONDS, TimeUnit.SECONDS).statusCode())
+                    .isEqualTo(200);
+            assertThat(first.get(SECONDS, TimeUnit.SECONDS).statusCode()).isEqualTo(200);
+        }
+    }
+
+    private static CompletableFuture<HttpResponse<String>> start(InstalledServer server, int id) {
+        String body = "{\"parameters\":{\"sequence_id\":" + id + ",\"sequence_start\":true},\"inputs\":[{\"name\":"
+                + "\"INPUT\",\"datatype\":\"INT32\",\"shape\":[1,1],\"data\":[1]}]}";
+        return CompletableFuture.supplyAsync(
+                () -> {
+                    try {
+                        return server.post("/v2/models/sequence/infer", body);
+                    } catch (Exception e) {
+                        throw new IllegalStateException(e);
+                    }
+                },
+                InstalledServer.BLOCKING);
+    }
+
+    @Test
     void completesHeldRequestsBeforeItExits() throws Exception {
         try (InstalledServer server = serve("2")) {
             CompletableFuture<HttpResponse<String>> held = post(server);
@@ -93,7 +130,7 @@ final class SchedulerDelayIT {
     @Test
     void namesAValueThatIsNoNumber() throws Exception {
         InstalledServer.Result result =
-                InstalledServer.run(Map.of(SchedulerDelay.VARIABLE, "many"), "serve", "--model-repository=" + models());
+                InstalledServer.run(Map.of(DelayVariables.VARIABLE, "many"), "serve", "--model-repository=" + models());
 
         assertThat(result.status()).isNotZero();
         assertThat(result.err())
@@ -103,7 +140,7 @@ final class SchedulerDelayIT {
 
     private InstalledServer serve(String requests) throws Exception {
         return InstalledServer.serve(
-                Map.of(SchedulerDelay.VARIABLE, requests),
+                Map.of(DelayVariables.VARIABLE, requests),
                 models(),
                 "--exit-timeout-secs=600", // shutdown does not wait for it
                 "--backend-directory=" + GatedPlugin.pack(directory.resolve("plugins")));

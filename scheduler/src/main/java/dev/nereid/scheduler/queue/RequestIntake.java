@@ -3,6 +3,7 @@ package dev.nereid.scheduler.queue;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.Sequence;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -66,6 +67,15 @@ public interface RequestIntake {
      */
     default boolean hasSequences() {
         return false;
+    }
+
+    /**
+     * Returns how many sequences there are.
+     *
+     * @return empty for a model without sequences
+     */
+    default Optional<SequenceUse> sequenceUse() {
+        return Optional.empty();
     }
 
     /** Returns the number of waiting requests. */

@@ -31,6 +31,9 @@ final class DirectSlots implements SlotStrategy {
     public void changed(LiveSequence sequence, long now) {}
 
     @Override
+    public void endHold() {}
+
+    @Override
     public boolean hasBatch(long now, boolean hurry) {
         return remainingDelay(now, hurry) <= 0;
     }
@@ -51,7 +54,7 @@ final class DirectSlots implements SlotStrategy {
                 waited = Math.max(waited, now - owner.head(sequence).request().enqueuedNanos());
             }
         }
-        if (ready == 0) {
+        if (ready == 0 || owner.isHeld()) {
             return NOTHING_WAITS;
         }
         boolean enough = maxDelayNanos == 0 || (float) ready / slots.capacity() >= minimumUtilization;

@@ -2,6 +2,7 @@ package dev.nereid.scheduler.sequence;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.WorkSource;
@@ -89,6 +90,16 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     }
 
     @Override
+    public int slotsUsed() {
+        return slots.used();
+    }
+
+    @Override
+    public int slots() {
+        return open && !retired ? slots.capacity() : slots.used();
+    }
+
+    @Override
     public void place(LiveSequence sequence) {
         sequence.slot = slots.occupy(sequence);
         sequence.instance = this;
@@ -111,6 +122,11 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     @Override
     public void changed(LiveSequence sequence, long now) {
         strategy.changed(sequence, now);
+    }
+
+    @Override
+    public void endHold() {
+        strategy.endHold();
     }
 
     @Override
@@ -141,7 +157,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
 
     @Override
     public void removeWaiting(List<ScheduledRequest> to) {
-        to.addAll(owner.removeWaiting(slots));
+        to.addAll(owner.removeWaiting(slots, SequenceEndReason.UNLOADED));
     }
 
     /** Wakes the instance's own thread, or starts it. */
@@ -246,7 +262,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
                 lock.wake(thread);
                 return List.of();
             }
-            return owner.removeWaiting(slots);
+            return owner.removeWaiting(slots, SequenceEndReason.INSTANCE_LOST);
         } finally {
             lock.unlock();
         }

@@ -1,8 +1,8 @@
 package dev.nereid.scheduler.sequence;
 
+import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.spi.Sequence;
-import dev.nereid.spi.SequenceEnd;
 import dev.nereid.spi.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -42,9 +42,9 @@ final class LiveSequence {
     /** Whether a request has begun. */
     boolean started;
 
-    /** Why it ends without its last request; {@code null} while it does not. */
+    /** Why it ends; {@code null} while it does not. */
     @Nullable
-    SequenceEnd reason;
+    SequenceEndReason reason;
 
     /** Whether it has ended, and its memory is released. */
     boolean finished;

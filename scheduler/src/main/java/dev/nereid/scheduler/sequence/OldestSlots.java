@@ -23,12 +23,21 @@ final class OldestSlots implements SlotStrategy, QueueView {
     /** The sequences whose next request may be taken, in the order in which that became so. */
     private final SequenceList ready = new SequenceList();
 
+    /** The number of sequences with a request that the first batch waits for; 0 for none. */
+    private int held;
+
     /** The first sequence and the current one of the view; {@code null} before the first. */
     private @Nullable LiveSequence first;
 
     private @Nullable LiveSequence current;
 
-    OldestSlots(SequenceTable owner, EqualInputs equalInputs, BatchPlanner planner) {
+    /**
+     * Creates a strategy without sequences.
+     *
+     * @param held the number of sequences with a request that the first batch waits for; 0 for none
+     */
+    OldestSlots(SequenceTable owner, EqualInputs equalInputs, BatchPlanner planner, int held) {
+        this.held = held;
         this.owner = owner;
         this.equalInputs = equalInputs;
         this.planner = planner;
@@ -46,14 +55,26 @@ final class OldestSlots implements SlotStrategy, QueueView {
     }
 
     @Override
+    public void endHold() {
+        held = 0;
+    }
+
+    private boolean isHeld() {
+        if (ready.size() >= held || owner.isStopped()) {
+            held = 0;
+        }
+        return held > 0;
+    }
+
+    @Override
     public boolean hasBatch(long now, boolean hurry) {
-        return planner.take(this, now, hurry) > 0;
+        return !isHeld() && planner.take(this, now, hurry) > 0;
     }
 
     @Override
     public long waitNanos(long now) {
         rewind();
-        if (!next()) {
+        if (!next() || isHeld()) {
             return NOTHING_WAITS;
         }
         return hasBatch(now, false) ? 0 : Math.max(0, planner.waitNanos(this, now));
@@ -61,7 +82,7 @@ final class OldestSlots implements SlotStrategy, QueueView {
 
     @Override
     public void take(InstanceHandle handle, long now, boolean hurry) {
-        int count = planner.take(this, now, hurry);
+        int count = isHeld() ? 0 : planner.take(this, now, hurry);
         LiveSequence sequence = nextWaiting(ready.first());
         for (int i = 0; i < count && sequence != null; i++) {
             LiveSequence following = sequence.next;

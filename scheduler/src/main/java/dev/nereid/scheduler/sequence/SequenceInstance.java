@@ -11,6 +11,12 @@ interface SequenceInstance {
     /** Returns the lowest free slot for a new sequence; {@link Integer#MAX_VALUE} if there is none. */
     int lowestFree();
 
+    /** Returns the number of slots with a sequence. */
+    int slotsUsed();
+
+    /** Returns the number of slots that have a sequence or are for new ones. */
+    int slots();
+
     /** Gives the lowest free slot to a sequence. */
     void place(LiveSequence sequence);
 
@@ -25,6 +31,9 @@ interface SequenceInstance {
 
     /** Wakes the instance's own thread if there is a batch, or if it sleeps longer than the requests may wait. */
     void wakeForWork(long now);
+
+    /** Ends a hold of batches, if there is one. */
+    void endHold();
 
     /** Wakes the instance's own thread, if it has one. */
     void wakeThread();

@@ -6,12 +6,15 @@ import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.queue.RequestIntake;
+import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.statistics.SequenceEnds;
 import dev.nereid.scheduler.time.Timer;
 import dev.nereid.spi.Sequence;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -38,6 +41,10 @@ public final class SequenceQueue implements RequestIntake {
     @GuardedBy("lock")
     private final SequenceTable table;
 
+    /** The requests for which an instance of the oldest strategy waits at first. */
+    @GuardedBy("lock")
+    private int heldRequests;
+
     /**
      * Creates a queue without instances.
      *
@@ -50,7 +57,8 @@ public final class SequenceQueue implements RequestIntake {
         this.plan = plan;
         this.inputs = new SequenceInputs(model, plan);
         this.times = new SequenceTimes(lock, timer, plan.maxIdleNanos(), this::onTimeout);
-        this.table = new SequenceTable(lock, model.nanoTime(), plan, inputs, times);
+        this.table = new SequenceTable(
+                lock, model.nanoTime(), plan, inputs, times, model.meter().sequenceEnds());
     }
 
     @Override
@@ -73,7 +81,7 @@ public final class SequenceQueue implements RequestIntake {
         BatchPlanner planner = maxBatchSize > 0
                 ? new BatchPlanner(maxBatchSize, plan.preferredSizes(), plan.maxQueueDelayNanos())
                 : BatchPlanner.oneByOne();
-        return new OldestSlots(table, inputs.equalInputs(), planner);
+        return new OldestSlots(table, inputs.equalInputs(), planner, heldRequests);
     }
 
     @Override
@@ -152,8 +160,37 @@ public final class SequenceQueue implements RequestIntake {
         }
     }
 
+    /**
+     * Holds all batches back until requests wait, once. A stop ends the hold, and so does a reload. Called before the
+     * first instance is added.
+     *
+     * @param requests the requests of sequences with a slot: of all instances with the direct strategy; of each
+     *     instance, one for each sequence, with the oldest; 0 for none
+     * @param backlogged the requests in the backlog, for the direct strategy; 0 for none
+     */
+    public void hold(int requests, int backlogged) {
+        lock.lock();
+        try {
+            if (plan.isDirect()) {
+                table.hold(requests, backlogged);
+            } else {
+                heldRequests = requests;
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
     @Override
-    public void endHold() {}
+    public void endHold() {
+        lock.lock();
+        try {
+            heldRequests = 0;
+            table.endHold();
+        } finally {
+            lock.unlock();
+        }
+    }
 
     @Override
     public boolean hasSequence(Sequence.Id id) {
@@ -179,6 +216,7 @@ public final class SequenceQueue implements RequestIntake {
     public boolean whenSequencesEnd(Runnable action) {
         lock.lock();
         try {
+            table.endHold(); // no sequence starts here any more
             return table.whenEmpty(action);
         } finally {
             lock.unlock();
@@ -208,6 +246,17 @@ public final class SequenceQueue implements RequestIntake {
     /** Returns the bytes of the states that sequences hold. */
     public long stateBytes() {
         return inputs.stateBytes();
+    }
+
+    @Override
+    public Optional<SequenceUse> sequenceUse() {
+        SequenceEnds ends = model.meter().sequenceEnds();
+        lock.lock();
+        try {
+            return Optional.of(table.use(inputs.stateBytes(), ends.counts()));
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** Returns the number of sequences that wait for a slot. */

@@ -1,14 +1,19 @@
 package dev.nereid.scheduler.sequence;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
+import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.scheduler.statistics.SequenceEnds;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
@@ -38,6 +43,7 @@ final class SequenceTable {
     private final LongSupplier nanoTime;
     private final SequenceInputs inputs;
     private final SequenceTimes times;
+    private final SequenceEnds ends;
 
     /** The sequences to which requests may be added. */
     private final Map<Sequence.Id, LiveSequence> live = new HashMap<>();
@@ -45,6 +51,12 @@ final class SequenceTable {
     private final SequenceList backlog = new SequenceList();
     private final List<SequenceInstance> instances = new ArrayList<>();
     private int waiting;
+
+    /** The number of sequences that have not ended. */
+    private int unfinished;
+
+    /** Until when no instance takes a batch; {@code null} for no hold. */
+    private @Nullable SequenceHold hold;
 
     /** What to do when no sequence lives any more; {@code null} for nothing. */
     private @Nullable Runnable whenEmpty;
@@ -56,14 +68,21 @@ final class SequenceTable {
      *
      * @param inputs makes the inputs of executions
      * @param times ends what expires
+     * @param ends counts the sequences that end
      */
     SequenceTable(
-            SequenceLock lock, LongSupplier nanoTime, SequencePlan plan, SequenceInputs inputs, SequenceTimes times) {
+            SequenceLock lock,
+            LongSupplier nanoTime,
+            SequencePlan plan,
+            SequenceInputs inputs,
+            SequenceTimes times,
+            SequenceEnds ends) {
         this.lock = lock;
         this.plan = plan;
         this.nanoTime = nanoTime;
         this.inputs = inputs;
         this.times = times;
+        this.ends = ends;
     }
 
     /**
@@ -85,12 +104,13 @@ final class SequenceTable {
         }
         if (!entry.request().isWaiting()) { // cancelled before it was here
             if (fresh == null) {
-                endAfterWaiting(sequence, SequenceEnd.CANCELLED);
+                endAfterWaiting(sequence, SequenceEndReason.CANCELLED);
             }
             return OfferResult.Outcome.ACCEPTED;
         }
         if (found == null) {
             live.put(entry.id(), sequence);
+            unfinished++;
         } else if (fresh != null) {
             lock.later(() -> LOG.atWarn()
                     .addKeyValue("model", entry.checked().model())
@@ -98,6 +118,9 @@ final class SequenceTable {
                     .log("sequence starts again before its end"));
         }
         append(sequence, entry, nanoTime.getAsLong());
+        if (hold != null && hold.isOver(waiting, backlog)) {
+            endHold();
+        }
         return OfferResult.Outcome.ACCEPTED;
     }
 
@@ -206,8 +229,13 @@ final class SequenceTable {
             rejectLater(one, SchedulerErrors.cancelled());
         }
         if (following == null) {
-            endAfterWaiting(sequence, SequenceEnd.CANCELLED);
-        } else if (before == null && sequence.instance != null) {
+            endAfterWaiting(sequence, SequenceEndReason.CANCELLED);
+            return;
+        }
+        if (entry.starts()) {
+            ends.add(SequenceEndReason.CANCELLED); // the one that starts next has its place
+        }
+        if (before == null && sequence.instance != null) {
             long now = nanoTime.getAsLong();
             sequence.instance.changed(sequence, now);
             sequence.instance.wakeForWork(now);
@@ -215,7 +243,7 @@ final class SequenceTable {
     }
 
     /** Ends a sequence after the requests that wait. */
-    private void endAfterWaiting(LiveSequence sequence, SequenceEnd reason) {
+    private void endAfterWaiting(LiveSequence sequence, SequenceEndReason reason) {
         sequence.reason = sequence.reason == null ? reason : sequence.reason;
         forget(sequence);
         if (sequence.instance != null) {
@@ -261,11 +289,24 @@ final class SequenceTable {
         times.removeIdle(sequence);
         times.remove(sequence.expiry);
         backlog.remove(sequence);
-        if (sequence.instance != null && sequence.started && sequence.reason != null) {
-            sequence.instance.sequenceEnded(new EndedSequence(sequence.id(), sequence.reason));
+        unfinished--;
+        SequenceEndReason reason = requireNonNull(sequence.reason);
+        ends.add(reason);
+        if (sequence.instance != null && sequence.started) {
+            sequence.instance.sequenceEnded(new EndedSequence(sequence.id(), forBackend(reason)));
         }
         vacate(sequence);
         lock.later(sequence::release);
+    }
+
+    /** Returns why a sequence ended without its last request. */
+    private static SequenceEnd forBackend(SequenceEndReason reason) {
+        return switch (reason) {
+            case IDLE -> SequenceEnd.IDLE;
+            case CANCELLED -> SequenceEnd.CANCELLED;
+            case REPLACED -> SequenceEnd.REPLACED;
+            case END, EXPIRED, UNLOADED, INSTANCE_LOST -> SequenceEnd.UNLOADED;
+        };
     }
 
     /** Frees the slot of a sequence, if it has one, for the backlog. */
@@ -290,6 +331,26 @@ final class SequenceTable {
 
     void register(SequenceInstance instance) {
         instances.add(instance);
+    }
+
+    /** Holds batches back until requests wait. */
+    void hold(int requests, int backlogged) {
+        hold = requests == 0 && backlogged == 0 ? null : new SequenceHold(requests, backlogged);
+    }
+
+    /** Returns whether no instance may take a batch. */
+    boolean isHeld() {
+        return hold != null && !stopped;
+    }
+
+    /** Lets all instances take batches. */
+    void endHold() {
+        hold = null;
+        long now = nanoTime.getAsLong();
+        for (SequenceInstance instance : instances) {
+            instance.endHold();
+            instance.wakeForWork(now);
+        }
     }
 
     /** Returns the next request of a sequence that is ready. */
@@ -323,6 +384,7 @@ final class SequenceTable {
         left(sequence, entry);
         if (entry.starts() && sequence.started) {
             handle.ended().add(new EndedSequence(sequence.id(), SequenceEnd.REPLACED));
+            ends.add(SequenceEndReason.REPLACED);
         }
         sequence.started = true;
         sequence.busy = true;
@@ -356,20 +418,24 @@ final class SequenceTable {
                 instance.wakeForWork(now);
             }
         } else if (sequence.over || stopped) {
-            endAfterWaiting(sequence, SequenceEnd.UNLOADED);
+            endAfterWaiting(sequence, sequence.over ? SequenceEndReason.END : SequenceEndReason.UNLOADED);
         } else {
             times.addIdle(sequence, now);
         }
     }
 
-    /** Removes the waiting requests of all sequences of an instance, which end. The caller completes the requests. */
-    List<ScheduledRequest> removeWaiting(Slots slots) {
+    /**
+     * Removes the waiting requests of all sequences of an instance, which end. The caller completes the requests.
+     *
+     * @param reason why they end
+     */
+    List<ScheduledRequest> removeWaiting(Slots slots, SequenceEndReason reason) {
         List<ScheduledRequest> removed = new ArrayList<>();
         for (int slot = slots.limit() - 1; slot >= 0; slot--) {
             LiveSequence sequence = slot < slots.limit() ? slots.get(slot) : null;
             if (sequence != null && sequence.head() != null) {
                 removeAll(sequence, removed);
-                endAfterWaiting(sequence, SequenceEnd.UNLOADED);
+                endAfterWaiting(sequence, reason);
             }
         }
         return removed;
@@ -393,7 +459,7 @@ final class SequenceTable {
                 unlink(sequence, entry);
                 rejectLater(entry, SequenceErrors.instanceGone(entry.checked(), sequence.id()));
             }
-            endAfterWaiting(sequence, SequenceEnd.UNLOADED);
+            endAfterWaiting(sequence, SequenceEndReason.INSTANCE_LOST);
             if (sequence.instance != null) { // its last request is in execution
                 vacate(sequence);
             }
@@ -413,7 +479,7 @@ final class SequenceTable {
     private void drainBacklog(List<ScheduledRequest> removed) {
         for (LiveSequence one = backlog.first(); one != null; one = backlog.first()) {
             removeAll(one, removed);
-            endAfterWaiting(one, SequenceEnd.UNLOADED);
+            endAfterWaiting(one, SequenceEndReason.UNLOADED);
         }
     }
 
@@ -423,14 +489,14 @@ final class SequenceTable {
             unlink(sequence, entry);
             rejectLater(entry, SequenceErrors.expired());
         }
-        endAfterWaiting(sequence, SequenceEnd.UNLOADED);
+        endAfterWaiting(sequence, SequenceEndReason.EXPIRED);
     }
 
     // Time, and the end.
 
     /** Ends what has expired. */
     void expire() {
-        times.expire(nanoTime.getAsLong(), sequence -> endAfterWaiting(sequence, SequenceEnd.IDLE));
+        times.expire(nanoTime.getAsLong(), sequence -> endAfterWaiting(sequence, SequenceEndReason.IDLE));
     }
 
     boolean has(Sequence.Id id) {
@@ -468,6 +534,17 @@ final class SequenceTable {
         return backlog.size();
     }
 
+    /** Returns how many sequences there are. */
+    SequenceUse use(long stateBytes, Map<SequenceEndReason, Long> ended) {
+        int used = 0;
+        int all = 0;
+        for (SequenceInstance instance : instances) {
+            used += instance.slotsUsed();
+            all += stopped ? instance.slotsUsed() : instance.slots();
+        }
+        return new SequenceUse(unfinished, backlog.size(), used, all, stateBytes, ended);
+    }
+
     boolean hasInstances() {
         return !instances.isEmpty();
     }
@@ -478,7 +555,7 @@ final class SequenceTable {
         for (LiveSequence one = times.idle().first();
                 one != null;
                 one = times.idle().first()) {
-            endAfterWaiting(one, SequenceEnd.UNLOADED);
+            endAfterWaiting(one, SequenceEndReason.UNLOADED);
         }
         instances.forEach(SequenceInstance::wakeThread);
     }
@@ -489,7 +566,7 @@ final class SequenceTable {
         drainBacklog(removed);
         for (LiveSequence one : List.copyOf(live.values())) {
             removeAll(one, removed);
-            endAfterWaiting(one, SequenceEnd.UNLOADED);
+            endAfterWaiting(one, SequenceEndReason.UNLOADED);
         }
         instances.forEach(instance -> instance.removeWaiting(removed));
         return removed;

@@ -14,6 +14,9 @@ interface SlotStrategy {
      */
     void changed(LiveSequence sequence, long now);
 
+    /** Ends a hold of batches of this instance alone, if there is one. */
+    void endHold();
+
     /** Returns whether there is a batch now. */
     boolean hasBatch(long now, boolean hurry);
 

@@ -30,6 +30,7 @@ public final class ModelMeter {
     public static final int MAX_INDICES = 16_384;
 
     private final InstantSource wallClock;
+    private final SequenceEnds sequenceEnds = new SequenceEnds();
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
@@ -88,6 +89,15 @@ public final class ModelMeter {
      */
     public ModelMeter(InstantSource wallClock) {
         this.wallClock = wallClock;
+    }
+
+    /**
+     * Returns the counts of sequences that ended.
+     *
+     * @return always the same object, to count with and to read
+     */
+    public SequenceEnds sequenceEnds() {
+        return sequenceEnds;
     }
 
     /**

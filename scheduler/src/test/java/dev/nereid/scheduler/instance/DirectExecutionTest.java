@@ -13,6 +13,7 @@ import dev.nereid.scheduler.ModelPlan;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
+import dev.nereid.scheduler.SchedulerDelay;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Threads;
 import dev.nereid.scheduler.rate.RateLimiter;
@@ -195,7 +196,7 @@ final class DirectExecutionTest {
         ModelScheduler scheduler = ModelScheduler.start(
                 plan(model, policy, true),
                 List.of(new InstanceSlot("i0", Device.CPU, instance)),
-                environment().withSchedulerDelay(2));
+                environment().withSchedulerDelay(new SchedulerDelay(2, 0)));
         Threads.awaitIdle(Threads.named(OWN_THREAD));
         return scheduler;
     }

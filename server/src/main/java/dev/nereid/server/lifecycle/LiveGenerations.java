@@ -2,6 +2,7 @@ package dev.nereid.server.lifecycle;
 
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.ModelRef;
+import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.spi.Sequence;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -333,6 +334,14 @@ public final class LiveGenerations {
         } catch (TimeoutException e) {
             return false;
         }
+    }
+
+    /** Returns the sequences of each generation of a version that is not closed, if its model has sequences. */
+    List<SequenceUse> sequenceUses(String model, long version) {
+        return live.stream()
+                .filter(one -> one.key().equals(model) && one.model().version() == version)
+                .flatMap(one -> one.model().sequenceUse().stream())
+                .toList();
     }
 
     /**

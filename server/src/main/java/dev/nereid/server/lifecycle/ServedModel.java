@@ -10,8 +10,10 @@ import dev.nereid.api.statistics.MetricCounters;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.ModelVersionTags;
 import dev.nereid.api.statistics.OverdueExecutions;
+import dev.nereid.api.statistics.SequenceStatistics;
 import dev.nereid.scheduler.InstanceControl;
 import dev.nereid.scheduler.Scheduler;
+import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.scheduler.statistics.MeterReading;
@@ -236,6 +238,27 @@ public final class ServedModel implements AutoCloseable {
                 .instances()
                 .map(running -> new OverdueExecutions(tags(), running.overdue(), running.overdueTotal()))
                 .orElseGet(() -> new OverdueExecutions(tags(), 0, 0));
+    }
+
+    /** Returns how many sequences this version has; empty for a model without sequences. */
+    Optional<SequenceUse> sequenceUse() {
+        return scheduler.instances().flatMap(InstanceControl::sequenceUse);
+    }
+
+    /**
+     * Returns the sequences of this version.
+     *
+     * @param uses those of its generations, at least one
+     */
+    SequenceStatistics sequences(List<SequenceUse> uses) {
+        return new SequenceStatistics(
+                tags(),
+                uses.stream().mapToLong(SequenceUse::live).sum(),
+                uses.stream().mapToLong(SequenceUse::backlog).sum(),
+                uses.stream().mapToLong(SequenceUse::slotsUsed).sum(),
+                uses.stream().mapToLong(SequenceUse::slots).sum(),
+                uses.stream().mapToLong(SequenceUse::stateBytes).sum(),
+                uses.getFirst().ended());
     }
 
     /** Lets instances take waiting requests, whatever the configured delay of schedulers. Never blocks. */

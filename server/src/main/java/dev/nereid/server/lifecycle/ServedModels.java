@@ -10,6 +10,8 @@ import dev.nereid.api.Quoted;
 import dev.nereid.api.statistics.LoadCounts;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.OverdueExecutions;
+import dev.nereid.api.statistics.SequenceStatistics;
+import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
@@ -255,6 +257,20 @@ public final class ServedModels implements ModelCatalog {
                         .scheduler()
                         .instances()
                         .ifPresent(running -> running.loseExecutionOn(thread)));
+    }
+
+    @Override
+    public List<SequenceStatistics> sequences() {
+        List<SequenceStatistics> all = new ArrayList<>();
+        sorted().forEach((key, entry) -> {
+            for (ServedModel model : entry.loaded()) {
+                List<SequenceUse> uses = live.sequenceUses(key, model.version());
+                if (!uses.isEmpty()) {
+                    all.add(model.sequences(uses));
+                }
+            }
+        });
+        return List.copyOf(all);
     }
 
     @Override

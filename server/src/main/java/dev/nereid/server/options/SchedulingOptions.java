@@ -19,18 +19,18 @@ import java.util.Optional;
  *     declare by {@code instance_group.rate_limiter}, and rules out direct execution; empty for none: those settings
  *     have no effect then
  * @param cache the response cache, for models whose configurations enable {@code response_cache}; empty for none
- * @param delayedRequests the requests that have to wait for a model with dynamic batching before its first batch is
- *     taken, so that tests know the batches: applies once, from the load of the model until it stops; 0 for none. For
- *     tests only: a model that receives fewer requests executes none of them
+ * @param delay the requests that have to wait for a model with dynamic batching or sequences before its first batch is
+ *     taken, so that tests know the batches: applies once, from the load of the model until it stops. For tests only: a
+ *     model that receives fewer requests executes none of them
  */
 public record SchedulingOptions(
         Optional<AdmissionLimits> limits,
         Optional<RateLimitOptions> rateLimit,
         Optional<CacheOptions> cache,
-        int delayedRequests) {
+        DelayOptions delay) {
     /** The defaults of the command line. */
     public static final SchedulingOptions DEFAULT =
-            new SchedulingOptions(Optional.empty(), Optional.empty(), Optional.empty(), 0);
+            new SchedulingOptions(Optional.empty(), Optional.empty(), Optional.empty(), DelayOptions.NONE);
 
     /** The heap of a request in flight, with a margin. */
     private static final long HEAP_BYTES_PER_REQUEST = 16 << 10;
@@ -40,9 +40,7 @@ public record SchedulingOptions(
         requireNonNull(limits, "limits");
         requireNonNull(rateLimit, "rateLimit");
         requireNonNull(cache, "cache");
-        if (delayedRequests < 0) {
-            throw new IllegalArgumentException("delayedRequests: " + delayedRequests + " (expected: >= 0)");
-        }
+        requireNonNull(delay, "delay");
     }
 
     /**
@@ -63,8 +61,7 @@ public record SchedulingOptions(
      * @return the changed options
      */
     public SchedulingOptions withLimits(long requests, long bytes) {
-        return new SchedulingOptions(
-                Optional.of(new AdmissionLimits(requests, bytes)), rateLimit, cache, delayedRequests);
+        return new SchedulingOptions(Optional.of(new AdmissionLimits(requests, bytes)), rateLimit, cache, delay);
     }
 
     /**
@@ -74,7 +71,7 @@ public record SchedulingOptions(
      * @return the changed options
      */
     public SchedulingOptions withRateLimit(RateLimitOptions options) {
-        return new SchedulingOptions(limits, Optional.of(options), cache, delayedRequests);
+        return new SchedulingOptions(limits, Optional.of(options), cache, delay);
     }
 
     /**
@@ -84,16 +81,16 @@ public record SchedulingOptions(
      * @return the changed options
      */
     public SchedulingOptions withCache(CacheOptions options) {
-        return new SchedulingOptions(limits, rateLimit, Optional.of(options), delayedRequests);
+        return new SchedulingOptions(limits, rateLimit, Optional.of(options), delay);
     }
 
     /**
      * Replaces the requests that the first batch of a model waits for.
      *
-     * @param requests 0 for none
+     * @param changed their numbers
      * @return the changed options
      */
-    public SchedulingOptions withDelayedRequests(int requests) {
-        return new SchedulingOptions(limits, rateLimit, cache, requests);
+    public SchedulingOptions withDelay(DelayOptions changed) {
+        return new SchedulingOptions(limits, rateLimit, cache, changed);
     }
 }

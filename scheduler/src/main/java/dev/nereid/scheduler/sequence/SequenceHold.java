@@ -1,0 +1,25 @@
+package dev.nereid.scheduler.sequence;
+
+/**
+ * A hold of all batches until requests wait.
+ *
+ * @param requests the requests of sequences with a slot
+ * @param backlogged the requests in the backlog
+ */
+record SequenceHold(int requests, int backlogged) {
+    /**
+     * Returns whether enough requests wait.
+     *
+     * @param waiting all requests
+     * @param backlog the sequences that wait for a slot
+     */
+    boolean isOver(int waiting, SequenceList backlog) {
+        int behind = 0;
+        for (LiveSequence one = backlog.first(); one != null; one = one.next) {
+            for (SequenceEntry entry = one.head(); entry != null; entry = entry.next) {
+                behind++;
+            }
+        }
+        return waiting - behind >= requests && behind >= backlogged;
+    }
+}
