@@ -90,9 +90,7 @@ final class PollModeTest {
 
             others.recording("m", "");
             await(
-                    index -> index.stream()
-                            .anyMatch(line -> line.startsWith("m UNAVAILABLE")
-                                    && line.endsWith("model appears in two or more repositories")),
+                    index -> index.stream().anyMatch("m UNAVAILABLE model appears in two or more repositories"::equals),
                     server);
             assertThat(server.models().loadCounts())
                     .anyMatch(counts -> counts.model().equals("m") && counts.failures() > 0);

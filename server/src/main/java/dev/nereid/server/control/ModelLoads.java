@@ -241,7 +241,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
                 catalog.missing(model);
             } else if (!isGiven && isMaybeThere) {
                 live.events().failed(ModelKey.name(model));
-                catalog.failed(model, VersionState.Unavailable.of(e.code(), e.publicMessage()));
+                catalog.failed(model, ModelSources.unavailable(model, e));
             }
             throw e;
         }
