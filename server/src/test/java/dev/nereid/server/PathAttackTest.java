@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
+import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -149,6 +150,14 @@ final class PathAttackTest {
         plant(models.root());
 
         assertRefused(name, reason, name);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"../../secret", "..", "a/b", "/etc/passwd", "a\\b"})
+    void refusesNamesOfConfigurations(String name) {
+        assertThatThrownBy(() -> ModelLoadOptions.DEFAULT.withConfigName(name))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageStartingWith("--model-config-name: '" + name + "' (expected: ");
     }
 
     private void assertRefused(String model, String reason, String path) throws Exception {

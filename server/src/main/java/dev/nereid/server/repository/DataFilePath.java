@@ -16,7 +16,7 @@ public final class DataFilePath {
     private DataFilePath() {}
 
     /**
-     * Resolves a path by its text alone, so that nothing is told of files elsewhere.
+     * Resolves a path by its text alone, so that its error does not depend on files elsewhere.
      *
      * @param directory the directory of the files
      * @param name the path in the configuration
