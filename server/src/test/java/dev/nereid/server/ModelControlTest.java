@@ -590,6 +590,22 @@ final class ModelControlTest {
     }
 
     @Test
+    void refusesFilesWhosePathsAreTooLong() throws Exception {
+        try (NereidServer server = NereidServer.start(options())) {
+            for (String path : List.of("n".repeat(256), "é".repeat(128), "d/".repeat(32) + "file")) {
+                assertThatThrownBy(() -> await(server.control()
+                                .load(new ModelControl.Load(
+                                        "m", Optional.of(CONFIG.formatted("")), Map.of(path, text("x"))))))
+                        .isInstanceOfSatisfying(
+                                InferenceException.class,
+                                e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
+                        .hasMessageStartingWith("failed to load 'm', file override: '")
+                        .hasMessageContaining("(expected: ");
+            }
+        }
+    }
+
+    @Test
     void refusesFilesThatExcludeEachOther() throws Exception {
         try (NereidServer server = NereidServer.start(options())) {
             assertThatThrownBy(() -> await(server.control()

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
+import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -103,6 +104,39 @@ final class PathAttackTest {
         assertRefused("m", "version 1 is at UNAVAILABLE state", path);
     }
 
+    /** The text says nothing of what lies elsewhere, and needs no directory of files. */
+    @ParameterizedTest
+    @ValueSource(strings = {"../../../secret", "../../../missing", "/../secret", "sub/../../missing"})
+    void refusesWarmupFilesElsewhereByTheirText(String path) throws Exception {
+        models.recording("m", """
+                model_warmup { name: "w" batch_size: 1 inputs { key: "INPUT0"
+                  value { data_type: TYPE_FP32 dims: [ 1 ] input_data_file: "%s" } } }
+                """.formatted(path));
+
+        assertRefused("m", "is outside of the model's warmup directory", path);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"../../../secret", "../../../missing"})
+    void refusesStateFilesElsewhereByTheirText(String path) throws Exception {
+        models.recording("m", """
+                sequence_batching { state { input_name: "IN" output_name: "OUT" data_type: TYPE_FP32 dims: [ 1 ]
+                  initial_state { name: "s" data_type: TYPE_FP32 dims: [ 1 ] data_file: "%s" } } }
+                """.formatted(path));
+
+        assertRefused("m", "is outside of the model's initial_state directory", path);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"/dev", "1", "../..", "../nowhere"})
+    void refusesVersionsThatAreLinksElsewhere(String target) throws Exception {
+        models.model("m", TestModels.TENSORS);
+        Files.delete(models.root().resolve("m/1"));
+        Files.createSymbolicLink(models.root().resolve("m/1"), Path.of(target));
+
+        assertRefused("m", "model file: 'm/1'", "m/1");
+    }
+
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '"', textBlock = """
             link          | failed to poll from model repository
@@ -116,6 +150,14 @@ final class PathAttackTest {
         plant(models.root());
 
         assertRefused(name, reason, name);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"../../secret", "..", "a/b", "/etc/passwd", "a\\b"})
+    void refusesNamesOfConfigurations(String name) {
+        assertThatThrownBy(() -> ModelLoadOptions.DEFAULT.withConfigName(name))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageStartingWith("--model-config-name: '" + name + "' (expected: ");
     }
 
     private void assertRefused(String model, String reason, String path) throws Exception {

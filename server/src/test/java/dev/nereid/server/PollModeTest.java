@@ -90,13 +90,33 @@ final class PollModeTest {
 
             others.recording("m", "");
             await(
-                    index -> index.stream()
-                            .anyMatch(line -> line.startsWith("m UNAVAILABLE")
-                                    && line.endsWith("model appears in two or more repositories")),
+                    index -> index.stream().anyMatch("m UNAVAILABLE model appears in two or more repositories"::equals),
                     server);
+            assertThat(server.models().loadCounts())
+                    .anyMatch(counts -> counts.model().equals("m") && counts.failures() > 0);
 
             delete(models.root().resolve("m"));
             await(server, "m 1 READY", "n 1 READY");
+        }
+    }
+
+    @Test
+    void goesOnWithoutARepositoryThatIsGone() throws Exception {
+        models.recording("m", "");
+        others.recording("n", "");
+        try (NereidServer server = NereidServer.start(options())) {
+            Files.move(others.root(), directory.resolve("away"));
+            models.recording("new", "");
+            await(server, "m 1 READY", "n 1 READY", "new 1 READY");
+            models.recording("newer", "");
+            await(server, "m 1 READY", "n 1 READY", "new 1 READY", "newer 1 READY");
+            assertThat(infer(server, "n", 4)).containsExactly(4f);
+
+            Files.move(directory.resolve("away"), others.root());
+            others.recording("back", "");
+            await(server, "back 1 READY", "m 1 READY", "n 1 READY", "new 1 READY", "newer 1 READY");
+            assertThat(events().stream().filter(event -> event.startsWith("load n/")))
+                    .hasSize(1);
         }
     }
 

@@ -123,14 +123,20 @@ public final class JsonFields {
     /**
      * Decodes the string at the reader's position, which may contain line breaks and blanks.
      *
-     * @throws IllegalArgumentException if it ends in the middle of a byte
+     * @throws IllegalArgumentException if it has other characters, or ends in the middle of a byte
      */
     public static ByteBuffer readBase64(JsonReader json) {
         int at = json.position();
         byte[] text = new byte[json.readStringLength()];
         json.moveTo(at);
         json.readString(MemorySegment.ofArray(text), 0);
-        return ByteBuffer.wrap(Base64.getMimeDecoder().decode(text));
+        int length = 0;
+        for (byte character : text) {
+            if (character != ' ' && character != '\t' && character != '\r' && character != '\n') {
+                text[length++] = character;
+            }
+        }
+        return Base64.getDecoder().decode(ByteBuffer.wrap(text, 0, length));
     }
 
     /** Returns the error of a member whose value has the wrong type. The value is at the reader's position. */

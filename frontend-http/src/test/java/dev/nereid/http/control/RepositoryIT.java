@@ -157,6 +157,8 @@ class RepositoryIT {
                 LOAD + " | {\"parameters\":{\"foo\":\"x\"}} | 500 | unexpected error on creating Triton parameter",
                 LOAD + " | {\"parameters\":{\"config\":1}} | 500 | attempt to access JSON non-string as string",
                 LOAD + " | {\"parameters\":{\"file:x\":\"A\"}} | 400 | Unable to parse 'file:x': not a text in base64",
+                LOAD
+                        + " | {\"parameters\":{\"file:x\":\"QQ*==\"}} | 400 | Unable to parse 'file:x': not a text in base64",
                 UNLOAD + " | {\"parameters\":{\"unload_dependents\":1}} | 500 |"
                         + " Unable to parse 'unload_dependents': attempt to access JSON non-boolean as boolean",
                 "/v2/repository/models/../load | {} | 400 |"

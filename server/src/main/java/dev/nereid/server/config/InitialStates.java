@@ -4,6 +4,7 @@ import static dev.nereid.server.config.ConfigErrors.invalid;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.sequence.InitialState;
+import dev.nereid.server.repository.DataFilePath;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.SequenceBatching;
@@ -101,14 +102,9 @@ final class InitialStates {
     private static byte[] read(Path model, ModelSequenceBatching.InitialState initial) {
         String name = initial.getDataFile();
         Path directory = model.resolve("initial_state");
-        Path path = directory.resolve(name.replaceFirst("^/+", "")); // a leading slash is ignored
+        Path path = DataFilePath.resolve(directory, name);
         try {
-            Path file = path.toRealPath();
-            if (!file.startsWith(directory.toRealPath())) {
-                throw new InferenceException(
-                        ErrorCode.UNSUPPORTED,
-                        "file path '" + name + "' is outside of the model's initial_state directory");
-            }
+            Path file = DataFilePath.checkReal(directory, path, name);
             return Files.readAllBytes(file);
         } catch (IOException e) {
             throw new InferenceException(

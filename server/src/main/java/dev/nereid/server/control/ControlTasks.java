@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
+import dev.nereid.server.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -118,7 +119,7 @@ final class ControlTasks {
             } else if (queue.size() >= MAX_WAITING) {
                 refusal = Optional.of(new InferenceException(
                         ErrorCode.UNAVAILABLE,
-                        "model '" + Quoted.text(model) + "': " + MAX_WAITING
+                        "model '" + Quoted.text(ModelKey.name(model)) + "': " + MAX_WAITING
                                 + " loads and unloads are waiting already (expected: fewer; retry later)"));
             } else {
                 queue.add(task);

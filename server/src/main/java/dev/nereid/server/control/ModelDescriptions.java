@@ -4,7 +4,6 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.server.lifecycle.ModelDescriber;
 import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.server.lifecycle.PreparedModel;
-import dev.nereid.server.lifecycle.VersionState;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.spi.BackendException;
 import java.util.concurrent.CompletionStage;
@@ -68,7 +67,7 @@ final class ModelDescriptions {
             LOG.atError()
                     .addKeyValue("model", ModelKey.name(model))
                     .log("Poll failed for model directory '{}': {}", ModelKey.name(model), e.publicMessage());
-            catalog.failed(model, VersionState.Unavailable.of(e.code(), e.publicMessage()));
+            catalog.failed(model, ModelSources.unavailable(model, e));
             throw e;
         }
     }

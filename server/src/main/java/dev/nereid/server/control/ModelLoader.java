@@ -128,8 +128,10 @@ final class ModelLoader {
         LOG.atError()
                 .addKeyValue("model", ModelKey.name(model))
                 .log("Poll failed for model directory '{}': {}", ModelKey.name(model), failure.publicMessage());
-        live.events().failed(ModelKey.name(model));
-        catalog.failed(model, VersionState.Unavailable.of(failure.code(), failure.publicMessage()));
+        if (source.config().isEmpty()) { // otherwise the failure is that of the client's request alone
+            live.events().failed(ModelKey.name(model));
+            catalog.failed(model, VersionState.Unavailable.of(failure.code(), failure.publicMessage()));
+        }
         throw source.pollFailed(failure.publicMessage());
     }
 

@@ -7,6 +7,7 @@ import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.VersionState;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -33,6 +34,9 @@ final class ModelLoads implements RepositoryPoller.Actions {
 
     /** How long a load waits for the end of earlier generations. */
     private static final Duration DRAIN_TIMEOUT = Duration.ofMinutes(1);
+
+    /** The files of loads up to this size are compared, under the lock of the tasks. In bytes. */
+    private static final long MAX_COMPARED = 4L << 20;
 
     private final ControlTasks tasks;
     private final ModelSources sources;
@@ -72,16 +76,21 @@ final class ModelLoads implements RepositoryPoller.Actions {
     }
 
     /**
-     * Loads a model with the configuration and files of a client, also if nothing of it has changed.
+     * Loads a model with the configuration and files of a client, also if nothing of it has changed. Equal requests that
+     * wait are done once, unless their files are large.
      *
      * @param model its key
      * @param load the request
      * @return as {@link #load(String)}
      */
     CompletionStage<Void> load(String model, ModelControl.Load load) {
-        return ControlTasks.unwrapped(tasks.submit(
-                        model, () -> loadNow(model, () -> sources.find(model, load), Reason.FORCED))
-                .thenCompose(_ -> loadWaiting(model)));
+        ControlTasks.Work work = () -> loadNow(model, () -> sources.find(model, load), Reason.FORCED);
+        CompletionStage<Void> loaded = isComparable(load) ? tasks.share(model, load, work) : tasks.submit(model, work);
+        return ControlTasks.unwrapped(loaded.thenCompose(_ -> loadWaiting(model)));
+    }
+
+    private static boolean isComparable(ModelControl.Load load) {
+        return load.files().values().stream().mapToLong(ByteBuffer::remaining).sum() <= MAX_COMPARED;
     }
 
     /** Why a model is loaded. */
@@ -153,7 +162,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
             return;
         }
         boolean isForced = reason == Reason.FORCED;
-        ModelSource source = find(model, finding);
+        ModelSource source = find(model, finding, isForced);
         try {
             if (reason != Reason.NEEDED) {
                 dependencies.request(model);
@@ -167,6 +176,11 @@ final class ModelLoads implements RepositoryPoller.Actions {
                 });
                 sources.loaded(source);
             }
+        } catch (InferenceException e) {
+            if (source.isOverridden() && !sources.isPresent(model)) {
+                catalog.missing(model); // its files are gone with the request
+            }
+            throw e;
         } finally {
             source.release();
         }
@@ -213,7 +227,11 @@ final class ModelLoads implements RepositoryPoller.Actions {
         }
     }
 
-    private ModelSource find(String model, Supplier<ModelSource> finding) {
+    /**
+     * Finds a model. The failure of what a client has sent is the client's alone, and changes nothing that is known of
+     * the model.
+     */
+    private ModelSource find(String model, Supplier<ModelSource> finding, boolean isGiven) {
         try {
             return finding.get();
         } catch (InferenceException e) {
@@ -221,15 +239,16 @@ final class ModelLoads implements RepositoryPoller.Actions {
             boolean isMaybeThere = e.code() != ErrorCode.UNAVAILABLE || catalog.isKnown(model);
             if (e.code() == ErrorCode.NOT_FOUND) {
                 catalog.missing(model);
-            } else if (!e.isClientError() && isMaybeThere) {
-                catalog.failed(model, VersionState.Unavailable.of(e.code(), e.publicMessage()));
+            } else if (!isGiven && isMaybeThere) {
+                live.events().failed(ModelKey.name(model));
+                catalog.failed(model, ModelSources.unavailable(model, e));
             }
             throw e;
         }
     }
 
     private void awaitDrained(String model) throws InterruptedException {
-        if (!live.awaitDrained(model, catalog.serving(model).keySet(), DRAIN_TIMEOUT.toNanos())) {
+        if (!live.awaitDrained(model, DRAIN_TIMEOUT.toNanos())) {
             throw new InferenceException(
                     ErrorCode.UNAVAILABLE,
                     live.isEnded()

@@ -4,6 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.server.config.ModelConfigJsonReader;
 import dev.nereid.server.lifecycle.ModelPreparation;
+import dev.nereid.server.lifecycle.VersionState;
 import dev.nereid.server.repository.ModelCopy;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.repository.ModelFingerprint;
@@ -121,12 +122,23 @@ final class ModelSources {
             throw new InferenceException(ErrorCode.NOT_FOUND, pollFailed(model));
         }
         if (found.size() > 1) {
-            throw new InferenceException(ErrorCode.INVALID_ARGUMENT, pollFailed(model) + ": " + DUPLICATE);
+            throw new InferenceException(ErrorCode.INVALID_ARGUMENT, duplicate(model));
         }
         ModelLocation location = found.getFirst();
         ModelCopy copy = fetch(location);
         ModelFiles files = new ModelFiles(copy.directory(), location.repository(), copy::close);
         return of(files, copy::state, Optional.empty(), false);
+    }
+
+    private static String duplicate(String model) {
+        return pollFailed(model) + ": " + DUPLICATE;
+    }
+
+    /** Returns the state of a model that could not be found: the same at the start and afterwards. */
+    static VersionState.Unavailable unavailable(String model, InferenceException failure) {
+        return failure.publicMessage().equals(duplicate(model))
+                ? new VersionState.Unavailable(DUPLICATE)
+                : VersionState.Unavailable.of(failure.code(), failure.publicMessage());
     }
 
     private static ModelCopy fetch(ModelLocation location) {

@@ -11,7 +11,9 @@ import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -31,6 +33,8 @@ final class OverrideWriter {
 
     private static final Logger LOG = LoggerFactory.getLogger(OverrideWriter.class);
     private static final int MAX_PATH = 1024;
+    private static final int MAX_NAME_BYTES = 255;
+    private static final int MAX_DEPTH = 32;
 
     private final PrivateDirectory directory;
     private final long maxBytes;
@@ -81,9 +85,7 @@ final class OverrideWriter {
         } catch (IOException e) {
             LOG.atError().addKeyValue("model", model).setCause(e).log("files of a load cannot be written");
             throw new InferenceException(
-                    ErrorCode.INTERNAL,
-                    "failed to load '" + model + "', its files cannot be written: "
-                            + e.getClass().getSimpleName());
+                    ErrorCode.INTERNAL, "failed to load '" + model + "', its files cannot be written: " + cause(e));
         } finally {
             if (!written && root != null) {
                 remove(root, size);
@@ -122,12 +124,30 @@ final class OverrideWriter {
         }
     }
 
+    /** Returns why files cannot be written, without their paths on this machine. */
+    static String cause(IOException failure) {
+        String text = failure instanceof FileSystemException file ? file.getReason() : failure.getMessage();
+        return text != null && text.contains("No space left")
+                ? "no space left for them"
+                : failure.getClass().getSimpleName();
+    }
+
     private static Path resolve(String model, Path directory, String path) {
         if (path.length() > MAX_PATH) {
             throw invalid(
                     model, "'" + Quoted.text(path) + "' (expected: a path of at most " + MAX_PATH + " characters)");
         }
-        return ContainedPath.resolve("failed to load '" + model + "', file override", directory, path);
+        Path resolved = ContainedPath.resolve("failed to load '" + model + "', file override", directory, path);
+        if (Path.of(path).getNameCount() > MAX_DEPTH) {
+            throw invalid(model, "'" + Quoted.text(path) + "' (expected: at most " + MAX_DEPTH + " names in a path)");
+        }
+        for (Path name : Path.of(path)) {
+            if (name.toString().getBytes(StandardCharsets.UTF_8).length > MAX_NAME_BYTES) {
+                throw invalid(
+                        model, "'" + Quoted.text(path) + "' (expected: names of at most " + MAX_NAME_BYTES + " bytes)");
+            }
+        }
+        return resolved;
     }
 
     private static InferenceException invalid(String model, String what) {

@@ -3,13 +3,16 @@ package dev.nereid.server.control;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.server.lifecycle.ModelEntry;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.repository.ModelLocation;
 import dev.nereid.server.repository.ModelRepository;
 import dev.nereid.server.repository.RepositoryScan;
 import dev.nereid.spi.ErrorCode;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -94,10 +97,15 @@ final class RepositoryIndex {
     }
 
     private List<ModelStatus> now() {
-        return repository.map(present -> withPresent(present.scan())).orElseGet(models::index);
+        if (repository.isEmpty()) {
+            return models.index();
+        }
+        Map<String, ModelEntry> before = new HashMap<>();
+        models.keys().forEach(key -> models.find(key).ifPresent(entry -> before.put(key, entry)));
+        return withPresent(repository.get().scan(), before);
     }
 
-    private List<ModelStatus> withPresent(RepositoryScan scan) {
+    private List<ModelStatus> withPresent(RepositoryScan scan, Map<String, ModelEntry> before) {
         NavigableMap<String, ModelStatus> present = new TreeMap<>(ModelKey.ORDER);
         scan.duplicates().forEach(key -> present.put(key, unknown(key)));
         for (ModelLocation model : scan.models()) {
@@ -106,10 +114,21 @@ final class RepositoryIndex {
         }
         NavigableMap<String, List<ModelStatus>> index = models.indexByKey();
         if (scan.unreachable().isEmpty()) { // otherwise it is not known what is gone
-            index.entrySet().removeIf(model -> !present.containsKey(model.getKey()) && isGone(model.getValue()));
+            index.entrySet().removeIf(model -> {
+                boolean isGone = !present.containsKey(model.getKey()) && isGone(model.getValue());
+                if (isGone) {
+                    forget(model.getKey(), before.get(model.getKey()));
+                }
+                return isGone;
+            });
         }
         present.forEach((key, status) -> index.putIfAbsent(key, List.of(status)));
         return index.values().stream().flatMap(List::stream).toList();
+    }
+
+    /** Forgets a model that is not listed any more, so that the readiness counts none that the index leaves out. */
+    private void forget(String key, @Nullable ModelEntry before) {
+        models.update(key, entry -> entry == null || entry.equals(before) ? null : entry); // unless it was loaded since
     }
 
     private static ModelStatus unknown(String key) {

@@ -10,11 +10,21 @@ import dev.nereid.server.repository.RepositoryRoot;
 import dev.nereid.server.repository.RepositoryScan;
 import java.util.HashMap;
 import java.util.Map;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** Reads the state of all models in the repository. Immutable; blocks. */
+/** Reads the state of all models in the repository. Confined to one look at a time; blocks. */
 final class RepositoryLook {
+    private static final Logger LOG = LoggerFactory.getLogger(RepositoryLook.class);
+
     private final ModelRepository repository;
     private final ModelPreparation preparation;
+
+    /** The state of each model at the last look. */
+    private volatile Map<String, ModelFingerprint> last = Map.of();
+
+    /** The reasons that are in the log already. */
+    private volatile Map<String, String> reported = Map.of();
 
     RepositoryLook(ModelRepository repository, ModelPreparation preparation) {
         this.repository = repository;
@@ -22,25 +32,39 @@ final class RepositoryLook {
     }
 
     /**
-     * Reads the models.
+     * Reads the models. Those of a repository that cannot be listed are as they were.
      *
      * @return the state of the files of each model, by key
-     * @throws InferenceException if the repository cannot be read
      */
     Map<String, ModelFingerprint> read() {
         RepositoryScan scan = repository.scan();
+        report(scan.unreachable());
         Map<String, ModelFingerprint> present = new HashMap<>();
         scan.duplicates().forEach(name -> present.put(name, ModelFingerprint.AMBIGUOUS));
         for (ModelLocation model : scan.models()) {
             present.put(
                     model.key(),
                     switch (model) {
-                        case ModelLocation.Local(ModelDirectory directory) -> fingerprint(directory);
+                        case ModelLocation.Local(ModelDirectory directory) ->
+                            scan.unreachable().containsKey(model.repository())
+                                    ? last.getOrDefault(model.key(), ModelFingerprint.UNSEEN)
+                                    : fingerprint(directory);
                         case ModelLocation.Remote(RepositoryRoot _, String _, String text, String _) ->
                             ModelFingerprint.ofRemote(text);
                     });
         }
+        last = Map.copyOf(present);
         return present;
+    }
+
+    /** Logs what cannot be listed, once until that changes. */
+    private void report(Map<String, String> unreachable) {
+        unreachable.forEach((location, reason) -> {
+            if (!reason.equals(reported.get(location))) {
+                LOG.atError().log("failed to poll model repository: {}", reason);
+            }
+        });
+        reported = unreachable;
     }
 
     private ModelFingerprint fingerprint(ModelDirectory directory) {

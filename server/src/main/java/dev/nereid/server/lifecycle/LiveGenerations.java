@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -228,12 +229,15 @@ public final class LiveGenerations {
         long version = generation.model().version();
         draining.add(generation);
         generation.drain(closer, failure -> {
-            report(name, version, failure);
-            whenFreed.run();
-            whenClosed.run();
-            draining.remove(generation);
-            live.remove(generation);
-            listener.closed(generation);
+            try {
+                report(name, version, failure);
+                whenFreed.run();
+                whenClosed.run();
+            } finally { // otherwise it would drain for good
+                draining.remove(generation);
+                live.remove(generation);
+                listener.closed(generation);
+            }
         });
     }
 
@@ -254,17 +258,16 @@ public final class LiveGenerations {
     }
 
     /**
-     * Waits until fewer generations of some versions drain than may at a time.
+     * Waits until fewer generations of each version of a model drain than may at a time.
      *
      * @param model the model's key
-     * @param versions its versions
      * @param nanos how long to wait
      * @return whether another generation of each may drain now; not after {@link #end}
      * @throws InterruptedException if the thread is interrupted meanwhile
      */
-    public boolean awaitDrained(String model, Collection<Long> versions, long nanos) throws InterruptedException {
+    public boolean awaitDrained(String model, long nanos) throws InterruptedException {
         long deadline = System.nanoTime() + nanos;
-        for (long version : versions) {
+        for (long version : drainingVersions(model)) {
             List<Generation> earlier = draining(model, version);
             while (earlier.size() >= MAX_DRAINING) {
                 endOldest(model, version);
@@ -315,6 +318,16 @@ public final class LiveGenerations {
     private void endOldest(String model, long version) {
         ModelRef ref = new ModelRef(model, version);
         followed.stream().filter(one -> one.is(model, ref)).findFirst().ifPresent(this::end);
+    }
+
+    private Set<Long> drainingVersions(String model) {
+        Set<Long> versions = new TreeSet<>();
+        for (Generation generation : draining) {
+            if (generation.key().equals(model)) {
+                versions.add(generation.model().version());
+            }
+        }
+        return versions;
     }
 
     private List<Generation> draining(String model, long version) {

@@ -27,6 +27,10 @@ public record ModelLoadOptions(
         requireNonNull(configName, "configName");
         requireNonNull(instances, "instances");
         requireNonNull(limits, "limits");
+        if (configName.contains("/") || configName.contains("\\") || configName.contains("..")) {
+            throw new IllegalArgumentException("--model-config-name: '" + configName
+                    + "' (expected: the name of a file in configs/, without '/', '\\' and '..')");
+        }
         if (loadThreads < 1) {
             throw new IllegalArgumentException("loadThreads: " + loadThreads + " (expected: >= 1)");
         }

@@ -92,6 +92,9 @@ public final class ModelPreparation {
         ModelDirectory effective = directory.at(chain.load(directory.path()));
         boolean prepared = false;
         try {
+            if (effective.equals(directory)) {
+                directory.checkVersionDirectories(); // before any of them is listed
+            }
             PreparedModel model =
                     complete(effective, effective.equals(directory) ? found : given.or(() -> read(effective)), chain);
             if (effective.equals(directory)) { // an agent may put its own directory together as it likes
@@ -117,6 +120,7 @@ public final class ModelPreparation {
     public PreparedModel prepareUpdate(ModelDirectory directory) throws ReloadRequiredException {
         try (ModelLoadWatch.Step _ = watch.begin(directory.name(), OptionalLong.empty(), "prepare")) {
             directory.checkContained();
+            directory.checkVersionDirectories();
             Optional<ModelConfig> found = read(directory);
             AgentChain chain = agents.chain(directory.name(), found.orElse(ModelConfig.getDefaultInstance()));
             if (!chain.isEmpty()) {

@@ -172,6 +172,23 @@ public record ModelDirectory(Path root, String name, Path path, String key) {
         }
     }
 
+    /**
+     * Refuses versions that are links out of their repository, and links that lead nowhere if there is no other version.
+     *
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if there is one, {@link ErrorCode#NOT_FOUND} if it
+     *     leads nowhere
+     */
+    public void checkVersionDirectories() {
+        boolean isAny = !versions().isEmpty();
+        for (Path entry : entries(path())) {
+            boolean isLink = isVersion(String.valueOf(entry.getFileName())) && Files.isSymbolicLink(entry);
+            if (isLink && (Files.exists(entry) || !isAny)) {
+                ContainedPath.existing(
+                        "model file", root, entry, root.relativize(entry).toString());
+            }
+        }
+    }
+
     public Path versionDirectory(long version) {
         return path().resolve(Long.toString(version));
     }

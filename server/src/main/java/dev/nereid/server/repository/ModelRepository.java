@@ -3,6 +3,7 @@ package dev.nereid.server.repository;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -34,6 +35,9 @@ public final class ModelRepository {
     private final List<RemoteLook> remote;
     private final boolean hasNamespaces;
     private final Set<Path> reported = ConcurrentHashMap.newKeySet();
+
+    /** The model directories of each local root when it was last listed. */
+    private final ConcurrentHashMap<Path, List<Path>> lastListed = new ConcurrentHashMap<>();
 
     /**
      * Creates a repository without namespaces.
@@ -79,7 +83,7 @@ public final class ModelRepository {
      * @param key the {@linkplain ModelKey key} of the model, or a {@linkplain ModelName#check checked} name for all
      *     models of this name
      * @return its locations, one for each part that has it; empty if there is none
-     * @throws InferenceException if it is in no part that can be read, and a remote one cannot be read
+     * @throws InferenceException if it is in no part that can be read, and another one cannot be read
      */
     public List<ModelLocation> find(String key) {
         String name = ModelKey.name(key);
@@ -94,6 +98,11 @@ public final class ModelRepository {
             }
         }
         List<InferenceException> failures = new ArrayList<>();
+        for (Path root : found.isEmpty() ? roots : List.<Path>of()) {
+            if (isMeant(key, root.toString()) && !Files.isDirectory(root)) {
+                failures.add(new InferenceException(ErrorCode.UNAVAILABLE, cannotList(root, "no such directory")));
+            }
+        }
         for (RemoteLook look : remote) {
             String location = look.root().location();
             if (isMeant(key, location)) {
@@ -124,8 +133,7 @@ public final class ModelRepository {
     /**
      * Lists the models. Files and hidden directories are ignored, the latter with a warning. Copies no remote model.
      *
-     * @return the models
-     * @throws InferenceException if a directory cannot be read
+     * @return the models; those of a part that cannot be listed are those that it had when it was last listed
      */
     public RepositoryScan scan() {
         remote.forEach(RemoteLook::listInTime);
@@ -135,8 +143,7 @@ public final class ModelRepository {
     /**
      * Lists the models, and waits for remote repositories however long they take.
      *
-     * @return the models
-     * @throws InferenceException if a directory cannot be read
+     * @return the models, as by {@link #scan}
      */
     public RepositoryScan scanAll() {
         remote.forEach(RemoteLook::list);
@@ -151,14 +158,16 @@ public final class ModelRepository {
      */
     public RepositoryScan scanLocal() {
         Listing listing = new Listing();
-        addLocal(listing);
+        for (Path root : roots) {
+            addLocal(root, directories(root), listing);
+        }
         return listing.end(Map.of());
     }
 
     private RepositoryScan known() {
         Listing listing = new Listing();
-        addLocal(listing);
         Map<String, String> unreachable = new HashMap<>();
+        roots.forEach(root -> addKnown(root, listing, unreachable));
         for (RemoteLook look : remote) {
             RepositoryRoot root = look.root();
             look.models()
@@ -169,15 +178,25 @@ public final class ModelRepository {
         return listing.end(unreachable);
     }
 
-    private void addLocal(Listing listing) {
-        for (Path root : roots) {
-            for (Path directory : directories(root)) {
-                String name = directory.getFileName().toString();
-                if (name.startsWith(".")) {
-                    reportHidden(directory);
-                } else {
-                    listing.add(new ModelLocation.Local(new ModelDirectory(root, name).as(key(root.toString(), name))));
-                }
+    /** Adds the models of a directory, or those that it had before if it cannot be listed now. */
+    private void addKnown(Path root, Listing listing, Map<String, String> unreachable) {
+        List<Path> directories;
+        try {
+            directories = directories(root);
+        } catch (InferenceException e) {
+            unreachable.put(root.toString(), e.publicMessage());
+            directories = lastListed.getOrDefault(root, List.of());
+        }
+        addLocal(root, directories, listing);
+    }
+
+    private void addLocal(Path root, List<Path> directories, Listing listing) {
+        for (Path directory : directories) {
+            String name = directory.getFileName().toString();
+            if (name.startsWith(".")) {
+                reportHidden(directory);
+            } else {
+                listing.add(new ModelLocation.Local(new ModelDirectory(root, name).as(key(root.toString(), name))));
             }
         }
     }
@@ -226,12 +245,24 @@ public final class ModelRepository {
         }
     }
 
-    private static List<Path> directories(Path root) {
+    private List<Path> directories(Path root) {
         try (Stream<Path> entries = Files.list(root)) {
-            return entries.filter(Files::isDirectory).sorted().toList();
-        } catch (IOException e) {
-            throw new InferenceException(
-                    ErrorCode.INTERNAL, "model repository: cannot list " + root + ": " + e.getMessage());
+            List<Path> found = entries.filter(Files::isDirectory).sorted().toList();
+            lastListed.put(root, found);
+            return found;
+        } catch (IOException | UncheckedIOException e) {
+            throw new InferenceException(ErrorCode.INTERNAL, cannotList(root, cause(root, e)));
         }
+    }
+
+    private static String cause(Path root, Exception failure) {
+        if (!Files.exists(root)) {
+            return "no such directory";
+        }
+        return Files.isDirectory(root) ? failure.getClass().getSimpleName() : "not a directory";
+    }
+
+    private static String cannotList(Path root, String cause) {
+        return "model repository: cannot list " + root + ": " + cause;
     }
 }

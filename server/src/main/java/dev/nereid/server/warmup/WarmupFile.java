@@ -3,6 +3,7 @@ package dev.nereid.server.warmup;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.server.repository.DataFilePath;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -33,13 +34,9 @@ record WarmupFile(String name, Path path, long size) {
      */
     static WarmupFile find(Path model, String name) {
         Path directory = model.resolve("warmup");
-        Path path = directory.resolve(name.replaceFirst("^/+", "")); // a leading slash is ignored
+        Path path = DataFilePath.resolve(directory, name);
         try {
-            Path file = path.toRealPath();
-            if (!file.startsWith(directory.toRealPath())) {
-                throw new InferenceException(
-                        ErrorCode.UNSUPPORTED, "file path '" + name + "' is outside of the model's warmup directory");
-            }
+            Path file = DataFilePath.checkReal(directory, path, name);
             if (!Files.isRegularFile(file)) {
                 throw unreadable(name, "Not a file");
             }

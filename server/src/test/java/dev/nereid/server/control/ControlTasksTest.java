@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
+import dev.nereid.server.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;
 import java.util.List;
@@ -61,6 +62,19 @@ final class ControlTasksTest {
 
         assertThat(done).containsExactly("b");
         assertThat(blocked.toCompletableFuture()).isNotDone();
+    }
+
+    @Test
+    void namesTheModelWithoutItsNamespaceIfTooManyTasksWait() {
+        String key = ModelKey.of("/repositories/one", "m");
+        tasks.submit(key, gate::await);
+        for (int i = 0; i < ControlTasks.MAX_WAITING; i++) {
+            tasks.submit(key, () -> {});
+        }
+
+        assertThatThrownBy(() -> ControlTasks.await(tasks.submit(key, () -> {})))
+                .isInstanceOf(InferenceException.class)
+                .hasMessageStartingWith("model 'm': 64 loads and unloads are waiting already");
     }
 
     @Test

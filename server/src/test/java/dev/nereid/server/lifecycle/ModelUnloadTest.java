@@ -3,6 +3,7 @@ package dev.nereid.server.lifecycle;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
@@ -177,6 +178,20 @@ final class ModelUnloadTest {
 
             assertThat(watch.awaitUnloaded()).isTrue();
         }
+    }
+
+    /** A generation whose listener throws at its close would otherwise drain for good. */
+    @Test
+    void endsTheDrainOfAGenerationWhoseListenerThrows() throws Exception {
+        LiveGenerations live = new LiveGenerations(FatalErrorHandler.NONE, () -> {
+            throw new IllegalStateException("no listener");
+        });
+        Generation generation = live.begin("a", loader().load(prepare("a", "LONG", ""), 1), 0, GenerationHooks.NONE);
+
+        assertThatThrownBy(() -> live.discard(generation)).hasMessage("no listener");
+
+        assertThat(live.all()).isEmpty();
+        assertThat(live.awaitAllClosed(0)).isTrue();
     }
 
     private VersionLoader loader() {

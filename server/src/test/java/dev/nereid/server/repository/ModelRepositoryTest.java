@@ -103,9 +103,14 @@ final class ModelRepositoryTest {
     void reportsARepositoryThatIsGone() {
         Path missing = root.resolve("missing");
 
-        assertThatThrownBy(() -> new ModelRepository(List.of(missing)).scan())
+        ModelRepository repository = new ModelRepository(List.of(missing));
+        String reason = "model repository: cannot list " + missing + ": no such directory";
+
+        assertThatThrownBy(repository::scanLocal)
                 .isInstanceOf(InferenceException.class)
-                .hasMessageStartingWith("model repository: cannot list " + missing);
+                .hasMessage(reason);
+        assertThatThrownBy(() -> repository.find("m")).hasMessage(reason);
+        assertThat(repository.scan().unreachable()).containsEntry(missing.toString(), reason);
     }
 
     @Test

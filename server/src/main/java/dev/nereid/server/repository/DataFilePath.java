@@ -1,0 +1,62 @@
+package dev.nereid.server.repository;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import java.io.IOException;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+
+/**
+ * Resolves the paths of warm-up and state files, which must not leave their directory of the model. Static functions
+ * only.
+ *
+ * <p>Unlike {@link ContainedPath}, a leading slash is ignored, as the reference does.
+ */
+public final class DataFilePath {
+    private DataFilePath() {}
+
+    /**
+     * Resolves a path by its text alone, so that its error does not depend on files elsewhere.
+     *
+     * @param directory the directory of the files
+     * @param name the path in the configuration
+     * @return a path in the directory
+     * @throws InferenceException {@link ErrorCode#UNSUPPORTED} if it leads elsewhere
+     */
+    public static Path resolve(Path directory, String name) {
+        Path path;
+        try {
+            path = directory.resolve(name.replaceFirst("^/+", ""));
+        } catch (InvalidPathException e) { // such as a NUL
+            throw outside(directory, name);
+        }
+        if (!path.normalize().startsWith(directory.normalize())) {
+            throw outside(directory, name);
+        }
+        return path;
+    }
+
+    /**
+     * Refuses a path whose links lead elsewhere.
+     *
+     * @param directory the directory of the files
+     * @param path a resolved path
+     * @param name the path in the configuration
+     * @return the path with all links followed
+     * @throws IOException if there is no such file
+     * @throws InferenceException {@link ErrorCode#UNSUPPORTED} if it lies elsewhere
+     */
+    public static Path checkReal(Path directory, Path path, String name) throws IOException {
+        Path file = path.toRealPath();
+        if (!file.startsWith(directory.toRealPath())) {
+            throw outside(directory, name);
+        }
+        return file;
+    }
+
+    private static InferenceException outside(Path directory, String name) {
+        return new InferenceException(
+                ErrorCode.UNSUPPORTED,
+                "file path '" + name + "' is outside of the model's " + directory.getFileName() + " directory");
+    }
+}
