@@ -1,18 +1,22 @@
 package dev.nereid.scheduler.statistics;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.statistics.SequenceEndReason;
 import java.util.EnumMap;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.atomic.AtomicLong;
 
 /** Counts the sequences of one model version that ended. Safe for use by any thread. */
 public final class SequenceEnds {
-    private static final SequenceEndReason[] REASONS = SequenceEndReason.values();
-
-    private final AtomicLongArray counts = new AtomicLongArray(REASONS.length);
+    private final Map<SequenceEndReason, AtomicLong> counts = new EnumMap<>(SequenceEndReason.class);
 
     /** Creates counts of zero. */
-    public SequenceEnds() {}
+    public SequenceEnds() {
+        for (SequenceEndReason reason : SequenceEndReason.values()) {
+            counts.put(reason, new AtomicLong());
+        }
+    }
 
     /**
      * Adds a sequence.
@@ -20,7 +24,7 @@ public final class SequenceEnds {
      * @param reason why it ended
      */
     public void add(SequenceEndReason reason) {
-        counts.incrementAndGet(reason.ordinal());
+        requireNonNull(counts.get(reason)).incrementAndGet();
     }
 
     /**
@@ -30,12 +34,11 @@ public final class SequenceEnds {
      */
     public Map<SequenceEndReason, Long> counts() {
         Map<SequenceEndReason, Long> read = new EnumMap<>(SequenceEndReason.class);
-        for (SequenceEndReason reason : REASONS) {
-            long count = counts.get(reason.ordinal());
-            if (count > 0) {
-                read.put(reason, count);
+        counts.forEach((reason, count) -> {
+            if (count.get() > 0) {
+                read.put(reason, count.get());
             }
-        }
+        });
         return read;
     }
 }
