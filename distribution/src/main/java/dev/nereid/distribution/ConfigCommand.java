@@ -55,7 +55,11 @@ final class ConfigCommand implements Command {
                                 "The version. Default: the highest one that is ready.",
                                 value -> version = OptionalLong.of(value))
                         .withoutVariable(),
-                Flag.toggle("--pbtxt", "Prints protobuf's text format, as in config.pbtxt.", () -> pbtxt = true));
+                Flag.toggle("--pbtxt", "Prints protobuf's text format, as in config.pbtxt.", () -> pbtxt = true),
+                Flag.toggle(
+                        "--json",
+                        "Prints JSON, as without this flag. Overrides --pbtxt before it.",
+                        () -> pbtxt = false));
         client.declare(flags);
     }
 

@@ -1,6 +1,7 @@
 package dev.nereid.distribution;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.distribution.client.ControlResult;
 import dev.nereid.distribution.client.LoadRequest;
 import dev.nereid.distribution.client.RequestException;
 import dev.nereid.distribution.client.ServerClient;
@@ -29,6 +30,7 @@ final class LoadCommand implements Command {
     private final ClientFlags client = new ClientFlags();
     private final Map<String, Path> files = new TreeMap<>();
     private String model = "";
+    private boolean json;
     private Optional<String> config = Optional.empty();
 
     LoadCommand(CommandContext context) {
@@ -72,7 +74,8 @@ final class LoadCommand implements Command {
                                 "A file in place of one in the model's directory, as in 1/model.onnx=new.onnx. Needs"
                                         + " --config. May be given several times.",
                                 value -> files.put(value.getKey(), value.getValue()))
-                        .withoutVariable());
+                        .withoutVariable(),
+                Flag.toggle("--json", "Prints the result as JSON: model, ok and error.", () -> json = true));
         client.declare(flags);
     }
 
@@ -81,8 +84,13 @@ final class LoadCommand implements Command {
         LoadRequest request = new LoadRequest(readConfig(), checkedFiles());
         try (ServerClient server = new ServerClient(client.options())) {
             server.load(model, request);
+        } catch (RequestException e) {
+            if (json) {
+                context.console().out().print(ControlResult.failure(model, e));
+            }
+            throw e;
         }
-        context.console().out().println(model + ": loaded");
+        context.console().out().print(json ? ControlResult.success(model) : model + ": loaded\n");
         return ExitStatus.SUCCESS;
     }
 

@@ -1,5 +1,6 @@
 package dev.nereid.distribution;
 
+import dev.nereid.distribution.client.ControlResult;
 import dev.nereid.distribution.client.RequestException;
 import dev.nereid.distribution.client.ServerClient;
 import dev.nereid.distribution.flags.ClientFlags;
@@ -13,6 +14,7 @@ final class UnloadCommand implements Command {
     private final CommandContext context;
     private final ClientFlags client = new ClientFlags();
     private String model = "";
+    private boolean json;
     private boolean dependents;
 
     UnloadCommand(CommandContext context) {
@@ -42,8 +44,10 @@ final class UnloadCommand implements Command {
     @Override
     public void declare(Flags flags) {
         flags.operand("MODEL", value -> model = value);
-        flags.add(Flag.toggle(
-                "--dependents", "Unloads the models too that only this one needs.", () -> dependents = true));
+        flags.add(
+                Flag.toggle(
+                        "--dependents", "Unloads the models too that only this one needs.", () -> dependents = true),
+                Flag.toggle("--json", "Prints the result as JSON: model, ok and error.", () -> json = true));
         client.declare(flags);
     }
 
@@ -51,8 +55,13 @@ final class UnloadCommand implements Command {
     public int run() throws RequestException, InterruptedException {
         try (ServerClient server = new ServerClient(client.options())) {
             server.unload(model, dependents);
+        } catch (RequestException e) {
+            if (json) {
+                context.console().out().print(ControlResult.failure(model, e));
+            }
+            throw e;
         }
-        context.console().out().println(model + ": unloaded");
+        context.console().out().print(json ? ControlResult.success(model) : model + ": unloaded\n");
         return ExitStatus.SUCCESS;
     }
 }

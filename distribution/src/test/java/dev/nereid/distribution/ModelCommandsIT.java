@@ -105,6 +105,21 @@ final class ModelCommandsIT {
     }
 
     @Test
+    void printsResultsAsJson() throws Exception {
+        Files.writeString(repository.resolve("n/1/model.onnx"), "broken");
+
+        assertThat(process.run("load", "m", "--json")).isZero();
+        assertThat(process.run("load", "n", "--json")).isEqualTo(1);
+        assertThat(process.run("config", "m", "--json")).isZero();
+        assertThat(process.run("unload", "m", "--json")).isZero();
+
+        assertThat(process.out())
+                .startsWith("{\"model\":\"m\",\"ok\":true}\n{\"model\":\"n\",\"ok\":false,\"error\":\"")
+                .endsWith("}\n{\"model\":\"m\",\"ok\":true}\n");
+        assertThat(process.err()).startsWith("nereid load: ");
+    }
+
+    @Test
     void checksWhatTheServerLoads() throws Exception {
         InstalledServer.Result check = InstalledServer.run("check", repository.toString(), "--load");
 

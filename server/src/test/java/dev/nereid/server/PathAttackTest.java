@@ -117,6 +117,18 @@ final class PathAttackTest {
     }
 
     @ParameterizedTest
+    @ValueSource(strings = {"/etc/passwd", "%2e%2e/%2e%2e/%2e%2e/secret", "link", "up/secret", "device", "pipe", "sub"})
+    void refusesStateFiles(String path) throws Exception {
+        models.recording("m", """
+                sequence_batching { state { input_name: "IN" output_name: "OUT" data_type: TYPE_FP32 dims: [ 1 ]
+                  initial_state { name: "s" data_type: TYPE_FP32 dims: [ 1 ] data_file: "%s" } } }
+                """.formatted(path));
+        plant(models.root().resolve("m/initial_state"));
+
+        assertRefused("m", "version 1 is at UNAVAILABLE state", path);
+    }
+
+    @ParameterizedTest
     @ValueSource(strings = {"../../../secret", "../../../missing"})
     void refusesStateFilesElsewhereByTheirText(String path) throws Exception {
         models.recording("m", """

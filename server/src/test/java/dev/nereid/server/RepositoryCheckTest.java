@@ -126,6 +126,37 @@ final class RepositoryCheckTest {
     }
 
     @Test
+    void findsTheFilesOfWarmupsAndStates() throws IOException {
+        String warmup = """
+                model_warmup { name: "w" batch_size: 1 inputs { key: "INPUT0"
+                  value { data_type: TYPE_FP32 dims: [ 1 ] input_data_file: "%s" } } }
+                """;
+        String state = """
+                sequence_batching { state { input_name: "IN" output_name: "OUT" data_type: TYPE_FP32 dims: [ 1 ]
+                  initial_state { name: "s" data_type: TYPE_FP32 dims: [ 1 ] data_file: "%s" } } }
+                """;
+        models.recording("warm", warmup.formatted("there"))
+                .recording("cold", warmup.formatted("missing"))
+                .recording("away", warmup.formatted("../../cold/config.pbtxt"))
+                .recording("begun", state.formatted("there"))
+                .recording("lost", state.formatted("missing"));
+        Files.write(Files.createDirectories(root.resolve("warm/warmup")).resolve("there"), new byte[4]);
+        Files.write(Files.createDirectories(root.resolve("begun/initial_state")).resolve("there"), new byte[4]);
+
+        CheckReport report = RepositoryCheck.run(options());
+
+        assertThat(messages(report, "warm")).isEmpty();
+        assertThat(messages(report, "begun")).isEmpty();
+        assertThat(messages(report, "cold"))
+                .containsExactly("version 1: failed to open text file for read missing: No such file or directory");
+        assertThat(messages(report, "away"))
+                .containsExactly("version 1: file path '../../cold/config.pbtxt' is outside of the model's warmup"
+                        + " directory");
+        assertThat(messages(report, "lost"))
+                .containsExactly("version 1: failed to open text file for read missing: No such file or directory");
+    }
+
+    @Test
     void warnsOfSettingsWithoutEffect() throws IOException {
         models.recording("m", """
                 response_cache { enable: true }

@@ -6,6 +6,7 @@ import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.ConfigDiagnosis;
 import dev.nereid.server.config.ConfigProblem;
 import dev.nereid.server.config.ModelConfigReader;
+import dev.nereid.server.config.SequencePlanReader;
 import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.lifecycle.ModelLoadWatch;
 import dev.nereid.server.lifecycle.ModelPreparation;
@@ -14,6 +15,7 @@ import dev.nereid.server.lifecycle.VersionCompletion;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelDirectory;
+import dev.nereid.server.warmup.WarmupSamples;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import inference.ModelConfig;
@@ -117,7 +119,10 @@ final class ModelCheck implements AutoCloseable {
     private ModelConfig complete(PreparedModel prepared, long version) throws BackendException {
         Backend backend = lease(prepared.config().getBackend()).backend();
         ModelConfig completed = VersionCompletion.complete(options, prepared, version, backend);
-        LabelFiles.read(prepared.directory().path(), completed);
+        Path directory = prepared.directory().path();
+        LabelFiles.read(directory, completed);
+        WarmupSamples.checkFiles(completed, directory);
+        SequencePlanReader.checkFiles(completed, directory);
         return completed;
     }
 

@@ -49,12 +49,26 @@ public final class ConfigDiagnosis {
         } catch (IOException e) {
             return List.of(ConfigProblem.of(ModelConfigReader.unreadable(e)));
         }
+        Decoded decoded = decode(content);
+        return decoded.problem().map(List::of).orElseGet(() -> ofText(decoded.text()));
+    }
+
+    /**
+     * The text of a file. Immutable.
+     *
+     * @param text the text, up to the first problem
+     * @param problem the first byte that is no UTF-8
+     */
+    record Decoded(String text, Optional<ConfigProblem> problem) {}
+
+    /** Decodes the content of a file. */
+    static Decoded decode(byte[] content) {
         CharBuffer text = CharBuffer.allocate(content.length);
         ByteBuffer bytes = ByteBuffer.wrap(content);
         CharsetDecoder decoder = StandardCharsets.UTF_8.newDecoder();
         boolean isText = !decoder.decode(bytes, text, true).isError();
         String decoded = text.flip().toString();
-        return isText ? ofText(decoded) : List.of(notText(decoded, bytes));
+        return new Decoded(decoded, isText ? Optional.empty() : Optional.of(notText(decoded, bytes)));
     }
 
     /**

@@ -99,18 +99,46 @@ final class InitialStates {
         return at;
     }
 
+    /**
+     * Checks that the files of initial states are there, without reading them.
+     *
+     * @param config the completed configuration
+     * @param directory the directory of the model
+     * @throws InferenceException as for {@link #of}, but for the length
+     */
+    static void checkFiles(ModelConfig config, Path directory) {
+        for (State state : config.getSequenceBatching().getStateList()) {
+            if (state.getInitialStateCount() > 0 && state.getInitialState(0).hasDataFile()) {
+                find(directory, state.getInitialState(0).getDataFile());
+            }
+        }
+    }
+
     private static byte[] read(Path model, ModelSequenceBatching.InitialState initial) {
         String name = initial.getDataFile();
+        try {
+            return Files.readAllBytes(find(model, name));
+        } catch (IOException e) {
+            throw unreadable(name, "not readable");
+        }
+    }
+
+    /** Finds a file. Devices and pipes are refused: to read them may never end. */
+    private static Path find(Path model, String name) {
         Path directory = model.resolve("initial_state");
         Path path = DataFilePath.resolve(directory, name);
         try {
             Path file = DataFilePath.checkReal(directory, path, name);
-            return Files.readAllBytes(file);
+            if (!Files.isRegularFile(file)) {
+                throw unreadable(name, "Not a file");
+            }
+            return file;
         } catch (IOException e) {
-            throw new InferenceException(
-                    ErrorCode.INTERNAL,
-                    "failed to open text file for read " + name + ": "
-                            + (Files.exists(path) ? "not readable" : "No such file or directory"));
+            throw unreadable(name, Files.exists(path) ? "not readable" : "No such file or directory");
         }
+    }
+
+    private static InferenceException unreadable(String name, String problem) {
+        return new InferenceException(ErrorCode.INTERNAL, "failed to open text file for read " + name + ": " + problem);
     }
 }

@@ -6,9 +6,6 @@ import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -59,12 +56,14 @@ public final class ModelConfigReader {
         String shown =
                 repository.toAbsolutePath().relativize(file.toAbsolutePath()).toString();
         try {
-            return parse(shown, decode(bytes(file)));
+            ConfigDiagnosis.Decoded decoded = ConfigDiagnosis.decode(bytes(file));
+            decoded.problem().ifPresent(problem -> {
+                throw failure(shown, problem.line() + ":" + problem.column() + ": " + problem.message());
+            });
+            return parse(shown, decoded.text());
         } catch (NoSuchFileException e) {
             throw new InferenceException(
                     ErrorCode.INTERNAL, "failed to open text file for read " + shown + ": No such file or directory");
-        } catch (CharacterCodingException e) {
-            throw failure(shown, "bytes that are no UTF-8 (expected: UTF-8 text)");
         } catch (IOException e) {
             throw failure(shown, unreadable(e));
         }
@@ -94,13 +93,6 @@ public final class ModelConfigReader {
             return "the file cannot be read: " + cause.getReason();
         }
         return "the file cannot be read: " + failure.getClass().getSimpleName();
-    }
-
-    private static String decode(byte[] content) throws CharacterCodingException {
-        return StandardCharsets.UTF_8
-                .newDecoder()
-                .decode(ByteBuffer.wrap(content))
-                .toString();
     }
 
     /**

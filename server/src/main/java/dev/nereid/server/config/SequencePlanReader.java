@@ -36,6 +36,17 @@ public final class SequencePlanReader {
                 .map(batching -> plan(config, batching, InitialStates.of(config, batching, directory)));
     }
 
+    /**
+     * Checks that the files of initial states are there, without reading them.
+     *
+     * @param config the completed configuration
+     * @param directory the directory of the model
+     * @throws InferenceException if one is missing, is no file, or lies elsewhere
+     */
+    public static void checkFiles(ModelConfig config, Path directory) {
+        InitialStates.checkFiles(config, directory);
+    }
+
     private static SequencePlan plan(ModelConfig config, SequenceBatching described, List<InitialState> states) {
         ModelSequenceBatching batching = config.getSequenceBatching();
         int places = Math.max(1, config.getMaxBatchSize());

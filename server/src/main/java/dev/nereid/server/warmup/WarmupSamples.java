@@ -85,6 +85,23 @@ public final class WarmupSamples implements AutoCloseable {
         }
     }
 
+    /**
+     * Checks that the files of the samples are there, without reading them.
+     *
+     * @param config the completed configuration
+     * @param directory the model's directory
+     * @throws InferenceException if one is missing, is no file, or lies elsewhere
+     */
+    public static void checkFiles(ModelConfig config, Path directory) {
+        for (ModelWarmup setting : config.getModelWarmupList()) {
+            for (ModelWarmup.Input input : setting.getInputsMap().values()) {
+                if (setting.getBatchSize() != 0 && input.hasInputDataFile()) {
+                    WarmupFile.find(directory, input.getInputDataFile());
+                }
+            }
+        }
+    }
+
     /** Returns the samples, in the order of the configuration. */
     public List<WarmupSample> samples() {
         return List.copyOf(samples);

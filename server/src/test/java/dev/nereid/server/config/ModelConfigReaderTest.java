@@ -164,7 +164,7 @@ class ModelConfigReaderTest {
 
         Files.write(file, "name: \"\u00ff\"".getBytes(StandardCharsets.ISO_8859_1));
         InferenceException broken = failure(() -> ModelConfigReader.read(file));
-        assertThat(broken.publicMessage()).isEqualTo(START + "bytes that are no UTF-8 (expected: UTF-8 text)");
+        assertThat(broken.publicMessage()).isEqualTo(START + "1:8: byte 0xff is no UTF-8 (expected: UTF-8 text)");
         assertThat(broken.code()).isEqualTo(ErrorCode.INTERNAL);
     }
 
