@@ -275,7 +275,9 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
             thread = Thread.currentThread();
             starter = null;
             while (starting || direct) {
-                lock.sleep(this);
+                if (!lock.runLater()) {
+                    lock.sleep(this);
+                }
             }
         } finally {
             lock.unlock();
@@ -333,6 +335,9 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
 
     /** Sleeps until the thread is woken, or the requests that wait have waited long enough. */
     private void await() {
+        if (lock.runLater()) {
+            return;
+        }
         long now = nanoTime.getAsLong();
         long nanos = direct || !mayTake() ? SlotStrategy.NOTHING_WAITS : strategy.waitNanos(now);
         sleeping = true;

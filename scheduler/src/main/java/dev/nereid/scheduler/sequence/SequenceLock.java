@@ -36,6 +36,21 @@ final class SequenceLock extends ReentrantLock {
         later.add(action);
     }
 
+    /**
+     * Releases the lock to run what waits for that, and takes it again. Before a thread marks itself as sleeping: an
+     * action that waits for something would use up the wake-up that the mark allows.
+     *
+     * @return whether anything waited, so that the caller has to look again
+     */
+    boolean runLater() {
+        if (later.isEmpty()) {
+            return false;
+        }
+        unlock();
+        lock();
+        return true;
+    }
+
     /** Releases the lock, sleeps until the thread is woken, and takes the lock again. May return without reason. */
     void sleep(Object blocker) {
         unlock();
