@@ -4,6 +4,7 @@ import dev.nereid.scheduler.request.RequestReturn;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.statistics.ExecutionTally;
+import java.util.BitSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -47,11 +48,28 @@ final class BatchEnds {
      * @param ofBatch the states of all requests together; {@code null} for none
      */
     static void cutStates(ExecutedRequest[] executed, @Nullable NewStates ofBatch) {
+        if (ofBatch != null) {
+            ofBatch.written(itemsOfNone(executed));
+        }
         int firstItem = 0;
         for (ExecutedRequest request : executed) {
             request.cutStates(ofBatch, firstItem);
             firstItem += request.scheduled().checked().batchSize();
         }
+    }
+
+    /** Returns the items of null requests. */
+    private static BitSet itemsOfNone(ExecutedRequest[] executed) {
+        BitSet items = new BitSet();
+        int firstItem = 0;
+        for (ExecutedRequest request : executed) {
+            int next = firstItem + request.scheduled().checked().batchSize();
+            if (request.isNullRequest()) {
+                items.set(firstItem, next);
+            }
+            firstItem = next;
+        }
+        return items;
     }
 
     /**

@@ -70,7 +70,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
         size = items;
         boolean inPlace =
                 one && scope.derived().isEmpty() && first.checked().inputs().areOnHost();
-        gathered = inPlace ? null : new GatheredInputs(scope, scheduled);
+        gathered = inPlace ? null : new GatheredInputs(scope, scheduled, sink == null ? List.of() : List.copyOf(begun));
         outputs = one ? null : new BatchOutputs(scope, scheduled, size);
         for (int i = 0; i < executed.length; i++) {
             executed[i] = new ExecutedRequest(scope, begun.get(i), gathered, outputs);
@@ -144,7 +144,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
             return GatheredInputs.single(scope.model(), first, input);
         }
         if (inputs == null) {
-            inputs = new GatheredInputs(scope, scheduled);
+            inputs = new GatheredInputs(scope, scheduled, List.of());
             gathered = inputs;
             executed[0].gatheredBy(inputs);
         }

@@ -8,9 +8,12 @@ import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.MemoryRanges;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.memory.StateBuffer;
+import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.ErrorCode;
@@ -20,6 +23,7 @@ import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
@@ -48,6 +52,10 @@ final class GatheredInputs {
 
     private final ExecutionScope scope;
     private final List<ScheduledRequest> requests;
+
+    /** The requests with their states; empty for a model without states. */
+    private final List<? extends ExecutionInputs> stateful;
+
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
@@ -60,9 +68,15 @@ final class GatheredInputs {
     @GuardedBy("lock")
     private @Nullable InputAddresses addresses;
 
-    GatheredInputs(ExecutionScope scope, List<ScheduledRequest> requests) {
+    /**
+     * Begins without gathered inputs.
+     *
+     * @param stateful the requests with their states; empty for a model without states
+     */
+    GatheredInputs(ExecutionScope scope, List<ScheduledRequest> requests, List<? extends ExecutionInputs> stateful) {
         this.scope = scope;
         this.requests = requests;
+        this.stateful = stateful;
     }
 
     /**
@@ -291,7 +305,59 @@ final class GatheredInputs {
             Shape shape = part.shape();
             length = Math.addExact(length, ragged ? shape.elementCount() : shape.dim(0));
         }
-        return copied(input, ragged ? Shape.of(length) : first.shape().withFirst(length), parts, place);
+        Shape shape = ragged ? Shape.of(length) : first.shape().withFirst(length);
+        StateSink states = stateOf(input);
+        if (states == null) {
+            return copied(input, shape, parts, place);
+        }
+        Tensor inOrder = inOrder(input, shape, parts, states);
+        if (inOrder != null) {
+            return inPlace(input, inOrder, place);
+        }
+        Tensor joined = copied(input, shape, parts, place);
+        states.copied(parts.size() - ofNone().cardinality());
+        return joined;
+    }
+
+    /** Returns the states of a client's request if an input is one of them; {@code null} if it is none. */
+    private @Nullable StateSink stateOf(String input) {
+        for (ExecutionInputs request : stateful) {
+            StateSink states = request.states();
+            if (states != null && !request.isNull()) {
+                return states.isState(input) ? states : null;
+            }
+        }
+        return null;
+    }
+
+    private BitSet ofNone() {
+        BitSet none = new BitSet(stateful.size());
+        for (int i = 0; i < stateful.size(); i++) {
+            none.set(i, stateful.get(i).isNull());
+        }
+        return none;
+    }
+
+    /** Finds present states where an earlier batch wrote them in this order; {@code null} if they do not lie so. */
+    private @Nullable Tensor inOrder(String input, Shape shape, List<Tensor> parts, StateSink counts) {
+        BitSet none = ofNone();
+        StateBuffer tried = null;
+        for (int i = none.nextClearBit(0); i < parts.size(); i = none.nextClearBit(i + 1)) {
+            StateSink states = stateful.get(i).states();
+            StateBuffer buffer = states == null ? null : states.buffer(input);
+            if (buffer == null || buffer == tried) {
+                continue;
+            }
+            tried = buffer;
+            StateBuffer.InOrder found = buffer.inOrder(parts, none, i);
+            if (found != null) {
+                counts.copied(found.copied());
+                Tensor tensor = Tensor.of(parts.getFirst().type(), shape, found.data());
+                add(input, tensor, retained(requests.get(i), parts.get(i)));
+                return tensor;
+            }
+        }
+        return null;
     }
 
     /** Copies an input to memory of the server, one part after the other. */

@@ -7,6 +7,7 @@ import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.scheduler.memory.ClientMemory;
 import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.memory.StateBuffer;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
@@ -18,6 +19,7 @@ import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.MemorySegment;
+import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 
 /** The new value of one state, of a request or of the whole batch. Confined to the execution; owns its memory. */
@@ -45,6 +47,12 @@ final class NewState implements SequenceState {
     private @Nullable Tensor value;
     private @Nullable ReferenceCountedMemory memory;
     private boolean ended;
+
+    /** Whether the value lies in memory that this class allocated. */
+    private boolean allocated;
+
+    /** The value as the buffer of a batch; {@code null} before {@link #written}, and for a value of one request. */
+    private @Nullable StateBuffer buffer;
 
     /**
      * Creates a state without a new value.
@@ -74,6 +82,33 @@ final class NewState implements SequenceState {
     /** Returns what keeps the value alive. Called only if there is a value. */
     ReferenceCountedMemory memory() {
         return requireNonNull(memory);
+    }
+
+    /**
+     * Ends the writing of a value of a whole batch, which there is. Rows of memory that was allocated here are used
+     * again if no client has them.
+     *
+     * @param unused the items of null requests
+     */
+    void written(BitSet unused) {
+        Tensor whole = requireNonNull(value);
+        if (!model.settings().batches() || items <= 1) {
+            return;
+        }
+        BitSet spare = new BitSet();
+        if (allocated && whole.type().isFixedSize()) {
+            long itemSize = whole.byteSize() / items;
+            for (int item = unused.nextSetBit(0); item >= 0; item = unused.nextSetBit(item + 1)) {
+                whole.data().asSlice(item * itemSize, itemSize).fill((byte) 0);
+                spare.set(item);
+            }
+        }
+        buffer = new StateBuffer(whole, items, spare);
+    }
+
+    /** Returns the place of an item in the buffer of the batch; {@code null} for none. */
+    StateBuffer.@Nullable Row row(int item) {
+        return buffer == null ? null : new StateBuffer.Row(buffer, item);
     }
 
     /** Ends the use by the backend, and releases the value. */
@@ -121,10 +156,11 @@ final class NewState implements SequenceState {
     }
 
     private Tensor allocated(DataType type, Shape shape, long byteSize) throws BackendException {
-        TensorBuffer buffer = OutputChecks.allocateZeroed(model, byteSize);
-        Tensor allocated = Tensor.of(type, shape, buffer.segment());
-        owner.copyPresent(spec.name(), allocated);
-        return set(allocated, ReferenceCountedMemory.of(buffer));
+        TensorBuffer memoryOfServer = OutputChecks.allocateZeroed(model, byteSize);
+        Tensor tensor = Tensor.of(type, shape, memoryOfServer.segment());
+        owner.copyPresent(spec.name(), tensor);
+        allocated = true;
+        return set(tensor, ReferenceCountedMemory.of(memoryOfServer));
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.batch;
 
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.memory.StateBuffer;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.BackendException;
@@ -9,6 +10,7 @@ import dev.nereid.spi.SequenceState;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -63,6 +65,19 @@ final class NewStates {
     }
 
     /**
+     * Ends the writing of the values of a whole batch; before {@link #cut}.
+     *
+     * @param unused the items of null requests, whose values become zeros
+     */
+    void written(BitSet unused) {
+        for (NewState state : states) {
+            if (state.value() != null) {
+                state.written(unused);
+            }
+        }
+    }
+
+    /**
      * Adds the new values of a request to a list.
      *
      * @param firstItem the index of its first item
@@ -72,7 +87,7 @@ final class NewStates {
     void cut(int firstItem, int count, List<Part> to) throws BackendException {
         for (NewState state : states) {
             if (state.value() != null) {
-                to.add(new Part(state.output(), state.part(firstItem, count), state.memory()));
+                to.add(new Part(state.output(), state.part(firstItem, count), state.memory(), state.row(firstItem)));
             }
         }
     }
@@ -89,12 +104,17 @@ final class NewStates {
      * @param output the name of its output
      * @param value the value
      * @param memory keeps the value alive
+     * @param row the place in the buffer of the batch; {@code null} for a value of its own
      */
-    record Part(String output, Tensor value, ReferenceCountedMemory memory) {
+    record Part(String output, Tensor value, ReferenceCountedMemory memory, StateBuffer.@Nullable Row row) {
         /** Stores the value. */
         void store(StateSink to) {
             memory.retain();
-            to.store(output, value, memory);
+            if (row == null) {
+                to.store(output, value, memory);
+            } else {
+                to.store(output, value, memory, row);
+            }
         }
     }
 

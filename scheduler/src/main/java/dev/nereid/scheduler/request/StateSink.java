@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.request;
 
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.memory.StateBuffer;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import org.jspecify.annotations.Nullable;
@@ -26,6 +27,19 @@ public interface StateSink {
         return null;
     }
 
+    /** Returns whether an input is the present value of a state. */
+    default boolean isState(String input) {
+        return false;
+    }
+
+    /** Returns the buffer in which the present value of a state lies beside others; {@code null} for none. */
+    default @Nullable StateBuffer buffer(String input) {
+        return null;
+    }
+
+    /** Counts present values that were copied to join them with others. */
+    default void copied(int values) {}
+
     /**
      * Stores the new value of a state, after an execution in which the request did not fail. Must not throw. It replaces
      * the present value and leaves its memory as it is: outputs may lie there ({@link ExecutionInputs#memory}).
@@ -35,4 +49,14 @@ public interface StateSink {
      * @param memory keeps the value alive; the caller's reference is taken over
      */
     void store(String output, Tensor value, ReferenceCountedMemory memory);
+
+    /**
+     * Stores the new value of a state, which lies beside those of other sequences. Otherwise as {@link #store(String,
+     * Tensor, ReferenceCountedMemory)}.
+     *
+     * @param row the place in the buffer of the batch
+     */
+    default void store(String output, Tensor value, ReferenceCountedMemory memory, StateBuffer.Row row) {
+        store(output, value, memory);
+    }
 }

@@ -174,7 +174,7 @@ final class LiveSequence {
             idTensor.memory().release();
         }
         if (states != null) {
-            states.reset(ReferenceCountedMemory::release);
+            states.reset(Runnable::run);
         }
     }
 }

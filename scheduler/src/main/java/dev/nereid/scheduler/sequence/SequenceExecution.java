@@ -79,6 +79,10 @@ final class SequenceExecution implements ExecutionInputs {
 
     @Override
     public void released(boolean again) {
+        SequenceStates states = sequence.states();
+        if (states != null) {
+            states.endUse();
+        }
         owner.released(sequence);
     }
 }

@@ -2,7 +2,6 @@ package dev.nereid.scheduler.sequence;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.batch.EqualInputs;
-import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.NullRequest;
@@ -25,7 +24,7 @@ final class SequenceInputs {
         this.uncounted = model.uncounted(new RequestDrain());
         this.equalInputs = new EqualInputs(model.settings());
         this.controls = new SequenceControls(plan.controls(), model.settings().batches());
-        this.states = new StateMemory(plan.states());
+        this.states = new StateMemory(plan.states(), model.memory());
     }
 
     /** Returns what decides which inputs of clients may share a batch. */
@@ -36,6 +35,16 @@ final class SequenceInputs {
     /** Returns the bytes of the states that sequences hold. */
     long stateBytes() {
         return states.bytes();
+    }
+
+    /** Returns the number of states that were copied. */
+    long copiedStates() {
+        return states.copies();
+    }
+
+    /** Records that there is another instance. */
+    void addInstance() {
+        states.addInstance();
     }
 
     /** Returns the number of control inputs; the states are behind them. */
@@ -56,9 +65,9 @@ final class SequenceInputs {
     /**
      * Returns the control inputs of a request and the states of its sequence, which begin anew at a start.
      *
-     * @param release releases the memory of states later: it may run code of the backend
+     * @param release runs what releases the memory of states later: it may run code of the backend
      */
-    List<NamedTensor> of(LiveSequence sequence, SequenceEntry entry, Consumer<ReferenceCountedMemory> release) {
+    List<NamedTensor> of(LiveSequence sequence, SequenceEntry entry, Consumer<Runnable> release) {
         LiveSequence.IdTensor id = sequence.idTensor();
         List<NamedTensor> flags = controls.of(entry.starts(), entry.ends(), id == null ? null : id.tensor());
         SequenceStates own = sequence.states();
@@ -69,7 +78,7 @@ final class SequenceInputs {
             own.reset(release);
         }
         List<NamedTensor> all = new ArrayList<>(flags);
-        all.addAll(own.values());
+        all.addAll(own.use());
         return all;
     }
 

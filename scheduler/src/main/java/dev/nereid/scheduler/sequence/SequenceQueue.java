@@ -65,6 +65,7 @@ public final class SequenceQueue implements RequestIntake {
     public WorkSource source() {
         lock.lock();
         try {
+            inputs.addInstance();
             Slots slots = new Slots(plan.slots());
             return new InstanceQueue(table, lock, model.nanoTime(), slots, strategy(slots));
         } finally {
@@ -246,6 +247,14 @@ public final class SequenceQueue implements RequestIntake {
     /** Returns the bytes of the states that sequences hold. */
     public long stateBytes() {
         return inputs.stateBytes();
+    }
+
+    /**
+     * Returns the number of states that were copied: because they did not lie in the order of their batch, or so that a
+     * few do not keep the buffer of many.
+     */
+    public long copiedStates() {
+        return inputs.copiedStates();
     }
 
     @Override

@@ -371,7 +371,7 @@ final class SequenceTable {
      */
     boolean begin(LiveSequence sequence, int row, InstanceHandle handle) {
         SequenceEntry entry = head(sequence);
-        List<NamedTensor> added = inputs.of(sequence, entry, memory -> lock.later(memory::release));
+        List<NamedTensor> added = inputs.of(sequence, entry, lock::later);
         ScheduledRequest request = entry.request();
         SequenceExecution execution = new SequenceExecution(this, sequence, request, added, inputs.controls(), row);
         handle.taken().add(execution);

@@ -1,18 +1,33 @@
 package dev.nereid.scheduler.sequence;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.memory.StateBuffer;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.Arena;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/** The states of a model, and the bytes that its sequences hold. Immutable except for the bytes; used by any thread. */
+/**
+ * The states of a model, and the memory that its sequences hold. Used by any thread.
+ *
+ * <p>Values of one batch share a buffer. When half of its sequences have other values, those of the others are moved to
+ * memory of their own. A buffer most rows of which were of null requests stays as long as it is one of the last of as
+ * many as there are instances: a batch of the same slots gets it without a copy.
+ */
 final class StateMemory {
     private static final int ALIGNMENT = 64;
 
@@ -20,13 +35,35 @@ final class StateMemory {
     private final Map<String, Integer> indexes = new HashMap<>();
     private final List<TensorSpec> outputs = new ArrayList<>();
     private final List<NamedTensor> initial = new ArrayList<>();
+    private final Map<String, Integer> indexesOfInputs = new HashMap<>();
+    private final TensorMemory memory;
     private final AtomicLong bytes = new AtomicLong();
+    private final AtomicLong copies = new AtomicLong();
+    private final AtomicInteger instances = new AtomicInteger();
 
-    StateMemory(List<InitialState> states) {
+    /** The zeros that null requests got last, by state. */
+    private final AtomicReferenceArray<@Nullable Tensor> zeros;
+
+    private final ReentrantLock lock = new ReentrantLock();
+
+    /** The buffers with few sequences that are not in use, the oldest first. */
+    @GuardedBy("lock")
+    private final Deque<StateBuffer> sparse = new ArrayDeque<>(1);
+
+    /**
+     * Begins without sequences.
+     *
+     * @param states the states of the model
+     * @param memory allocates values that are moved
+     */
+    StateMemory(List<InitialState> states, TensorMemory memory) {
         this.states = states;
+        this.memory = memory;
+        this.zeros = new AtomicReferenceArray<>(states.size());
         for (int i = 0; i < states.size(); i++) {
             InitialState state = states.get(i);
             indexes.put(state.spec().outputName(), i);
+            indexesOfInputs.put(state.spec().inputName(), i);
             outputs.add(TensorSpec.of(
                     state.spec().outputName(), state.spec().type(), state.spec().dims()));
             initial.add(new NamedTensor(state.spec().inputName(), state.value()));
@@ -40,6 +77,11 @@ final class StateMemory {
     /** Returns the index of a state; below 0 if there is none of that output. */
     int index(String output) {
         return indexes.getOrDefault(output, -1);
+    }
+
+    /** Returns the index of a state; below 0 if no state is that input. */
+    int indexOfInput(String input) {
+        return indexesOfInputs.getOrDefault(input, -1);
     }
 
     @Nullable
@@ -68,21 +110,81 @@ final class StateMemory {
         return bytes.get();
     }
 
+    /** Counts values that were copied. */
+    void copied(int values) {
+        copies.addAndGet(values);
+    }
+
+    /** Returns the number of values that were copied: joined with others, or moved out of a buffer. */
+    long copies() {
+        return copies.get();
+    }
+
+    /** Allows one more buffer with few sequences. */
+    void addInstance() {
+        instances.incrementAndGet();
+    }
+
+    /**
+     * Allocates memory for a value.
+     *
+     * @throws dev.nereid.api.InferenceException if there is none
+     */
+    TensorBuffer allocate(long byteSize) {
+        return memory.allocate(byteSize);
+    }
+
+    /** Called without a lock when a sequence has another value than that in a buffer. */
+    void left(StateBuffer buffer) {
+        if (buffer.isLeft()) {
+            buffer.moveOut();
+        }
+    }
+
+    /** Called without a lock when a sequence with a value in a buffer is in use no longer. */
+    void endUse(StateBuffer buffer) {
+        if (buffer.isLeft()) {
+            buffer.moveOut();
+        } else if (buffer.isSparse()) {
+            StateBuffer oldest = keep(buffer);
+            if (oldest != null && oldest.isSparse()) {
+                oldest.moveOut();
+            }
+        }
+    }
+
+    /** Keeps a buffer with few sequences; returns one that is too many. */
+    private @Nullable StateBuffer keep(StateBuffer buffer) {
+        lock.lock();
+        try {
+            sparse.removeIf(other -> other == buffer || other.isEmpty());
+            sparse.add(buffer);
+            return sparse.size() > instances.get() ? sparse.poll() : null;
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Returns the states of a null request: zeros, or empty texts, in the shapes of another request. */
     List<NamedTensor> zeros(List<NamedTensor> like) {
-        List<NamedTensor> zeros = new ArrayList<>(like.size());
-        for (NamedTensor state : like) {
-            Tensor value = state.tensor();
-            long size = value.type() == DataType.BYTES
-                    ? Integer.BYTES * value.shape().elementCount()
-                    : value.byteSize();
-            zeros.add(new NamedTensor(
-                    state.name(),
-                    Tensor.of(
-                            value.type(),
-                            value.shape(),
-                            Arena.ofAuto().allocate(size, ALIGNMENT).asReadOnly())));
+        List<NamedTensor> all = new ArrayList<>(like.size());
+        for (int i = 0; i < like.size(); i++) {
+            Tensor value = like.get(i).tensor();
+            Tensor zero = zeros.get(i);
+            if (zero == null || !zero.shape().equals(value.shape())) {
+                zero = zero(value);
+                zeros.set(i, zero);
+            }
+            all.add(new NamedTensor(like.get(i).name(), zero));
         }
-        return zeros;
+        return all;
+    }
+
+    private static Tensor zero(Tensor like) {
+        long size = like.type() == DataType.BYTES ? Integer.BYTES * like.shape().elementCount() : like.byteSize();
+        return Tensor.of(
+                like.type(),
+                like.shape(),
+                Arena.ofAuto().allocate(size, ALIGNMENT).asReadOnly());
     }
 }

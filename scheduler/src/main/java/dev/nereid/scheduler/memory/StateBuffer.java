@@ -1,0 +1,240 @@
+package dev.nereid.scheduler.memory;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One buffer with the values of one state that a batch wrote, in one row for each request. Safe for use by any thread.
+ *
+ * <p>The next batch gets rows that lie in order as one tensor, without a copy. A row belongs to a sequence until that
+ * has another value; the rows of null requests belong to none, and hold zeros. The memory itself is kept alive by the
+ * references of the sequences: this class counts rows, so that few of them do not keep a large buffer.
+ */
+public final class StateBuffer {
+    /** A sequence with a value in a buffer. */
+    public interface Member {
+        /** Moves its value to memory of its own, unless it is in use. Called by any thread, without a lock. */
+        void moveOut(StateBuffer from);
+    }
+
+    /**
+     * The value of one sequence.
+     *
+     * @param buffer the buffer
+     * @param index the index of the row
+     */
+    public record Row(StateBuffer buffer, int index) {
+        /**
+         * Adds a sequence, while it is in use.
+         *
+         * @return whether it is the first one
+         */
+        public boolean add(Member member) {
+            return buffer.add(index, member);
+        }
+
+        /**
+         * Removes the sequence.
+         *
+         * @param used whether it is in use
+         * @return whether it was the last one
+         */
+        public boolean remove(boolean used) {
+            return buffer.remove(index, used);
+        }
+    }
+
+    /**
+     * Values that lie in order.
+     *
+     * @param data their memory, in the buffer
+     * @param copied the number of values that were copied to rows of null requests
+     */
+    public record InOrder(MemorySegment data, int copied) {}
+
+    private final Tensor whole;
+    private final BitSet spare;
+    private final AtomicBoolean spareTaken = new AtomicBoolean();
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private final @Nullable Member[] members;
+
+    /** The number of sequences that were added, have a row, and are in use. */
+    @GuardedBy("lock")
+    private int added;
+
+    @GuardedBy("lock")
+    private int live;
+
+    @GuardedBy("lock")
+    private int used;
+
+    /**
+     * Describes a buffer without sequences.
+     *
+     * @param whole the values of a batch
+     * @param rows their number
+     * @param spare the rows of null requests, if they hold zeros and may be overwritten; not to be changed any more
+     */
+    public StateBuffer(Tensor whole, int rows, BitSet spare) {
+        this.whole = whole;
+        this.members = new @Nullable Member[rows];
+        this.spare = spare;
+    }
+
+    /** Returns the size of all rows. */
+    public long byteSize() {
+        return whole.byteSize();
+    }
+
+    /**
+     * Finds the values of a batch as they lie. Values of other sequences are copied to rows of null requests, for one
+     * batch at most.
+     *
+     * @param values the values, all of one type and of the same dimensions
+     * @param isNull the indexes of null requests, whose values are zeros
+     * @param inPlace the index of a value that lies in this buffer
+     * @return {@code null} if they do not lie in order
+     */
+    public @Nullable InOrder inOrder(List<Tensor> values, BitSet isNull, int inPlace) {
+        MemorySegment data = whole.data();
+        long start = values.get(inPlace).data().address() - data.address();
+        for (int i = 0; i < inPlace; i++) {
+            start -= values.get(i).byteSize();
+        }
+        boolean usesSpare = false;
+        long at = start;
+        for (int i = 0; i < values.size(); i++) {
+            Tensor value = values.get(i);
+            if (value.data().address() != data.address() + at) {
+                if (!isSpare(at, value.byteSize())) {
+                    return null;
+                }
+                usesSpare = true;
+            }
+            at += value.byteSize();
+        }
+        if (start < 0 || at > data.byteSize() || (usesSpare && !spareTaken.compareAndSet(false, true))) {
+            return null;
+        }
+        return new InOrder(data.asSlice(start, at - start), usesSpare ? fill(values, isNull, start) : 0);
+    }
+
+    private boolean isSpare(long at, long byteSize) {
+        long size = whole.byteSize() / members.length;
+        return size > 0 && byteSize == size && at >= 0 && at % size == 0 && spare.get((int) (at / size));
+    }
+
+    private int fill(List<Tensor> values, BitSet isNull, long start) {
+        int copied = 0;
+        long at = start;
+        for (int i = 0; i < values.size(); i++) {
+            Tensor value = values.get(i);
+            if (!isNull.get(i) && value.data().address() != whole.data().address() + at) {
+                MemorySegment.copy(value.data(), 0, whole.data(), at, value.byteSize());
+                copied++;
+            }
+            at += value.byteSize();
+        }
+        return copied;
+    }
+
+    private boolean add(int index, Member member) {
+        lock.lock();
+        try {
+            members[index] = member;
+            added++;
+            live++;
+            used++;
+            return added == 1;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private boolean remove(int index, boolean inUse) {
+        lock.lock();
+        try {
+            members[index] = null;
+            live--;
+            used -= inUse ? 1 : 0;
+            return live == 0;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Records that a sequence is in use: its value stays where it is. */
+    public void use() {
+        lock.lock();
+        try {
+            used++;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Records that a sequence is in use no longer. */
+    public void endUse() {
+        lock.lock();
+        try {
+            used--;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns whether no sequence has a row. */
+    public boolean isEmpty() {
+        lock.lock();
+        try {
+            return live == 0;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns whether most rows belong to no sequence, and no sequence with one is in use. */
+    public boolean isSparse() {
+        lock.lock();
+        try {
+            return used == 0 && live > 0 && live * 2 <= members.length;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns whether most of its sequences have other values now, and no other one is in use. */
+    public boolean isLeft() {
+        lock.lock();
+        try {
+            return used == 0 && live > 0 && live * 2 <= added;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Moves the values of all sequences to memory of their own. Called without a lock. */
+    public void moveOut() {
+        List<Member> all = new ArrayList<>();
+        lock.lock();
+        try {
+            for (Member member : members) {
+                if (member != null) {
+                    all.add(member);
+                }
+            }
+        } finally {
+            lock.unlock();
+        }
+        all.forEach(member -> member.moveOut(this));
+    }
+}
