@@ -4,6 +4,8 @@ import dev.nereid.api.ModelMetadata;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
+import inference.ModelConfig;
+import inference.ModelSequenceBatching.Control;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.StringJoiner;
@@ -18,6 +20,9 @@ public final class CurlExample {
     private static final long MAX_COUNTED = 12;
 
     private static final int COUNTED_STEP = 10;
+
+    /** An id that clients are unlikely to use. It fits every type of ids. */
+    private static final String SEQUENCE_ID = "1999999999";
 
     /** Content of the inputs. */
     public enum Values {
@@ -41,10 +46,29 @@ public final class CurlExample {
         this.values = values;
     }
 
-    /** Returns the command line for a model. */
+    /** Returns the command line for a model without sequences. */
     String line(ModelMetadata model) {
+        return line(model, "");
+    }
+
+    /** Returns the command line for a model, which sends a sequence of one request if the model has sequences. */
+    String line(ModelMetadata model, ModelConfig config) {
+        if (!config.hasSequenceBatching()) {
+            return line(model);
+        }
+        boolean text = config.getSequenceBatching().getControlInputList().stream()
+                .flatMap(input -> input.getControlList().stream())
+                .anyMatch(control -> control.getKind() == Control.Kind.CONTROL_SEQUENCE_CORRID
+                        && control.getDataType() == inference.DataType.TYPE_STRING);
+        return line(
+                model,
+                "\"parameters\": {\"sequence_id\": " + (text ? "\"" + SEQUENCE_ID + "\"" : SEQUENCE_ID)
+                        + ", \"sequence_start\": true, \"sequence_end\": true}, ");
+    }
+
+    private String line(ModelMetadata model, String parameters) {
         ShellText body = new ShellText();
-        body.text("{\"inputs\": [");
+        body.text("{" + parameters + "\"inputs\": [");
         for (int i = 0; i < model.inputs().size(); i++) {
             TensorSpec input = model.inputs().get(i);
             Shape shape = shape(input, model);

@@ -95,16 +95,17 @@ public record StartReport(
                 .map(ModelStatus::name)
                 .distinct()
                 .limit(MAX_EXAMPLES)
-                .flatMap(name -> describe(name).stream())
-                .filter(model -> !model.decoupled())
-                .map(example::line)
+                .flatMap(name -> line(name, example).stream())
                 .toList();
         return lines.isEmpty() ? "" : "\n" + String.join("\n", lines) + "\n";
     }
 
-    private Optional<ModelMetadata> describe(String name) {
+    private Optional<String> line(String name, CurlExample example) {
         try {
-            return Optional.of(models.metadata(ModelRef.latest(name)));
+            ModelMetadata model = models.metadata(ModelRef.latest(name));
+            return model.decoupled()
+                    ? Optional.empty()
+                    : Optional.of(example.line(model, models.config(ModelRef.latest(name))));
         } catch (InferenceException unloadedMeanwhile) {
             return Optional.empty();
         }

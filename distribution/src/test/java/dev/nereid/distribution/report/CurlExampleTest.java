@@ -6,6 +6,8 @@ import dev.nereid.api.ModelMetadata;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
+import inference.ModelConfig;
+import inference.ModelSequenceBatching;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -27,6 +29,23 @@ final class CurlExampleTest {
                         + "{\"name\": \"B\", \"datatype\": \"BYTES\", \"shape\": [1, 1], \"data\": [\"\"]}, "
                         + "{\"name\": \"C\", \"datatype\": \"BOOL\", \"shape\": [1, 1], \"data\": [false]}, "
                         + "{\"name\": \"D\", \"datatype\": \"UINT8\", \"shape\": [1, 3], \"data\": [0, 0, 0]}]}'");
+    }
+
+    @Test
+    void sendsASequenceOfOneRequest() {
+        ModelMetadata model = model(0, TensorSpec.of("A", DataType.INT8, Shape.of(1)));
+        String rest = ", \"sequence_start\": true, \"sequence_end\": true}, \"inputs\": [";
+        ModelConfig.Builder config = ModelConfig.newBuilder();
+        assertThat(ZEROS.line(model, config.build())).doesNotContain("sequence");
+        config.getSequenceBatchingBuilder().getDirectBuilder();
+        assertThat(ZEROS.line(model, config.build())).contains("{\"parameters\": {\"sequence_id\": 1999999999" + rest);
+        config.getSequenceBatchingBuilder()
+                .addControlInputBuilder()
+                .addControlBuilder()
+                .setKind(ModelSequenceBatching.Control.Kind.CONTROL_SEQUENCE_CORRID)
+                .setDataType(inference.DataType.TYPE_STRING);
+        assertThat(ZEROS.line(model, config.build()))
+                .contains("{\"parameters\": {\"sequence_id\": \"1999999999\"" + rest);
     }
 
     @Test
