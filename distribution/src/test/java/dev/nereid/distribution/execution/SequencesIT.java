@@ -107,6 +107,29 @@ class SequencesIT {
         assertThat(send("sequence", 1, "").error()).isEqualTo(noId);
         assertThat(send("sequence", 1, "\"sequence_id\":\"\"," + START).error()).isEqualTo(noId);
         assertThatThrownBy(() -> overGrpc("sequence", 1, 0, true)).hasMessage("INVALID_ARGUMENT: " + noId);
+        assertThatThrownBy(() -> inProcess("sequence", 1, new Sequence.Id.Numeric(0)))
+                .hasRootCauseMessage(noId);
+        assertThatThrownBy(() -> inProcess("sequence", 1, new Sequence.Id.Text("")))
+                .hasRootCauseMessage(noId);
+    }
+
+    @Test
+    void refusesBatches() throws Exception {
+        String text = "inference request to model 'dyna_sequence' must specify batch-size 1 due to requirements of"
+                + " sequence batcher";
+        String body = "{\"parameters\":{\"sequence_id\":9," + START + "},\"inputs\":[{\"name\":\"INPUT\","
+                + "\"datatype\":\"INT32\",\"shape\":[2,1],\"data\":[1,2]}]}";
+        assertThat(post("dyna_sequence", body).error()).isEqualTo(text);
+        ModelInferRequest.Builder request = grpcRequest("dyna_sequence", 1, number(9), true);
+        request.getInputsBuilder(0).setShape(0, 2);
+        request.setRawInputContents(0, ByteString.copyFrom(new byte[2 * Integer.BYTES]));
+        assertThatThrownBy(
+                        () -> GRPCInferenceServiceGrpc.newBlockingStub(channel).modelInfer(request.build()))
+                .hasMessage("INVALID_ARGUMENT: " + text);
+        Tensor two = Tensor.of(DataType.INT32, Shape.of(2, 1), Arena.ofAuto().allocate(8, 4));
+        assertThatThrownBy(() -> inProcess(
+                        server.server(), "dyna_sequence", two, new Sequence(new Sequence.Id.Numeric(9), true, false)))
+                .hasRootCauseMessage(text);
     }
 
     @Test
@@ -115,6 +138,15 @@ class SequencesIT {
                 + " 'UINT64'";
         assertThat(send("dyna_sequence", 1, "\"sequence_id\":\"a\"," + START).error())
                 .isEqualTo("[request id: <id_unknown>] " + text);
+        ModelInferRequest request = grpcRequest(
+                        "dyna_sequence",
+                        1,
+                        InferParameter.newBuilder().setStringParam("a").build(),
+                        true)
+                .build();
+        assertThatThrownBy(
+                        () -> GRPCInferenceServiceGrpc.newBlockingStub(channel).modelInfer(request))
+                .hasMessage("INVALID_ARGUMENT: [request id: <id_unknown>] " + text);
         assertThatThrownBy(() -> inProcess("dyna_sequence", 1, new Sequence.Id.Text("a")))
                 .hasRootCauseMessage("[request id: <id_unknown>] " + text);
     }
@@ -177,33 +209,42 @@ class SequencesIT {
     private static RawHttpResponse send(String model, int value, String parameters) throws IOException {
         String body = "{\"parameters\":{" + parameters + "},\"inputs\":[{\"name\":\"INPUT\",\"datatype\":\"INT32\","
                 + "\"shape\":[1,1],\"data\":[" + value + "]}]}";
+        return post(model, body);
+    }
+
+    private static RawHttpResponse post(String model, String body) throws IOException {
         return http.exchange(("POST /v2/models/" + model + "/infer HTTP/1.1\r\nHost: x\r\nContent-Length: "
                         + body.length() + "\r\n\r\n" + body)
                 .getBytes(UTF_8));
     }
 
     private static int overGrpc(String model, int value, long id, boolean start) {
-        ByteBuffer data = ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN).putInt(value);
         return GRPCInferenceServiceGrpc.newBlockingStub(channel)
-                .modelInfer(ModelInferRequest.newBuilder()
-                        .setModelName(model)
-                        .putParameters(
-                                "sequence_id",
-                                InferParameter.newBuilder().setInt64Param(id).build())
-                        .putParameters(
-                                "sequence_start",
-                                InferParameter.newBuilder().setBoolParam(start).build())
-                        .addInputs(ModelInferRequest.InferInputTensor.newBuilder()
-                                .setName("INPUT")
-                                .setDatatype("INT32")
-                                .addShape(1)
-                                .addShape(1))
-                        .addRawInputContents(ByteString.copyFrom(data.flip()))
-                        .build())
+                .modelInfer(grpcRequest(model, value, number(id), start).build())
                 .getRawOutputContents(0)
                 .asReadOnlyByteBuffer()
                 .order(ByteOrder.LITTLE_ENDIAN)
                 .getInt();
+    }
+
+    private static InferParameter number(long id) {
+        return InferParameter.newBuilder().setInt64Param(id).build();
+    }
+
+    private static ModelInferRequest.Builder grpcRequest(String model, int value, InferParameter id, boolean start) {
+        ByteBuffer data = ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN).putInt(value);
+        return ModelInferRequest.newBuilder()
+                .setModelName(model)
+                .putParameters("sequence_id", id)
+                .putParameters(
+                        "sequence_start",
+                        InferParameter.newBuilder().setBoolParam(start).build())
+                .addInputs(ModelInferRequest.InferInputTensor.newBuilder()
+                        .setName("INPUT")
+                        .setDatatype("INT32")
+                        .addShape(1)
+                        .addShape(1))
+                .addRawInputContents(ByteString.copyFrom(data.flip()));
     }
 
     private static int inProcess(String model, int value, Sequence.Id id) throws Exception {
@@ -216,9 +257,13 @@ class SequencesIT {
     }
 
     private static int inProcess(NereidServer target, String model, int value, Sequence position) throws Exception {
-        CompletableFuture<Integer> result = new CompletableFuture<>();
         Tensor input =
                 Tensor.of(DataType.INT32, Shape.of(1, 1), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_INT, value));
+        return inProcess(target, model, input, position);
+    }
+
+    private static int inProcess(NereidServer target, String model, Tensor input, Sequence position) throws Exception {
+        CompletableFuture<Integer> result = new CompletableFuture<>();
         RequestOptions options = new RequestOptions(0, 0, OptionalLong.empty(), Optional.of(position));
         InferRequest request = new InferRequest(
                 ModelRef.latest(model),
