@@ -188,6 +188,7 @@ final class ExecutedRequest extends CheckedRequestView
         if (present != null && to.type().isFixedSize()) {
             long size = to.byteSize() / parts;
             MemorySegment.copy(present.data(), 0, to.data(), part * size, Math.min(size, present.byteSize()));
+            sink.copied(1);
         }
     }
 

@@ -37,7 +37,7 @@ public interface StateSink {
         return null;
     }
 
-    /** Counts present values that were copied to join them with others. */
+    /** Counts present values that were copied: to join them with others, or to begin a new value with them. */
     default void copied(int values) {}
 
     /**

@@ -115,7 +115,8 @@ final class StateMemory {
         copies.addAndGet(values);
     }
 
-    /** Returns the number of values that were copied: joined with others, or moved out of a buffer. */
+    /** Returns the number of values that were copied: joined with others, the beginning of a new one, or moved out of a
+     * buffer. */
     long copies() {
         return copies.get();
     }

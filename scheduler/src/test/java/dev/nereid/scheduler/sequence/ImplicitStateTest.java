@@ -229,6 +229,59 @@ final class ImplicitStateTest {
             s.steps();
             assertThat(one.sum()).isEqualTo(16);
             assertThat(two.sum()).isEqualTo(27);
+            assertThat(s.queue.copiedStates()).as("once for each request").isEqualTo(4);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void growableMemoryKeepsWhatIsThere(boolean direct) {
+        StateSpec history = StateSpec.of("IN_ALL", "OUT_ALL", DataType.FP32, Shape.of(Shape.VARIABLE));
+        InitialState state = new InitialState(history.withGrowableMemory(), floats(7));
+        try (SteppedSequences s = start(plan(direct, state), batch -> {
+            Tensor in = batch.gather("IN");
+            int width = (int) batch.gather("IN_ALL").shape().dim(1) + 1;
+            Tensor all = batch.state("OUT_ALL").allocate(DataType.FP32, Shape.of(batch.size(), width));
+            Tensor out = batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), width));
+            for (int row = 0; row < batch.size(); row++) {
+                float value = in.data().getAtIndex(ValueLayout.JAVA_FLOAT, row);
+                all.data().setAtIndex(ValueLayout.JAVA_FLOAT, (row + 1L) * width - 1, value);
+            }
+            out.data().copyFrom(all.data());
+        })) {
+            s.send(sequence(1).start(), 1);
+            s.send(sequence(2).start(), 2);
+            s.steps();
+            Sent one = s.send(sequence(1), 10);
+            Sent two = s.send(sequence(2), 20);
+            s.steps();
+            assertThat(one.observer().floats("OUT")).containsExactly(7, 1, 10);
+            assertThat(two.observer().floats("OUT")).containsExactly(7, 2, 20);
+        }
+    }
+
+    @Test
+    void textsOfABatchArePassedAsTheyLie() {
+        StateSpec spec = StateSpec.of("T_IN", "T_OUT", DataType.BYTES, Shape.of(1));
+        MemorySegment empty = Arena.ofAuto().allocate(4);
+        InitialState state = new InitialState(spec, Tensor.of(DataType.BYTES, Shape.of(1, 1), empty));
+        List<Long> read = new ArrayList<>();
+        List<Long> written = new ArrayList<>();
+        try (SteppedSequences s = start(plan(false, state), batch -> {
+            read.add(batch.gather("T_IN").data().address());
+            Tensor texts = batch.state("T_OUT").allocateBytes(Shape.of(2, 1), 4 + 1 + 4 + 3);
+            texts.data().set(ValueLayout.JAVA_INT_UNALIGNED, 0, 1);
+            texts.data().set(ValueLayout.JAVA_INT_UNALIGNED, 5, 3);
+            written.add(texts.data().address());
+            FakeInstance.copy(batch);
+        })) {
+            for (int i = 0; i < 3; i++) {
+                s.send(i == 0 ? sequence(1).start() : sequence(1), 1);
+                s.send(i == 0 ? sequence(2).start() : sequence(2), 1);
+                s.steps();
+            }
+            assertThat(read.subList(1, 3)).isEqualTo(written.subList(0, 2));
+            assertThat(s.queue.copiedStates()).isEqualTo(2);
         }
     }
 

@@ -15,6 +15,7 @@ import dev.nereid.spi.Tensor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -52,7 +53,7 @@ final class JoinedStateTest {
         for (int row = 0; row < batch.size(); row++) {
             MemorySegment before = present.data().asSlice(row * SIZE, SIZE);
             if (batch.requests().get(row).isNullRequest()) {
-                assertThat(before.asByteBuffer().mismatch(java.nio.ByteBuffer.allocate((int) SIZE)))
+                assertThat(before.asByteBuffer().mismatch(ByteBuffer.allocate((int) SIZE)))
                         .as("zeros of a null request")
                         .isEqualTo(-1);
             }
