@@ -185,7 +185,7 @@ final class ExecutedRequest extends CheckedRequestView
     void copyPresent(String output, Tensor to, int part, int parts) {
         StateSink sink = inputs.isNull() ? null : inputs.states();
         Tensor present = sink == null ? null : sink.present(output);
-        if (present != null && to.type().isFixedSize()) {
+        if (sink != null && present != null && to.type().isFixedSize()) {
             long size = to.byteSize() / parts;
             MemorySegment.copy(present.data(), 0, to.data(), part * size, Math.min(size, present.byteSize()));
             sink.copied(1);

@@ -60,6 +60,7 @@ public final class StateBuffer {
     public record InOrder(MemorySegment data, int copied) {}
 
     private final Tensor whole;
+    private final int rows;
     private final BitSet spare;
     private final AtomicBoolean spareTaken = new AtomicBoolean();
     private final ReentrantLock lock = new ReentrantLock();
@@ -86,6 +87,7 @@ public final class StateBuffer {
      */
     public StateBuffer(Tensor whole, int rows, BitSet spare) {
         this.whole = whole;
+        this.rows = rows;
         this.members = new @Nullable Member[rows];
         this.spare = spare;
     }
@@ -129,7 +131,7 @@ public final class StateBuffer {
     }
 
     private boolean isSpare(long at, long byteSize) {
-        long size = whole.byteSize() / members.length;
+        long size = whole.byteSize() / rows;
         return size > 0 && byteSize == size && at >= 0 && at % size == 0 && spare.get((int) (at / size));
     }
 
@@ -206,7 +208,7 @@ public final class StateBuffer {
     public boolean isSparse() {
         lock.lock();
         try {
-            return used == 0 && live > 0 && live * 2 <= members.length;
+            return used == 0 && live > 0 && live * 2 <= rows;
         } finally {
             lock.unlock();
         }
