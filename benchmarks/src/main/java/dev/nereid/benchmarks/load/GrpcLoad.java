@@ -128,7 +128,8 @@ public final class GrpcLoad implements Workload, AutoCloseable {
         return requests.stream().map(GrpcRequest::copy).toList();
     }
 
-    private static ManagedChannel channel(ClientEventLoops loops, int port) {
+    /** Opens a connection. */
+    static ManagedChannel channel(ClientEventLoops loops, int port) {
         return NettyChannelBuilder.forAddress(Loopback.at(port))
                 .eventLoopGroup(loops.workers())
                 .channelFactory(loops.clientChannels())

@@ -14,6 +14,8 @@ public enum Section {
     CODEC(false),
     /** Requests in process, without a server. */
     SCHEDULER(false),
+    /** Requests of sequences. */
+    SEQUENCES(false),
     /** Requests that wait. */
     WAITING(false),
     /** Tensors in shared memory. */

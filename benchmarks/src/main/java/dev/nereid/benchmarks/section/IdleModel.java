@@ -12,22 +12,31 @@ import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelVersion;
 import dev.nereid.scheduler.request.RequestInputs;
 import dev.nereid.scheduler.request.RequestOutputs;
+import dev.nereid.scheduler.sequence.ControlValues;
+import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.scheduler.time.TimerThread;
+import dev.nereid.server.memory.TensorPool;
+import dev.nereid.spi.ControlInput;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
-import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
 
-/** A dynamically batched model of one instance that does nothing. Safe for use by any thread. */
+/** A model of one instance that does nothing, dynamically batched or with sequences. Safe for use by any thread. */
 final class IdleModel implements AutoCloseable {
     private static final int MAX_BATCH = 64;
+    private static final long MAX_MEMORY = 1L << 30;
     private static final String NAME = "idle";
     private static final ModelVersion VERSION = new ModelVersion(NAME, 1);
     private static final RequestInputs INPUTS = RequestInputs.of(
@@ -38,7 +47,7 @@ final class IdleModel implements AutoCloseable {
     private static final RequestOutputs OUTPUTS = RequestOutputs.all(List.of());
 
     private final TimerThread timer = new TimerThread(System::nanoTime);
-    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+    private final TensorPool memory = new TensorPool(MAX_MEMORY, 0);
     private final ModelScheduler scheduler;
 
     /**
@@ -57,13 +66,48 @@ final class IdleModel implements AutoCloseable {
      * @param instance its instance
      */
     IdleModel(boolean shortExecutions, ModelInstance instance) {
+        this(shortExecutions, instance, Optional.empty());
+    }
+
+    /**
+     * Starts a model with sequences: the oldest strategy, all controls, no delay.
+     *
+     * @param candidates how many sequences the instance has at a time; further ones are in the backlog
+     * @param instance its instance
+     */
+    static IdleModel ofSequences(int candidates, ModelInstance instance) {
+        return new IdleModel(
+                false,
+                instance,
+                Optional.of(new SequencePlan(
+                        SequenceBatching.of(SequenceBatching.Strategy.OLDEST, Duration.ofHours(1)),
+                        List.of(
+                                control(ControlInput.Kind.SEQUENCE_START, "START", DataType.INT32),
+                                control(ControlInput.Kind.SEQUENCE_END, "END", DataType.INT32),
+                                control(ControlInput.Kind.SEQUENCE_READY, "READY", DataType.INT32),
+                                control(ControlInput.Kind.SEQUENCE_CORRID, "CORRID", DataType.UINT64)),
+                        List.of(),
+                        candidates,
+                        0,
+                        0,
+                        List.of(),
+                        false)));
+    }
+
+    private static ControlValues control(ControlInput.Kind kind, String name, DataType type) {
+        return new ControlValues(new ControlInput(kind, name, type), 0, 1);
+    }
+
+    private IdleModel(boolean shortExecutions, ModelInstance instance, Optional<SequencePlan> sequences) {
         ModelSettings settings = ModelSettings.builder(NAME, 1)
                 .maxBatchSize(MAX_BATCH)
                 .input(TensorSpec.of("IN", DataType.FP32, Shape.of(1)))
                 .build();
         BatchingPolicy dynamic = new BatchingPolicy(true, List.of(), 0);
         scheduler = ModelScheduler.start(
-                new ModelPlan(settings, dynamic).with(new ExecutionTraits(NAME, false, shortExecutions)),
+                new ModelPlan(settings, sequences.isPresent() ? BatchingPolicy.NONE : dynamic)
+                        .with(new ExecutionTraits(NAME, false, shortExecutions))
+                        .withSequences(sequences),
                 List.of(new InstanceSlot("idle_0", Device.CPU, instance)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer));
     }
@@ -80,6 +124,17 @@ final class IdleModel implements AutoCloseable {
     /** Returns a request of one item that arrives at a time. */
     CheckedRequest request(long arrivedNanos) {
         return new CheckedRequest(VERSION, "", INPUTS, OUTPUTS, Map.of(), RequestOptions.DEFAULT, arrivedNanos);
+    }
+
+    /** Returns a request of a sequence that arrives now. */
+    CheckedRequest request(Sequence sequence) {
+        RequestOptions options = new RequestOptions(0, 0, OptionalLong.empty(), Optional.of(sequence));
+        return new CheckedRequest(VERSION, "", INPUTS, OUTPUTS, Map.of(), options, System.nanoTime());
+    }
+
+    /** Returns the memory that the model holds outside the heap, in bytes. */
+    long bytesInUse() {
+        return memory.bytesInUse();
     }
 
     @Override

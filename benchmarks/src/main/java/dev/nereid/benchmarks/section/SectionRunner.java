@@ -16,6 +16,7 @@ public final class SectionRunner {
             case JSON -> JsonSection.measure(bench);
             case CODEC -> CodecSection.measure(bench);
             case SCHEDULER -> SchedulerSection.measure(bench);
+            case SEQUENCES -> SequenceSection.measure(bench);
             case WAITING -> WaitingSection.measure(bench);
             case SHM -> SharedMemorySection.measure(bench);
             case TLS -> TlsSection.measure(bench);

@@ -35,7 +35,7 @@ final class ExecutionMemory {
     private volatile List<Held> held = List.of();
 
     /** The instances of earlier executions of which a response may be open, each once. */
-    private final ArrayList<RequestDrain> earlier = new ArrayList<>(1);
+    private final ArrayList<RequestDrain> earlier = new ArrayList<>(0);
 
     /** The sum of the waits before the current one. */
     private long waitedNanos;
@@ -83,13 +83,20 @@ final class ExecutionMemory {
     void add(ExecutionInputs execution) {
         releaseAdded(); // of an execution that a failure kept from its backend
         List<NamedTensor> added = execution.added();
-        List<NamedTensor> all = new ArrayList<>(copied == null ? originals : copied.inputs());
-        all.removeIf(input -> NamedTensors.find(added, input.name()) != null); // one that the client sent is replaced
+        List<NamedTensor> before = copied == null ? originals : copied.inputs();
+        List<NamedTensor> all = new ArrayList<>(before.size() + added.size());
+        for (int i = 0; i < before.size(); i++) {
+            NamedTensor input = before.get(i);
+            if (NamedTensors.find(added, input.name()) == null) { // one that the client sent is replaced
+                all.add(input);
+            }
+        }
         all.addAll(added);
-        List<Held> retained = new ArrayList<>(added.size());
+        List<Held> retained = List.of();
         for (int i = 0; i < added.size(); i++) {
             ReferenceCountedMemory memory = execution.memory(i);
             if (memory != null) {
+                retained = retained.isEmpty() ? new ArrayList<>(2) : retained;
                 retained.add(new Held(added.get(i).tensor(), memory));
             }
         }

@@ -1,9 +1,11 @@
 package dev.nereid.scheduler.sequence;
 
+import dev.nereid.api.NamedTensor;
 import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,8 +19,9 @@ final class LiveSequence {
      *
      * @param tensor the id
      * @param memory keeps it alive
+     * @param between all controls of a request that is neither the first nor the last one; immutable
      */
-    record IdTensor(Tensor tensor, ReferenceCountedMemory memory) {}
+    record IdTensor(Tensor tensor, ReferenceCountedMemory memory, List<NamedTensor> between) {}
 
     private final Sequence.Id id;
     private final @Nullable IdTensor idTensor;

@@ -108,7 +108,8 @@ final class SequenceControls {
         } else {
             data.set(ValueLayout.JAVA_INT_UNALIGNED, 0, (int) number(id));
         }
-        return new LiveSequence.IdTensor(Tensor.of(type, shape, data), ReferenceCountedMemory.of(buffer));
+        Tensor tensor = Tensor.of(type, shape, data);
+        return new LiveSequence.IdTensor(tensor, ReferenceCountedMemory.of(buffer), withId(lists.get(READY), tensor));
     }
 
     /** Returns the text of an id. Requests whose id has another type than the model wants are refused before. */
@@ -139,12 +140,16 @@ final class SequenceControls {
      *
      * @param id the id of its sequence; {@code null} if no control is the id
      */
-    List<NamedTensor> of(boolean start, boolean end, @Nullable Tensor id) {
-        List<NamedTensor> list = lists.get(READY | (start ? START : 0) | (end ? END : 0));
-        if (id == null) {
-            return list;
+    List<NamedTensor> of(boolean start, boolean end, LiveSequence.@Nullable IdTensor id) {
+        if (id != null && !start && !end) {
+            return id.between();
         }
-        List<NamedTensor> own = new ArrayList<>(list);
+        List<NamedTensor> list = lists.get(READY | (start ? START : 0) | (end ? END : 0));
+        return id == null ? list : withId(list, id.tensor());
+    }
+
+    private List<NamedTensor> withId(List<NamedTensor> flags, Tensor id) {
+        List<NamedTensor> own = new ArrayList<>(flags);
         own.set(idIndex(), new NamedTensor(own.get(idIndex()).name(), id));
         return own;
     }

@@ -68,8 +68,7 @@ final class SequenceInputs {
      * @param release runs what releases the memory of states later: it may run code of the backend
      */
     List<NamedTensor> of(LiveSequence sequence, SequenceEntry entry, Consumer<Runnable> release) {
-        LiveSequence.IdTensor id = sequence.idTensor();
-        List<NamedTensor> flags = controls.of(entry.starts(), entry.ends(), id == null ? null : id.tensor());
+        List<NamedTensor> flags = controls.of(entry.starts(), entry.ends(), sequence.idTensor());
         SequenceStates own = sequence.states();
         if (own == null) {
             return flags;

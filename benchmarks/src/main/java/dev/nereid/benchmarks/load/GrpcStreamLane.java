@@ -1,0 +1,118 @@
+package dev.nereid.benchmarks.load;
+
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ClientCall;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.Status;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Sends one request after another on a gRPC stream, which lasts for a period of load. The next one is sent at the
+ * response to the last one, on the channel's event loop; the first one on the measuring thread. Confined to them in this
+ * order.
+ */
+final class GrpcStreamLane {
+    /**
+     * The serialized requests of a stream. The arrays are not changed.
+     *
+     * @param first the first request
+     * @param next the requests between
+     * @param last the last request
+     */
+    record Messages(byte[] first, byte[] next, byte[] last) {}
+
+    private final Channel channel;
+    private final MethodDescriptor<byte[], Integer> method;
+    private final Messages messages;
+
+    private final LatencyHistogram latencies = new LatencyHistogram();
+    private Status failure = Status.OK;
+    private CountDownLatch done = new CountDownLatch(0);
+    private long endNanos;
+
+    /**
+     * Creates a lane.
+     *
+     * @param channel the channel of the streams; executes on its event loop
+     * @param method the method of the streams
+     * @param messages the requests
+     */
+    GrpcStreamLane(Channel channel, MethodDescriptor<byte[], Integer> method, Messages messages) {
+        this.channel = channel;
+        this.method = method;
+        this.messages = messages;
+    }
+
+    /**
+     * Begins a period of load.
+     *
+     * @param end when no further request is counted, on the scale of {@link System#nanoTime()}; one more is sent then
+     * @param ended counted down when the stream has ended
+     */
+    void start(long end, CountDownLatch ended) {
+        latencies.clear();
+        failure = Status.OK;
+        endNanos = end;
+        done = ended;
+        ClientCall<byte[], Integer> call = channel.newCall(method, CallOptions.DEFAULT);
+        call.start(new Listener(call), new Metadata());
+        call.request(Integer.MAX_VALUE);
+        call.sendMessage(messages.first());
+    }
+
+    /** Returns the latencies of the period. To be read when the period has ended. */
+    LatencyHistogram latencies() {
+        return latencies;
+    }
+
+    /** Returns the error that stopped the lane early. To be read when the period has ended. */
+    Optional<Status> failure() {
+        return failure.isOk() ? Optional.empty() : Optional.of(failure);
+    }
+
+    private final class Listener extends ClientCall.Listener<Integer> {
+        private final ClientCall<byte[], Integer> call;
+        private long sentNanos = System.nanoTime();
+        private int size = -1;
+        private boolean last;
+        private @Nullable String wrong;
+
+        Listener(ClientCall<byte[], Integer> call) {
+            this.call = call;
+        }
+
+        @Override
+        public void onMessage(Integer message) {
+            if (size < 0) {
+                size = message;
+            } else if (message != size) {
+                wrong = "response: " + message + " bytes (expected: " + size + " bytes, as the first one)";
+                call.cancel(wrong, null);
+                return;
+            }
+            if (last) {
+                return;
+            }
+            long now = System.nanoTime();
+            if (now - endNanos < 0) {
+                latencies.record(now - sentNanos);
+                sentNanos = now;
+                call.sendMessage(messages.next());
+            } else {
+                last = true;
+                call.sendMessage(messages.last());
+                call.halfClose();
+            }
+        }
+
+        @Override
+        public void onClose(Status status, Metadata trailers) {
+            failure = wrong == null ? status : Status.INTERNAL.withDescription(wrong);
+            done.countDown();
+        }
+    }
+}
