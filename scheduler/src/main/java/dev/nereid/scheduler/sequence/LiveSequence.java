@@ -113,6 +113,15 @@ final class LiveSequence {
         return head;
     }
 
+    /** Returns the request that goes first. Called only if one waits. */
+    SequenceEntry first() {
+        SequenceEntry first = head;
+        if (first == null) {
+            throw new IllegalStateException("sequence: no request waits (expected: one)");
+        }
+        return first;
+    }
+
     /** Returns whether a request may begin now. */
     boolean isReady() {
         return !busy && head != null && head.request().isWaiting();
@@ -130,10 +139,7 @@ final class LiveSequence {
 
     /** Removes and returns the request that goes first. */
     SequenceEntry poll() {
-        SequenceEntry first = head;
-        if (first == null) {
-            throw new IllegalStateException("sequence: no request waits (expected: one)");
-        }
+        SequenceEntry first = first();
         head = first.next;
         if (head == null) {
             tail = null;

@@ -41,6 +41,9 @@ public final class SequenceQueue implements RequestIntake {
     @GuardedBy("lock")
     private final SequenceTable table;
 
+    @GuardedBy("lock")
+    private final SequenceExecutions executions;
+
     /** The requests for which an instance of the oldest strategy waits at first. */
     @GuardedBy("lock")
     private int heldRequests;
@@ -57,8 +60,10 @@ public final class SequenceQueue implements RequestIntake {
         this.plan = plan;
         this.inputs = new SequenceInputs(model, plan);
         this.times = new SequenceTimes(lock, timer, plan.maxIdleNanos(), this::onTimeout);
-        this.table = new SequenceTable(
-                lock, model.nanoTime(), plan, inputs, times, model.meter().sequenceEnds());
+        this.table =
+                new SequenceTable(lock, model.nanoTime(), times, model.meter().sequenceEnds());
+        this.executions =
+                new SequenceExecutions(table, lock, inputs, model.meter().sequenceEnds());
     }
 
     @Override
@@ -66,7 +71,7 @@ public final class SequenceQueue implements RequestIntake {
         lock.lock();
         try {
             Slots slots = new Slots(plan.slots());
-            return new InstanceQueue(table, lock, model.nanoTime(), slots, strategy(slots));
+            return new InstanceQueue(table, lock, model.nanoTime(), slots, strategy(slots), plan.isDirect());
         } finally {
             lock.unlock();
         }
@@ -75,13 +80,13 @@ public final class SequenceQueue implements RequestIntake {
     @GuardedBy("lock")
     private SlotStrategy strategy(Slots slots) {
         if (plan.isDirect()) {
-            return new DirectSlots(table, slots, inputs.equalInputs(), plan);
+            return new DirectSlots(executions, slots, inputs.equalInputs(), plan);
         }
         int maxBatchSize = model.settings().maxBatchSize();
         BatchPlanner planner = maxBatchSize > 0
                 ? new BatchPlanner(maxBatchSize, plan.preferredSizes(), plan.maxQueueDelayNanos())
                 : BatchPlanner.oneByOne();
-        return new OldestSlots(table, inputs.equalInputs(), planner, heldRequests);
+        return new OldestSlots(executions, inputs.equalInputs(), planner, heldRequests);
     }
 
     @Override
@@ -172,7 +177,7 @@ public final class SequenceQueue implements RequestIntake {
         lock.lock();
         try {
             if (plan.isDirect()) {
-                table.hold(requests, backlogged);
+                table.placement().hold(requests, backlogged);
             } else {
                 heldRequests = requests;
             }
@@ -186,7 +191,7 @@ public final class SequenceQueue implements RequestIntake {
         lock.lock();
         try {
             heldRequests = 0;
-            table.endHold();
+            table.placement().endHold();
         } finally {
             lock.unlock();
         }
@@ -216,7 +221,7 @@ public final class SequenceQueue implements RequestIntake {
     public boolean whenSequencesEnd(Runnable action) {
         lock.lock();
         try {
-            table.endHold(); // no sequence starts here any more
+            table.placement().endHold(); // no sequence starts here any more
             return table.whenEmpty(action);
         } finally {
             lock.unlock();
@@ -263,7 +268,7 @@ public final class SequenceQueue implements RequestIntake {
     public int backlog() {
         lock.lock();
         try {
-            return table.backlog();
+            return table.placement().backlog().size();
         } finally {
             lock.unlock();
         }
@@ -298,7 +303,7 @@ public final class SequenceQueue implements RequestIntake {
     public boolean isOpen() {
         lock.lock();
         try {
-            return !table.isStopped() && table.hasInstances();
+            return !table.isStopped() && table.placement().hasInstances();
         } finally {
             lock.unlock();
         }
