@@ -19,6 +19,14 @@ import org.jspecify.annotations.Nullable;
  * end of the direct execution wakes it if anything is left.
  */
 final class InstanceQueue implements SequenceInstance, WorkSource {
+    /**
+     * How an instance is used.
+     *
+     * @param oneByOne whether each execution ends before the next one begins
+     * @param returns takes requests that are to be executed again; {@code null} if none is
+     */
+    record Uses(boolean oneByOne, @Nullable SequenceReturns returns) {}
+
     private final SequenceTable owner;
     private final SequenceLock lock;
     private final LongSupplier nanoTime;
@@ -31,8 +39,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
 
     private final OwnThread own;
 
-    /** Whether each execution ends before the next one begins. */
-    private final boolean oneByOne;
+    private final Uses uses;
 
     /** Whether another thread runs the instance. */
     private boolean direct;
@@ -56,7 +63,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
      * @param owner has the sequences
      * @param slots its free slots
      * @param strategy makes batches of the requests in these slots
-     * @param oneByOne whether each execution ends before the next one begins
+     * @param uses how the instance is used
      */
     InstanceQueue(
             SequenceTable owner,
@@ -64,13 +71,13 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
             LongSupplier nanoTime,
             Slots slots,
             SlotStrategy strategy,
-            boolean oneByOne) {
+            Uses uses) {
         this.owner = owner;
         this.lock = lock;
         this.nanoTime = nanoTime;
         this.slots = slots;
         this.strategy = strategy;
-        this.oneByOne = oneByOne;
+        this.uses = uses;
         this.own = new OwnThread(lock);
     }
 
@@ -167,7 +174,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     /** Returns whether the instance may have another execution. */
     private boolean mayTake() {
         InstanceHandle registered = handle;
-        return registered != null && deferred < (oneByOne ? 1 : registered.maxDeferred());
+        return registered != null && deferred < (uses.oneByOne() ? 1 : registered.maxDeferred());
     }
 
     @Override
@@ -204,6 +211,10 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
             InstanceHandle registered = new InstanceHandle(directRun, load);
             owner.placement().register(this);
             handle = registered;
+            SequenceReturns returns = uses.returns();
+            if (returns != null) {
+                registered.returnTo(returns);
+            }
             return registered;
         } finally {
             lock.unlock();

@@ -36,6 +36,9 @@ final class LiveSequence {
     /** Whether a request is in execution. */
     boolean busy;
 
+    /** Whether the client of the request that goes first does not read its responses, so that it is not executed. */
+    boolean paused;
+
     /** Whether no request may follow those that wait. */
     boolean over;
 
@@ -122,13 +125,19 @@ final class LiveSequence {
         return first;
     }
 
+    /** Returns whether a request waits for its execution, and for nothing else. */
+    boolean mayBegin() {
+        return !busy && !paused && head != null;
+    }
+
     /** Returns whether a request may begin now. */
     boolean isReady() {
-        return !busy && head != null && head.request().isWaiting();
+        return mayBegin() && first().request().isWaiting();
     }
 
     void append(SequenceEntry entry) {
         entry.sequence = this;
+        entry.home = this;
         if (tail == null) {
             head = entry;
         } else {
@@ -137,10 +146,21 @@ final class LiveSequence {
         tail = entry;
     }
 
+    /** Adds a request before all others. */
+    void prepend(SequenceEntry entry) {
+        entry.sequence = this;
+        entry.next = head;
+        if (tail == null) {
+            tail = entry;
+        }
+        head = entry;
+    }
+
     /** Removes and returns the request that goes first. */
     SequenceEntry poll() {
         SequenceEntry first = first();
         head = first.next;
+        paused = false;
         if (head == null) {
             tail = null;
         }

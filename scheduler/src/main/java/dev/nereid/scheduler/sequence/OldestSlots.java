@@ -45,7 +45,7 @@ final class OldestSlots implements SlotStrategy, QueueView {
 
     @Override
     public void changed(LiveSequence sequence, long now) {
-        boolean waits = !sequence.busy && sequence.head() != null;
+        boolean waits = sequence.mayBegin();
         if (waits && sequence.list == null) {
             sequence.nanos = now;
             ready.add(sequence);

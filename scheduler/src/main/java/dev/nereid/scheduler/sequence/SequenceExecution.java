@@ -79,6 +79,8 @@ final class SequenceExecution implements ExecutionInputs {
 
     @Override
     public void released(boolean again) {
-        owner.released(sequence);
+        if (!again) { // if it is, it comes back as a waiting request
+            owner.released(sequence, request.isCancelled());
+        }
     }
 }

@@ -19,18 +19,22 @@ final class SequenceExecutions {
     private final SequenceLock lock;
     private final SequenceInputs inputs;
     private final SequenceEnds ends;
+    private final boolean iterative;
 
     /**
      * Creates executions of the sequences of a table.
      *
      * @param inputs makes the inputs of executions
      * @param ends counts the sequences that another one replaces
+     * @param iterative whether each request is a sequence, which ends when it is not executed again
      */
-    SequenceExecutions(SequenceTable table, SequenceLock lock, SequenceInputs inputs, SequenceEnds ends) {
+    SequenceExecutions(
+            SequenceTable table, SequenceLock lock, SequenceInputs inputs, SequenceEnds ends, boolean iterative) {
         this.table = table;
         this.lock = lock;
         this.inputs = inputs;
         this.ends = ends;
+        this.iterative = iterative;
     }
 
     /** Returns whether no more requests are accepted, so that those that wait go at once. */
@@ -79,10 +83,18 @@ final class SequenceExecutions {
         return inputs.nullRequest(like);
     }
 
-    /** Ends an execution of a request; called by the thread that ends it, without the lock. */
-    void released(LiveSequence sequence) {
+    /**
+     * Ends the last execution of a request; called by the thread that ends it, without the lock.
+     *
+     * @param cancelled whether the request is
+     */
+    void released(LiveSequence sequence, boolean cancelled) {
         lock.lock();
         try {
+            if (iterative) {
+                table.endIteration(sequence, cancelled ? SequenceEndReason.CANCELLED : SequenceEndReason.END);
+                return;
+            }
             sequence.busy = false;
             table.becameFree(sequence);
         } finally {

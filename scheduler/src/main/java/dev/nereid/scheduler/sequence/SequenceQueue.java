@@ -44,6 +44,10 @@ public final class SequenceQueue implements RequestIntake {
     @GuardedBy("lock")
     private final SequenceExecutions executions;
 
+    /** The last id that was given to an iterative request without one. */
+    @GuardedBy("lock")
+    private long lastId;
+
     /** The requests for which an instance of the oldest strategy waits at first. */
     @GuardedBy("lock")
     private int heldRequests;
@@ -62,8 +66,12 @@ public final class SequenceQueue implements RequestIntake {
         this.times = new SequenceTimes(lock, timer, plan.maxIdleNanos(), this::onTimeout);
         this.table =
                 new SequenceTable(lock, model.nanoTime(), times, model.meter().sequenceEnds());
-        this.executions =
-                new SequenceExecutions(table, lock, inputs, model.meter().sequenceEnds());
+        this.executions = new SequenceExecutions(
+                table,
+                lock,
+                inputs,
+                model.meter().sequenceEnds(),
+                plan.batching().iterative());
     }
 
     @Override
@@ -71,7 +79,14 @@ public final class SequenceQueue implements RequestIntake {
         lock.lock();
         try {
             Slots slots = new Slots(plan.slots());
-            return new InstanceQueue(table, lock, model.nanoTime(), slots, strategy(slots), plan.isDirect());
+            SequenceReturns returns = plan.batching().iterative() ? new SequenceReturns(table, lock) : null;
+            return new InstanceQueue(
+                    table,
+                    lock,
+                    model.nanoTime(),
+                    slots,
+                    strategy(slots),
+                    new InstanceQueue.Uses(plan.isDirect(), returns));
         } finally {
             lock.unlock();
         }
@@ -91,10 +106,10 @@ public final class SequenceQueue implements RequestIntake {
 
     @Override
     public OfferResult offer(ScheduledRequest request, boolean mayRun) {
-        Sequence position = request.checked().options().sequence().orElse(null);
         if (request.checked().batchSize() > 1) {
             return new OfferResult.Refused(SequenceErrors.batched(request.checked()));
         }
+        Sequence position = position(request);
         if (position == null || !isId(position.id())) {
             return new OfferResult.Refused(SequenceErrors.noId(request.checked()));
         }
@@ -108,6 +123,34 @@ public final class SequenceQueue implements RequestIntake {
                 new SequenceEntry(request, position, inputs.equalInputs().content(request.checked()), remover);
         request.waitsAt(entry);
         return offer(entry, fresh, mayRun);
+    }
+
+    /** Returns the position in a sequence; an iterative request is one of its own. */
+    private @Nullable Sequence position(ScheduledRequest request) {
+        Sequence given = request.checked().options().sequence().orElse(null);
+        if (!plan.batching().iterative()) {
+            return given;
+        }
+        Sequence own = given != null && isId(given.id())
+                ? new Sequence(given.id(), given.start(), false)
+                : new Sequence(newId(), true, false);
+        request.isIn(own);
+        return own;
+    }
+
+    /** Returns an id that no sequence has. */
+    private Sequence.Id newId() {
+        Sequence.Id id;
+        lock.lock();
+        try {
+            do {
+                lastId++;
+                id = new Sequence.Id.Numeric(lastId);
+            } while (table.has(id));
+        } finally {
+            lock.unlock();
+        }
+        return id;
     }
 
     private OfferResult offer(SequenceEntry entry, @Nullable LiveSequence fresh, boolean mayRun) {

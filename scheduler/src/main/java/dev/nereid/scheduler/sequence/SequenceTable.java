@@ -140,11 +140,7 @@ final class SequenceTable {
         if (entry.ends()) {
             forget(sequence);
         }
-        OptionalLong deadline = entry.checked().options().deadlineNanos();
-        if (deadline.isPresent()) {
-            entry.deadline = new Expiry(deadline.getAsLong(), () -> rejectLater(entry, SchedulerErrors.cancelled()));
-            times.add(entry.deadline);
-        }
+        addDeadline(entry);
         if (sequence.instance != null) {
             sequence.instance.count(entry.request(), 1);
             sequence.instance.changed(sequence, now);
@@ -156,6 +152,69 @@ final class SequenceTable {
                 limit(sequence, entry, now);
             }
         }
+    }
+
+    private void addDeadline(SequenceEntry entry) {
+        OptionalLong deadline = entry.checked().options().deadlineNanos();
+        if (deadline.isPresent()) {
+            entry.deadline = new Expiry(deadline.getAsLong(), () -> rejectLater(entry, SchedulerErrors.cancelled()));
+            times.add(entry.deadline);
+        }
+    }
+
+    /**
+     * Adds a request again after an execution, before the others of its sequence. It keeps its slot.
+     *
+     * @param paused whether it waits for {@link #resume}
+     */
+    void addAgain(SequenceEntry entry, boolean paused) {
+        LiveSequence sequence = requireNonNull(entry.home);
+        SequenceInstance instance = sequence.instance;
+        sequence.busy = false;
+        if (instance == null) { // it is gone
+            rejectLater(entry, SequenceErrors.instanceGone(entry.checked(), sequence.id()));
+        }
+        if (instance == null || !entry.request().isWaiting()) { // if not, it was cancelled meanwhile
+            endIteration(sequence, SequenceEndReason.CANCELLED);
+            return;
+        }
+        sequence.prepend(entry);
+        sequence.paused = paused;
+        waiting++;
+        instance.count(entry.request(), 1);
+        addDeadline(entry);
+        resume(sequence, instance);
+    }
+
+    /** Lets a request that waits again be executed: its client reads. */
+    void resume(SequenceEntry entry) {
+        LiveSequence sequence = entry.sequence;
+        SequenceInstance instance = sequence == null ? null : sequence.instance;
+        if (sequence != null && instance != null && sequence.head() == entry) {
+            sequence.paused = false;
+            resume(sequence, instance);
+        }
+    }
+
+    private void resume(LiveSequence sequence, SequenceInstance instance) {
+        long now = nanoTime.getAsLong();
+        instance.changed(sequence, now);
+        instance.wakeForWork(now);
+    }
+
+    /** Ends an iterative sequence whose request is done; one of the same id that waits is next. */
+    void endIteration(LiveSequence sequence, SequenceEndReason reason) {
+        sequence.busy = false;
+        if (sequence.head() == null) {
+            endAfterWaiting(sequence, reason);
+            return;
+        }
+        ends.add(reason);
+        if (reason == SequenceEndReason.CANCELLED && sequence.started && sequence.instance != null) {
+            sequence.instance.sequenceEnded(new EndedSequence(sequence.id(), forBackend(reason)));
+        }
+        sequence.started = false;
+        becameFree(sequence);
     }
 
     /** Lowers the time at which a sequence in the backlog expires, if the request has a timeout. */
@@ -250,7 +309,7 @@ final class SequenceTable {
         unfinished--;
         SequenceEndReason reason = requireNonNull(sequence.reason);
         ends.add(reason);
-        if (sequence.instance != null && sequence.started) {
+        if (sequence.instance != null && sequence.started && reason != SequenceEndReason.END) {
             sequence.instance.sequenceEnded(new EndedSequence(sequence.id(), forBackend(reason)));
         }
         placement.vacate(sequence);
