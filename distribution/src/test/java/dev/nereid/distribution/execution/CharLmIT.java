@@ -115,7 +115,7 @@ class CharLmIT {
 
     private static SequenceStatistics texts() {
         return server.server().models().sequences().stream()
-                .filter(one -> one.model().model().equals("char_lm"))
+                .filter(one -> one.model().name().equals("char_lm"))
                 .findFirst()
                 .orElseThrow();
     }
