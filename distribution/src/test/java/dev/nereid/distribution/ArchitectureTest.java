@@ -52,6 +52,7 @@ class ArchitectureTest {
             "backend-tensorflow",
             "cache-redis",
             "storage-s3",
+            "examples/char_lm",
             "examples/dyna_sequence",
             "examples/identity",
             "examples/repeat",

@@ -68,6 +68,13 @@ final class DocumentationIT {
                 .containsPattern("(?m)^2\\.56 s: speech in 11 of 16 chunks$");
     }
 
+    @Test
+    void theTextOfTheGuideIsWritten() throws IOException, InterruptedException {
+        String output = follow("docs/text-generation.md");
+        assertThat(output.split("\"text_output\":", -1)).hasSize(80 + 1);
+        assertThat(output).containsPattern("\"batch_size\":[234]\\b");
+    }
+
     /** Saves the files of a document, runs its commands one after another, and returns their output. */
     private String follow(String document) throws IOException, InterruptedException {
         String text = Files.readString(InstalledServer.CHECKOUT.resolve(document));

@@ -31,7 +31,7 @@ final class ReferenceTextsIT {
     private static final List<String> REASONS = List.of(
             "Internal: onnx runtime error 7: ",
             "Internal: failed to stat file lost/1/model.onnx",
-            "Unsupported: iterative_sequence is not supported",
+            "Unsupported: ensemble scheduling is not supported",
             "Invalid argument: 'max_batch_size' must be non-negative value for wrong");
 
     @TempDir
@@ -50,7 +50,7 @@ final class ReferenceTextsIT {
         Files.createDirectories(mixed.resolve("lost/1"));
         write(mixed, "wrong/config.pbtxt", "backend: \"onnxruntime\"\nmax_batch_size: -1");
         write(mixed, "wrong/1/model.onnx", "");
-        write(mixed, "series/config.pbtxt", "backend: \"onnxruntime\"\nsequence_batching { iterative_sequence: true }");
+        write(mixed, "series/config.pbtxt", "platform: \"ensemble\"\nensemble_scheduling {}");
         write(mixed, "series/1/model.onnx", "");
         copySum(mixed, "auto");
         server = InstalledServer.serve(

@@ -124,6 +124,8 @@ public record ModelPlan(
      * @return the changed plan
      */
     public ModelPlan withSequences(Optional<SequencePlan> changed) {
-        return new ModelPlan(settings, policy, backend, strategy, warmup, limits, iterative, changed);
+        boolean again =
+                iterative || changed.filter(plan -> plan.batching().iterative()).isPresent();
+        return new ModelPlan(settings, policy, backend, strategy, warmup, limits, again, changed);
     }
 }

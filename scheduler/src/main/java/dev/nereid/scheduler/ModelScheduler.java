@@ -129,7 +129,8 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 .orElseGet(() -> queue(plan, planner, batcher, environment));
         boolean ordered = policy.preserveOrdering()
                 || plan.sequences().filter(SequencePlan::preserveOrdering).isPresent();
-        ResponseOrder order = ordered ? new ResponseOrder() : null;
+        // Requests of iterative sequences end when their backend says so.
+        ResponseOrder order = ordered && !plan.iterative() ? new ResponseOrder() : null;
         this.submitter = new RequestSubmitter(scope, queue, order, executions, rateLimiter, environment.cache());
         this.threads = new InstanceThreads(
                 "instance/" + settings.name() + "/" + settings.version() + "/",

@@ -26,6 +26,7 @@ import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.FakeClock;
+import dev.nereid.testkit.FakeFlow;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.util.ArrayList;
 import java.util.List;
@@ -102,8 +103,13 @@ public final class SteppedSequences implements AutoCloseable {
 
     /** Describes a model with an input {@code IN} and an output {@code OUT}. */
     public static ModelSettings settings(int maxBatchSize) {
+        return settings(maxBatchSize, false);
+    }
+
+    public static ModelSettings settings(int maxBatchSize, boolean decoupled) {
         return ModelSettings.builder("stateful", 1)
                 .maxBatchSize(maxBatchSize)
+                .decoupled(decoupled)
                 .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE)))
                 .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(Shape.VARIABLE)))
                 .build();
@@ -111,7 +117,8 @@ public final class SteppedSequences implements AutoCloseable {
 
     public SteppedSequences(ModelSettings settings, SequencePlan plan, FakeInstance.Execution... backends) {
         model = Scopes.of(settings, memory, clock);
-        scope = ExecutionScope.of(model, ExecutionTraits.DEFAULT.accepted(), ExecutionTraits.DEFAULT.callbacks());
+        scope = ExecutionScope.of(model, ExecutionTraits.DEFAULT.accepted(), Runnable::run)
+                .withIterative(plan.batching().iterative());
         queue = new SequenceQueue(model, plan, timeouts);
         for (FakeInstance.Execution backend : backends) {
             add(backend);
@@ -150,9 +157,17 @@ public final class SteppedSequences implements AutoCloseable {
         return submit(request.options(position.options()).of(1));
     }
 
+    /** Submits a request without a sequence of its client, with one number. */
+    public Sent sendAlone(float value, FakeFlow flow) {
+        return submit(request(value).of(1), new RecordingObserver(flow));
+    }
+
     public Sent submit(CheckedRequest checked) {
+        return submit(checked, new RecordingObserver());
+    }
+
+    private Sent submit(CheckedRequest checked, RecordingObserver observer) {
         long now = clock.getAsLong();
-        RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
         ScheduledRequest request = new ScheduledRequest(model, null, checked.arrivedAt(now), observer, now);
         switch (queue.offer(request, false)) {

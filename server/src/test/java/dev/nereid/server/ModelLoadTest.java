@@ -343,22 +343,16 @@ final class ModelLoadTest {
 
     @Test
     void refusesWhatItDoesNotDoYet() throws Exception {
-        models.recording("sequence", "sequence_batching { iterative_sequence: true }");
         models.model("ensemble", "platform: \"ensemble\" ensemble_scheduling {}");
 
         try (NereidServer server =
                 NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             assertThat(server.models().index())
                     .extracting(ModelStatus::name, ModelStatus::reason)
-                    .containsExactly(
-                            tuple(
-                                    "ensemble",
-                                    "Unsupported: ensemble scheduling is not supported by this version,"
-                                            + " model 'ensemble' requires it"),
-                            tuple(
-                                    "sequence",
-                                    "Unsupported: iterative_sequence is not supported by this version,"
-                                            + " model 'sequence' requires it"));
+                    .containsExactly(tuple(
+                            "ensemble",
+                            "Unsupported: ensemble scheduling is not supported by this version,"
+                                    + " model 'ensemble' requires it"));
         }
     }
 

@@ -72,7 +72,7 @@ final class RepositoryCheckTest {
                 .model("negative", "backend: \"recording\"\nmax_batch_size: -1")
                 .model("nothing", "")
                 .model("orphan", "backend: \"lost\"\n" + TestModels.TENSORS)
-                .recording("series", "sequence_batching { iterative_sequence: true }");
+                .model("series", "platform: \"ensemble\" ensemble_scheduling {}");
         Files.createDirectories(root.resolve("versionless"));
 
         CheckReport report = RepositoryCheck.run(options());
@@ -93,7 +93,7 @@ final class RepositoryCheckTest {
         assertThat(messages(report, "series"))
                 .singleElement()
                 .asString()
-                .startsWith("iterative_sequence is not supported");
+                .startsWith("ensemble scheduling is not supported");
         assertThat(messages(report, "versionless")).hasSize(1);
     }
 

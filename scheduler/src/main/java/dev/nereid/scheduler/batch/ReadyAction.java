@@ -56,6 +56,7 @@ final class ReadyAction {
     private final Sender sender;
     private final Executor executor;
     private final AtomicReference<@Nullable Registration> registered = new AtomicReference<>();
+    private final AtomicReference<@Nullable Registration> registeredByServer = new AtomicReference<>();
 
     /** Checks since the last one began; 0 while no thread checks. */
     private final AtomicInteger checks = new AtomicInteger();
@@ -75,9 +76,25 @@ final class ReadyAction {
         check();
     }
 
+    /** Registers an action of the server, beside that of the backend, in place of one that has not run. */
+    void setServers(Runnable action) {
+        Registration next = new Registration(action, sender.tryRetain());
+        release(registeredByServer.getAndSet(next));
+        check();
+    }
+
+    private boolean isEmpty() {
+        return registered.get() == null && registeredByServer.get() == null;
+    }
+
+    private @Nullable Registration next() {
+        Registration next = registeredByServer.getAndSet(null);
+        return next == null ? registered.getAndSet(null) : next;
+    }
+
     /** Has the action run if there is one and the sender is ready. Called after each change of the sender's state. */
     void check() {
-        if (registered.get() == null || checks.getAndIncrement() != 0) {
+        if (isEmpty() || checks.getAndIncrement() != 0) {
             return;
         }
         int seen;
@@ -92,7 +109,7 @@ final class ReadyAction {
     }
 
     private void checkOnce() {
-        if (registered.get() == null) {
+        if (isEmpty()) {
             return;
         }
         if (sender.isReady()) {
@@ -119,7 +136,7 @@ final class ReadyAction {
 
     private void runAll() {
         for (int i = 0; i < MAX_ACTIONS_PER_TASK && sender.isReady(); i++) {
-            Registration next = registered.getAndSet(null);
+            Registration next = next();
             if (next == null) {
                 break;
             }

@@ -235,6 +235,11 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
         readyAction().set(action);
     }
 
+    @Override
+    public void alsoWhenReady(Runnable action) {
+        readyAction().setServers(action);
+    }
+
     private ReadyAction readyAction() {
         ReadyAction existing = readyAction;
         if (existing != null) {

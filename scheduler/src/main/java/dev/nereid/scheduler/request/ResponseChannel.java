@@ -22,6 +22,13 @@ public interface ResponseChannel extends ResponseSender {
      */
     void executed();
 
+    /**
+     * Runs an action of the server once the sender is ready, beside one that the backend registered.
+     *
+     * @param action runs once, as one of the backend would
+     */
+    void alsoWhenReady(Runnable action);
+
     /** Returns whether the sender is ended. */
     boolean isEnded();
 }

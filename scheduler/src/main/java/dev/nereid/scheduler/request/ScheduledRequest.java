@@ -39,6 +39,9 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
     private final ResponseDelivery delivery;
     private final CancellationState cancellation = new CancellationState();
 
+    /** The position in a sequence; {@code null} for that of the client. */
+    private @Nullable Sequence sequence;
+
     /** Whether only instance threads may execute the request. It needs more work than its execution then. */
     private boolean needsInstanceThread;
 
@@ -87,8 +90,14 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
      * @param execution the number of the execution; the sequence starts in the first only
      */
     public Optional<Sequence> sequence(int execution) {
-        Optional<Sequence> position = checked.options().sequence();
+        Sequence own = sequence;
+        Optional<Sequence> position = own == null ? checked.options().sequence() : Optional.of(own);
         return execution <= 1 ? position : position.map(one -> new Sequence(one.id(), false, one.end()));
+    }
+
+    /** Sets a position in a sequence in place of the client's. Called before it is offered. */
+    public void isIn(Sequence given) {
+        sequence = given;
     }
 
     /** Excludes the request from direct execution. Called before it is offered. */

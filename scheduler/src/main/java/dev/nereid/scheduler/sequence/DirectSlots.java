@@ -13,14 +13,14 @@ import java.util.List;
  * delay, or when enough slots have a request.
  */
 final class DirectSlots implements SlotStrategy {
-    private final SequenceTable owner;
+    private final SequenceExecutions executions;
     private final Slots slots;
     private final EqualInputs equalInputs;
     private final long maxDelayNanos;
     private final float minimumUtilization;
 
-    DirectSlots(SequenceTable owner, Slots slots, EqualInputs equalInputs, SequencePlan plan) {
-        this.owner = owner;
+    DirectSlots(SequenceExecutions executions, Slots slots, EqualInputs equalInputs, SequencePlan plan) {
+        this.executions = executions;
         this.slots = slots;
         this.equalInputs = equalInputs;
         this.maxDelayNanos = plan.minimumSlotUtilization() > 0 ? plan.maxQueueDelayNanos() : 0;
@@ -51,10 +51,10 @@ final class DirectSlots implements SlotStrategy {
             LiveSequence sequence = slots.get(slot);
             if (sequence != null && sequence.isReady()) {
                 ready++;
-                waited = Math.max(waited, now - owner.head(sequence).request().enqueuedNanos());
+                waited = Math.max(waited, now - sequence.first().request().enqueuedNanos());
             }
         }
-        if (ready == 0 || owner.isHeld()) {
+        if (ready == 0 || executions.isHeld()) {
             return NOTHING_WAITS;
         }
         boolean enough = maxDelayNanos == 0 || (float) ready / slots.capacity() >= minimumUtilization;
@@ -75,11 +75,11 @@ final class DirectSlots implements SlotStrategy {
             if (sequence == null || !sequence.isReady()) {
                 continue;
             }
-            SequenceEntry entry = owner.head(sequence);
+            SequenceEntry entry = sequence.first();
             boolean joins = first == null
                     || template == null
                     || (sequence.joins(first, true) && equalInputs.join(template, entry));
-            if (!joins || owner.begin(sequence, slot, handle)) {
+            if (!joins || executions.begin(sequence, slot, handle)) {
                 rows = slot + 1;
                 first = first == null ? sequence : first;
                 template = template == null ? entry : template;
@@ -88,7 +88,7 @@ final class DirectSlots implements SlotStrategy {
         ExecutionInputs like = rows == 0 ? null : taken.getFirst();
         for (int row = 0; like != null && row < rows; row++) {
             if (row >= taken.size() || row(taken.get(row)) != row) {
-                taken.add(row, owner.nullRequest(like));
+                taken.add(row, executions.nullRequest(like));
             }
         }
     }

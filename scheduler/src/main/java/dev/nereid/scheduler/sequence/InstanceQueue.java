@@ -1,7 +1,5 @@
 package dev.nereid.scheduler.sequence;
 
-import static java.util.Objects.requireNonNull;
-
 import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
@@ -19,11 +17,16 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Wake-ups.</b> The instance's own thread sleeps while there is no batch. A change that may make one wakes it; so
  * does time, if requests wait for others. While another thread runs the instance directly, its own thread sleeps; the
  * end of the direct execution wakes it if anything is left.
- *
- * <p><b>Late start.</b> An instance may have no thread yet. To wake it is to start its thread, after the release of the
- * lock.
  */
 final class InstanceQueue implements SequenceInstance, WorkSource {
+    /**
+     * How an instance is used.
+     *
+     * @param oneByOne whether each execution ends before the next one begins
+     * @param returns takes requests that are to be executed again; {@code null} if none is
+     */
+    record Uses(boolean oneByOne, @Nullable SequenceReturns returns) {}
+
     private final SequenceTable owner;
     private final SequenceLock lock;
     private final LongSupplier nanoTime;
@@ -34,21 +37,9 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
 
     private @Nullable InstanceHandle handle;
 
-    /** The instance's own thread, once it takes batches, or the thread that waits to remove the instance. */
-    private @Nullable Thread thread;
+    private final OwnThread own;
 
-    private @Nullable Runnable starter;
-
-    /** Whether the instance's own thread is about to start. */
-    private boolean starting;
-
-    /** Whether the instance's own thread sleeps, and was not woken. */
-    private boolean sleeping;
-
-    /** Whether it sleeps until {@link #wakeNanos} at the latest. */
-    private boolean timed;
-
-    private long wakeNanos;
+    private final Uses uses;
 
     /** Whether another thread runs the instance. */
     private boolean direct;
@@ -72,13 +63,22 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
      * @param owner has the sequences
      * @param slots its free slots
      * @param strategy makes batches of the requests in these slots
+     * @param uses how the instance is used
      */
-    InstanceQueue(SequenceTable owner, SequenceLock lock, LongSupplier nanoTime, Slots slots, SlotStrategy strategy) {
+    InstanceQueue(
+            SequenceTable owner,
+            SequenceLock lock,
+            LongSupplier nanoTime,
+            Slots slots,
+            SlotStrategy strategy,
+            Uses uses) {
         this.owner = owner;
         this.lock = lock;
         this.nanoTime = nanoTime;
         this.slots = slots;
         this.strategy = strategy;
+        this.uses = uses;
+        this.own = new OwnThread(lock);
     }
 
     // What the owner calls, under the lock.
@@ -131,18 +131,15 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
 
     @Override
     public void wakeForWork(long now) {
-        if ((sleeping || mayStart()) && !direct && mayTake()) {
-            long nanos = strategy.waitNanos(now);
-            if (nanos <= 0 || (nanos != SlotStrategy.NOTHING_WAITS && !(timed && wakeNanos - now <= nanos))) {
-                wake();
-            }
+        if (own.isIdle() && !direct && mayTake() && own.sleepsLonger(now, strategy.waitNanos(now))) {
+            wake();
         }
     }
 
     @Override
     public @Nullable InstanceHandle acquire(long now) {
         InstanceHandle acquired = handle;
-        if (!(sleeping || mayStart()) || direct || acquired == null || acquired.isPinned() || needingThread > 0) {
+        if (!own.isIdle() || direct || acquired == null || acquired.isPinned() || needingThread > 0) {
             return null;
         }
         direct = true;
@@ -157,38 +154,27 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
 
     @Override
     public void removeWaiting(List<ScheduledRequest> to) {
-        to.addAll(owner.removeWaiting(slots, SequenceEndReason.UNLOADED));
+        to.addAll(owner.removal().removeWaiting(slots, SequenceEndReason.UNLOADED));
     }
 
     /** Wakes the instance's own thread, or starts it. */
-    void wake() {
-        if (direct) {
-            return; // its end checks everything
-        }
-        if (sleeping) {
-            sleeping = false;
-            lock.wake(thread);
-        } else if (mayStart()) {
-            starting = true;
-            lock.later(requireNonNull(starter));
+    private void wake() {
+        if (!direct) { // the end of the direct execution checks everything
+            own.wake();
         }
     }
 
     @Override
     public void wakeThread() {
-        if (sleeping) {
-            wake();
+        if (!direct) {
+            own.wakeSleeping();
         }
-    }
-
-    private boolean mayStart() {
-        return thread == null && starter != null && !starting;
     }
 
     /** Returns whether the instance may have another execution. */
     private boolean mayTake() {
         InstanceHandle registered = handle;
-        return registered != null && deferred < owner.maxDeferred(registered);
+        return registered != null && deferred < (uses.oneByOne() ? 1 : registered.maxDeferred());
     }
 
     @Override
@@ -223,8 +209,12 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
         lock.lock();
         try {
             InstanceHandle registered = new InstanceHandle(directRun, load);
-            owner.register(this);
+            owner.placement().register(this);
             handle = registered;
+            SequenceReturns returns = uses.returns();
+            if (returns != null) {
+                registered.returnTo(returns);
+            }
             return registered;
         } finally {
             lock.unlock();
@@ -235,7 +225,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     private void open() {
         if (!open && handle != null) {
             open = true;
-            owner.placeBacklog(nanoTime.getAsLong());
+            owner.placement().placeBacklog(nanoTime.getAsLong());
         }
     }
 
@@ -243,8 +233,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     public void addUnstarted(InstanceHandle one, Runnable start) {
         lock.lock();
         try {
-            if (thread == null && !retired) {
-                starter = start;
+            if (!retired && own.startLate(start)) {
                 open();
                 wakeForWork(nanoTime.getAsLong());
             }
@@ -257,12 +246,9 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     public List<ScheduledRequest> startFailed(InstanceHandle one) {
         lock.lock();
         try {
-            starting = false;
-            if (thread != null) { // it removes the instance
-                lock.wake(thread);
-                return List.of();
-            }
-            return owner.removeWaiting(slots, SequenceEndReason.INSTANCE_LOST);
+            return own.startFailed()
+                    ? owner.removal().removeWaiting(slots, SequenceEndReason.INSTANCE_LOST)
+                    : List.of();
         } finally {
             lock.unlock();
         }
@@ -272,11 +258,10 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     public void removeUnstarted(InstanceHandle one) {
         lock.lock();
         try {
-            thread = Thread.currentThread();
-            starter = null;
-            while (starting || direct) {
+            own.remove();
+            while (own.isStarting() || direct) {
                 if (!lock.runLater()) {
-                    lock.sleep(this);
+                    own.sleepUnmarked();
                 }
             }
         } finally {
@@ -326,10 +311,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
 
     /** Makes the calling thread the instance's own. */
     private void begin() {
-        if (thread == null) {
-            thread = Thread.currentThread();
-            starting = false;
-        }
+        own.begin();
         open();
     }
 
@@ -340,15 +322,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
         }
         long now = nanoTime.getAsLong();
         long nanos = direct || !mayTake() ? SlotStrategy.NOTHING_WAITS : strategy.waitNanos(now);
-        sleeping = true;
-        timed = nanos != SlotStrategy.NOTHING_WAITS;
-        if (!timed) {
-            lock.sleep(this);
-        } else if (nanos > 0) {
-            wakeNanos = now + nanos;
-            lock.sleep(this, nanos);
-        }
-        sleeping = false;
+        own.sleep(now, nanos);
     }
 
     @Override
@@ -393,8 +367,8 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
 
     private void endDirect(InstanceHandle one, long now) {
         direct = false;
-        if (thread != null && !sleeping) { // it waits to remove the instance
-            lock.wake(thread);
+        if (own.isAwake()) { // it waits to remove the instance
+            own.wakeAlways();
         } else if (!one.taken().isEmpty() || !ended.isEmpty() || isOver()) {
             wake();
         } else {
@@ -442,7 +416,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     public void lose(InstanceHandle one) {
         lock.lock();
         try {
-            owner.endAll(slots);
+            owner.removal().endAll(slots);
         } finally {
             lock.unlock();
         }
@@ -454,10 +428,10 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
         try {
             handle = null;
             retired = true;
-            owner.endAll(slots);
+            owner.removal().endAll(slots);
             one.ended().addAll(ended);
             ended.clear();
-            return owner.deregister(this);
+            return owner.removal().deregister(this);
         } finally {
             lock.unlock();
         }

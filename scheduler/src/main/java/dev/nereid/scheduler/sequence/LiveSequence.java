@@ -39,6 +39,9 @@ final class LiveSequence {
     /** Whether a request is in execution. */
     boolean busy;
 
+    /** Whether the client of the request that goes first does not read its responses, so that it is not executed. */
+    boolean paused;
+
     /** Whether no request may follow those that wait. */
     boolean over;
 
@@ -116,13 +119,28 @@ final class LiveSequence {
         return head;
     }
 
+    /** Returns the request that goes first. Called only if one waits. */
+    SequenceEntry first() {
+        SequenceEntry first = head;
+        if (first == null) {
+            throw new IllegalStateException("sequence: no request waits (expected: one)");
+        }
+        return first;
+    }
+
+    /** Returns whether a request waits for its execution, and for nothing else. */
+    boolean mayBegin() {
+        return !busy && !paused && head != null;
+    }
+
     /** Returns whether a request may begin now. */
     boolean isReady() {
-        return !busy && head != null && head.request().isWaiting();
+        return mayBegin() && first().request().isWaiting();
     }
 
     void append(SequenceEntry entry) {
         entry.sequence = this;
+        entry.home = this;
         if (tail == null) {
             head = entry;
         } else {
@@ -131,13 +149,21 @@ final class LiveSequence {
         tail = entry;
     }
 
+    /** Adds a request before all others. */
+    void prepend(SequenceEntry entry) {
+        entry.sequence = this;
+        entry.next = head;
+        if (tail == null) {
+            tail = entry;
+        }
+        head = entry;
+    }
+
     /** Removes and returns the request that goes first. */
     SequenceEntry poll() {
-        SequenceEntry first = head;
-        if (first == null) {
-            throw new IllegalStateException("sequence: no request waits (expected: one)");
-        }
+        SequenceEntry first = first();
         head = first.next;
+        paused = false;
         if (head == null) {
             tail = null;
         }

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * <p>One request of a sequence waits here at a time, and none while one is in execution; so a batch never has two.
  */
 final class OldestSlots implements SlotStrategy, QueueView {
-    private final SequenceTable owner;
+    private final SequenceExecutions executions;
     private final EqualInputs equalInputs;
     private final BatchPlanner planner;
 
@@ -36,16 +36,16 @@ final class OldestSlots implements SlotStrategy, QueueView {
      *
      * @param held the number of sequences with a request that the first batch waits for; 0 for none
      */
-    OldestSlots(SequenceTable owner, EqualInputs equalInputs, BatchPlanner planner, int held) {
+    OldestSlots(SequenceExecutions executions, EqualInputs equalInputs, BatchPlanner planner, int held) {
         this.held = held;
-        this.owner = owner;
+        this.executions = executions;
         this.equalInputs = equalInputs;
         this.planner = planner;
     }
 
     @Override
     public void changed(LiveSequence sequence, long now) {
-        boolean waits = !sequence.busy && sequence.head() != null;
+        boolean waits = sequence.mayBegin();
         if (waits && sequence.list == null) {
             sequence.nanos = now;
             ready.add(sequence);
@@ -60,7 +60,7 @@ final class OldestSlots implements SlotStrategy, QueueView {
     }
 
     private boolean isHeld() {
-        if (ready.size() >= held || owner.isStopped()) {
+        if (ready.size() >= held || executions.isStopped()) {
             held = 0;
         }
         return held > 0;
@@ -86,7 +86,7 @@ final class OldestSlots implements SlotStrategy, QueueView {
         LiveSequence sequence = nextWaiting(ready.first());
         for (int i = 0; i < count && sequence != null; i++) {
             LiveSequence following = sequence.next;
-            if (owner.begin(sequence, SequenceExecution.ANY_ROW, handle)) {
+            if (executions.begin(sequence, SequenceExecution.ANY_ROW, handle)) {
                 ready.remove(sequence);
             }
             sequence = nextWaiting(following);
@@ -120,7 +120,7 @@ final class OldestSlots implements SlotStrategy, QueueView {
     }
 
     private SequenceEntry head() {
-        return owner.head(requireNonNull(current));
+        return requireNonNull(current).first();
     }
 
     @Override
@@ -141,6 +141,6 @@ final class OldestSlots implements SlotStrategy, QueueView {
     @Override
     public boolean joins() {
         LiveSequence one = requireNonNull(first);
-        return requireNonNull(current).joins(one, false) && equalInputs.join(owner.head(one), head());
+        return requireNonNull(current).joins(one, false) && equalInputs.join(one.first(), head());
     }
 }

@@ -23,6 +23,10 @@ final class SequenceEntry implements QueuePosition, EqualInputs.Candidate {
     @Nullable
     LiveSequence sequence;
 
+    /** The sequence to which the request belongs, also while it does not wait; {@code null} if it never did. */
+    @Nullable
+    LiveSequence home;
+
     /** The deadline of its client; {@code null} for none. */
     @Nullable
     Expiry deadline;
@@ -40,6 +44,13 @@ final class SequenceEntry implements QueuePosition, EqualInputs.Candidate {
         this.position = position;
         this.content = content;
         this.remover = remover;
+    }
+
+    /** Creates an entry for the next execution of the same request, which does not wait yet. */
+    SequenceEntry again() {
+        SequenceEntry entry = new SequenceEntry(request, new Sequence(position.id(), false, false), content, remover);
+        entry.home = home;
+        return entry;
     }
 
     ScheduledRequest request() {

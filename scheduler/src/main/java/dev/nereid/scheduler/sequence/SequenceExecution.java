@@ -13,7 +13,7 @@ final class SequenceExecution implements ExecutionInputs {
     /** The row of a request that may have any. */
     static final int ANY_ROW = -1;
 
-    private final SequenceTable owner;
+    private final SequenceExecutions owner;
     private final LiveSequence sequence;
     private final ScheduledRequest request;
     private final List<NamedTensor> added;
@@ -23,13 +23,13 @@ final class SequenceExecution implements ExecutionInputs {
     /**
      * Creates an execution that has not begun.
      *
-     * @param owner has the sequence
+     * @param owner ends it
      * @param added the control inputs, and behind them the states
      * @param controls the number of control inputs
      * @param row the place in the batch; {@link #ANY_ROW} if others may take it
      */
     SequenceExecution(
-            SequenceTable owner,
+            SequenceExecutions owner,
             LiveSequence sequence,
             ScheduledRequest request,
             List<NamedTensor> added,
@@ -83,6 +83,8 @@ final class SequenceExecution implements ExecutionInputs {
         if (states != null) {
             states.endUse();
         }
-        owner.released(sequence);
+        if (!again) { // if it is, it comes back as a waiting request
+            owner.released(sequence, request.isCancelled());
+        }
     }
 }

@@ -41,6 +41,13 @@ public final class SequenceQueue implements RequestIntake {
     @GuardedBy("lock")
     private final SequenceTable table;
 
+    @GuardedBy("lock")
+    private final SequenceExecutions executions;
+
+    /** The last id that was given to an iterative request without one. */
+    @GuardedBy("lock")
+    private long lastId;
+
     /** The requests for which an instance of the oldest strategy waits at first. */
     @GuardedBy("lock")
     private int heldRequests;
@@ -57,8 +64,14 @@ public final class SequenceQueue implements RequestIntake {
         this.plan = plan;
         this.inputs = new SequenceInputs(model, plan);
         this.times = new SequenceTimes(lock, timer, plan.maxIdleNanos(), this::onTimeout);
-        this.table = new SequenceTable(
-                lock, model.nanoTime(), plan, inputs, times, model.meter().sequenceEnds());
+        this.table =
+                new SequenceTable(lock, model.nanoTime(), times, model.meter().sequenceEnds());
+        this.executions = new SequenceExecutions(
+                table,
+                lock,
+                inputs,
+                model.meter().sequenceEnds(),
+                plan.batching().iterative());
     }
 
     @Override
@@ -67,7 +80,14 @@ public final class SequenceQueue implements RequestIntake {
         try {
             inputs.addInstance();
             Slots slots = new Slots(plan.slots());
-            return new InstanceQueue(table, lock, model.nanoTime(), slots, strategy(slots));
+            SequenceReturns returns = plan.batching().iterative() ? new SequenceReturns(table, lock) : null;
+            return new InstanceQueue(
+                    table,
+                    lock,
+                    model.nanoTime(),
+                    slots,
+                    strategy(slots),
+                    new InstanceQueue.Uses(plan.isDirect(), returns));
         } finally {
             lock.unlock();
         }
@@ -76,21 +96,21 @@ public final class SequenceQueue implements RequestIntake {
     @GuardedBy("lock")
     private SlotStrategy strategy(Slots slots) {
         if (plan.isDirect()) {
-            return new DirectSlots(table, slots, inputs.equalInputs(), plan);
+            return new DirectSlots(executions, slots, inputs.equalInputs(), plan);
         }
         int maxBatchSize = model.settings().maxBatchSize();
         BatchPlanner planner = maxBatchSize > 0
                 ? new BatchPlanner(maxBatchSize, plan.preferredSizes(), plan.maxQueueDelayNanos())
                 : BatchPlanner.oneByOne();
-        return new OldestSlots(table, inputs.equalInputs(), planner, heldRequests);
+        return new OldestSlots(executions, inputs.equalInputs(), planner, heldRequests);
     }
 
     @Override
     public OfferResult offer(ScheduledRequest request, boolean mayRun) {
-        Sequence position = request.checked().options().sequence().orElse(null);
         if (request.checked().batchSize() > 1) {
             return new OfferResult.Refused(SequenceErrors.batched(request.checked()));
         }
+        Sequence position = position(request);
         if (position == null || !isId(position.id())) {
             return new OfferResult.Refused(SequenceErrors.noId(request.checked()));
         }
@@ -104,6 +124,34 @@ public final class SequenceQueue implements RequestIntake {
                 new SequenceEntry(request, position, inputs.equalInputs().content(request.checked()), remover);
         request.waitsAt(entry);
         return offer(entry, fresh, mayRun);
+    }
+
+    /** Returns the position in a sequence; an iterative request is one of its own. */
+    private @Nullable Sequence position(ScheduledRequest request) {
+        Sequence given = request.checked().options().sequence().orElse(null);
+        if (!plan.batching().iterative()) {
+            return given;
+        }
+        Sequence own = given != null && isId(given.id())
+                ? new Sequence(given.id(), given.start(), false)
+                : new Sequence(newId(), true, false);
+        request.isIn(own);
+        return own;
+    }
+
+    /** Returns an id that no sequence has. */
+    private Sequence.Id newId() {
+        Sequence.Id id;
+        lock.lock();
+        try {
+            do {
+                lastId++;
+                id = new Sequence.Id.Numeric(lastId);
+            } while (table.has(id));
+        } finally {
+            lock.unlock();
+        }
+        return id;
     }
 
     private OfferResult offer(SequenceEntry entry, @Nullable LiveSequence fresh, boolean mayRun) {
@@ -173,7 +221,7 @@ public final class SequenceQueue implements RequestIntake {
         lock.lock();
         try {
             if (plan.isDirect()) {
-                table.hold(requests, backlogged);
+                table.placement().hold(requests, backlogged);
             } else {
                 heldRequests = requests;
             }
@@ -187,7 +235,7 @@ public final class SequenceQueue implements RequestIntake {
         lock.lock();
         try {
             heldRequests = 0;
-            table.endHold();
+            table.placement().endHold();
         } finally {
             lock.unlock();
         }
@@ -217,7 +265,7 @@ public final class SequenceQueue implements RequestIntake {
     public boolean whenSequencesEnd(Runnable action) {
         lock.lock();
         try {
-            table.endHold(); // no sequence starts here any more
+            table.placement().endHold(); // no sequence starts here any more
             return table.whenEmpty(action);
         } finally {
             lock.unlock();
@@ -272,7 +320,7 @@ public final class SequenceQueue implements RequestIntake {
     public int backlog() {
         lock.lock();
         try {
-            return table.backlog();
+            return table.placement().backlog().size();
         } finally {
             lock.unlock();
         }
@@ -307,7 +355,7 @@ public final class SequenceQueue implements RequestIntake {
     public boolean isOpen() {
         lock.lock();
         try {
-            return !table.isStopped() && table.hasInstances();
+            return !table.isStopped() && table.placement().hasInstances();
         } finally {
             lock.unlock();
         }

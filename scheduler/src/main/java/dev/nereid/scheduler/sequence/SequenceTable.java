@@ -3,14 +3,12 @@ package dev.nereid.scheduler.sequence;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.NamedTensor;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.queue.SequenceUse;
-import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.statistics.SequenceEnds;
@@ -29,8 +27,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The sequences of one model that live, those without a slot among them, and the queues of the instances. Guarded by the
- * lock of the sequences: the caller holds it, unless a method says otherwise.
+ * The sequences of one model that live, those without a slot among them. Guarded by the lock of the sequences: the caller
+ * holds it, unless a method says otherwise.
  *
  * <p>A sequence moves one way: to the backlog, if no slot is free; to a slot, which it keeps until its last request is
  * taken; to its end, when that request is executed. {@link #finishIfDone} is the only place that ends one.
@@ -39,24 +37,19 @@ final class SequenceTable {
     private static final Logger LOG = LoggerFactory.getLogger(SequenceTable.class);
 
     private final SequenceLock lock;
-    private final SequencePlan plan;
     private final LongSupplier nanoTime;
-    private final SequenceInputs inputs;
     private final SequenceTimes times;
     private final SequenceEnds ends;
 
     /** The sequences to which requests may be added. */
     private final Map<Sequence.Id, LiveSequence> live = new HashMap<>();
 
-    private final SequenceList backlog = new SequenceList();
-    private final List<SequenceInstance> instances = new ArrayList<>();
+    private final SequencePlacement placement;
+    private final SequenceRemoval removal;
     private int waiting;
 
     /** The number of sequences that have not ended. */
     private int unfinished;
-
-    /** Until when no instance takes a batch; {@code null} for no hold. */
-    private @Nullable SequenceHold hold;
 
     /** What to do when no sequence lives any more; {@code null} for nothing. */
     private @Nullable Runnable whenEmpty;
@@ -66,23 +59,26 @@ final class SequenceTable {
     /**
      * Creates a table without sequences and instances.
      *
-     * @param inputs makes the inputs of executions
      * @param times ends what expires
      * @param ends counts the sequences that end
      */
-    SequenceTable(
-            SequenceLock lock,
-            LongSupplier nanoTime,
-            SequencePlan plan,
-            SequenceInputs inputs,
-            SequenceTimes times,
-            SequenceEnds ends) {
+    SequenceTable(SequenceLock lock, LongSupplier nanoTime, SequenceTimes times, SequenceEnds ends) {
         this.lock = lock;
-        this.plan = plan;
         this.nanoTime = nanoTime;
-        this.inputs = inputs;
         this.times = times;
         this.ends = ends;
+        this.placement = new SequencePlacement(nanoTime, times);
+        this.removal = new SequenceRemoval(this, placement);
+    }
+
+    /** Returns the instances, their slots, and the backlog. */
+    SequencePlacement placement() {
+        return placement;
+    }
+
+    /** Returns what ends the sequences of instances. */
+    SequenceRemoval removal() {
+        return removal;
     }
 
     /**
@@ -91,7 +87,7 @@ final class SequenceTable {
      * @param fresh the sequence that the request starts, if none of that id lives; {@code null} if it starts none
      */
     OfferResult add(SequenceEntry entry, @Nullable LiveSequence fresh) {
-        if (instances.isEmpty()) {
+        if (!placement.hasInstances()) {
             return OfferResult.Outcome.NO_INSTANCE;
         }
         LiveSequence found = live.get(entry.id());
@@ -118,9 +114,7 @@ final class SequenceTable {
                     .log("sequence starts again before its end"));
         }
         append(sequence, entry, nanoTime.getAsLong());
-        if (hold != null && hold.isOver(waiting, backlog)) {
-            endHold();
-        }
+        placement.checkHold(waiting);
         return OfferResult.Outcome.ACCEPTED;
     }
 
@@ -146,25 +140,81 @@ final class SequenceTable {
         if (entry.ends()) {
             forget(sequence);
         }
+        addDeadline(entry);
+        if (sequence.instance != null) {
+            sequence.instance.count(entry.request(), 1);
+            sequence.instance.changed(sequence, now);
+        } else {
+            if (sequence.list != placement.backlog()) {
+                placement.place(sequence, now);
+            }
+            if (sequence.instance == null) {
+                limit(sequence, entry, now);
+            }
+        }
+    }
+
+    private void addDeadline(SequenceEntry entry) {
         OptionalLong deadline = entry.checked().options().deadlineNanos();
         if (deadline.isPresent()) {
             entry.deadline = new Expiry(deadline.getAsLong(), () -> rejectLater(entry, SchedulerErrors.cancelled()));
             times.add(entry.deadline);
         }
-        if (sequence.instance != null) {
-            sequence.instance.count(entry.request(), 1);
-            sequence.instance.changed(sequence, now);
-        } else if (sequence.list == backlog) {
-            limit(sequence, entry, now);
-        } else {
-            SequenceInstance free = withFreeSlot();
-            if (free == null) {
-                backlog.add(sequence);
-                limit(sequence, entry, now);
-            } else {
-                place(sequence, free, now);
-            }
+    }
+
+    /**
+     * Adds a request again after an execution, before the others of its sequence. It keeps its slot.
+     *
+     * @param paused whether it waits for {@link #resume}
+     */
+    void addAgain(SequenceEntry entry, boolean paused) {
+        LiveSequence sequence = requireNonNull(entry.home);
+        SequenceInstance instance = sequence.instance;
+        sequence.busy = false;
+        if (instance == null) { // it is gone
+            rejectLater(entry, SequenceErrors.instanceGone(entry.checked(), sequence.id()));
         }
+        if (instance == null || !entry.request().isWaiting()) { // if not, it was cancelled meanwhile
+            endIteration(sequence, SequenceEndReason.CANCELLED);
+            return;
+        }
+        sequence.prepend(entry);
+        sequence.paused = paused;
+        waiting++;
+        instance.count(entry.request(), 1);
+        addDeadline(entry);
+        resume(sequence, instance);
+    }
+
+    /** Lets a request that waits again be executed: its client reads. */
+    void resume(SequenceEntry entry) {
+        LiveSequence sequence = entry.sequence;
+        SequenceInstance instance = sequence == null ? null : sequence.instance;
+        if (sequence != null && instance != null && sequence.head() == entry) {
+            sequence.paused = false;
+            resume(sequence, instance);
+        }
+    }
+
+    private void resume(LiveSequence sequence, SequenceInstance instance) {
+        long now = nanoTime.getAsLong();
+        instance.changed(sequence, now);
+        instance.wakeForWork(now);
+    }
+
+    /** Ends an iterative sequence whose request is done; one of the same id that waits is next. */
+    void endIteration(LiveSequence sequence, SequenceEndReason reason) {
+        sequence.busy = false;
+        if (sequence.head() == null) {
+            endAfterWaiting(sequence, reason);
+            return;
+        }
+        ends.add(reason);
+        if (reason == SequenceEndReason.CANCELLED && sequence.started && sequence.instance != null) {
+            sequence.instance.sequenceEnded(new EndedSequence(sequence.id(), forBackend(reason)));
+        }
+        sequence.started = false;
+        becameFree(sequence);
     }
 
     /** Lowers the time at which a sequence in the backlog expires, if the request has a timeout. */
@@ -178,41 +228,6 @@ final class SequenceTable {
             times.remove(sequence.expiry);
             sequence.expiry = new Expiry(nanos, () -> expire(sequence));
             times.add(sequence.expiry);
-        }
-    }
-
-    /** Returns the instance with the lowest free slot; {@code null} if no slot is free. */
-    private @Nullable SequenceInstance withFreeSlot() {
-        SequenceInstance best = null;
-        int lowest = Integer.MAX_VALUE;
-        for (int i = 0; i < instances.size(); i++) {
-            int slot = instances.get(i).lowestFree();
-            if (slot < lowest) {
-                lowest = slot;
-                best = instances.get(i);
-            }
-        }
-        return best;
-    }
-
-    /** Gives a slot to a sequence that is in no list. */
-    private void place(LiveSequence sequence, SequenceInstance instance, long now) {
-        times.remove(sequence.expiry);
-        sequence.expiry = null;
-        instance.place(sequence);
-        for (SequenceEntry entry = sequence.head(); entry != null; entry = entry.next) {
-            instance.count(entry.request(), 1);
-        }
-        instance.changed(sequence, now);
-    }
-
-    /** Gives free slots to the oldest sequences of the backlog. */
-    void placeBacklog(long now) {
-        SequenceInstance free = backlog.first() == null ? null : withFreeSlot();
-        while (free != null) {
-            place(backlog.poll(), free, now);
-            free.wakeForWork(now);
-            free = backlog.first() == null ? null : withFreeSlot();
         }
     }
 
@@ -243,7 +258,7 @@ final class SequenceTable {
     }
 
     /** Ends a sequence after the requests that wait. */
-    private void endAfterWaiting(LiveSequence sequence, SequenceEndReason reason) {
+    void endAfterWaiting(LiveSequence sequence, SequenceEndReason reason) {
         sequence.reason = sequence.reason == null ? reason : sequence.reason;
         forget(sequence);
         if (sequence.instance != null) {
@@ -253,7 +268,8 @@ final class SequenceTable {
     }
 
     /** Removes a request from its sequence, and returns the one before it. */
-    private @Nullable SequenceEntry unlink(LiveSequence sequence, SequenceEntry entry) {
+    @Nullable
+    SequenceEntry unlink(LiveSequence sequence, SequenceEntry entry) {
         SequenceEntry before = sequence.remove(entry);
         left(sequence, entry);
         return before;
@@ -269,7 +285,8 @@ final class SequenceTable {
         }
     }
 
-    private void rejectLater(SequenceEntry entry, InferenceException error) {
+    /** Completes a request that was removed, when the lock is released. */
+    void rejectLater(SequenceEntry entry, InferenceException error) {
         FailureReason reason = error.code() == ErrorCode.CANCELLED ? FailureReason.CANCELED : FailureReason.REJECTED;
         lock.later(() -> {
             try {
@@ -288,14 +305,14 @@ final class SequenceTable {
         sequence.finished = true;
         times.removeIdle(sequence);
         times.remove(sequence.expiry);
-        backlog.remove(sequence);
+        placement.backlog().remove(sequence);
         unfinished--;
         SequenceEndReason reason = requireNonNull(sequence.reason);
         ends.add(reason);
-        if (sequence.instance != null && sequence.started) {
+        if (sequence.instance != null && sequence.started && reason != SequenceEndReason.END) {
             sequence.instance.sequenceEnded(new EndedSequence(sequence.id(), forBackend(reason)));
         }
-        vacate(sequence);
+        placement.vacate(sequence);
         lock.later(sequence::release);
     }
 
@@ -309,108 +326,20 @@ final class SequenceTable {
         };
     }
 
-    /** Frees the slot of a sequence, if it has one, for the backlog. */
-    private void vacate(LiveSequence sequence) {
-        SequenceInstance instance = sequence.instance;
-        if (instance != null) {
-            instance.vacate(sequence);
-            placeBacklog(nanoTime.getAsLong());
-        }
-    }
-
-    // What instances call.
-
-    /** Returns the number of deferred executions at which an instance takes no batch. */
-    int maxDeferred(InstanceHandle handle) {
-        return plan.isDirect() ? 1 : handle.maxDeferred();
-    }
+    // What executions call.
 
     boolean isStopped() {
         return stopped;
     }
 
-    void register(SequenceInstance instance) {
-        instances.add(instance);
+    /** Removes the request that goes first, which has begun. */
+    void poll(LiveSequence sequence) {
+        left(sequence, sequence.poll());
     }
 
-    /** Holds batches back until requests wait. */
-    void hold(int requests, int backlogged) {
-        hold = requests == 0 && backlogged == 0 ? null : new SequenceHold(requests, backlogged);
-    }
-
-    /** Returns whether no instance may take a batch. */
-    boolean isHeld() {
-        return hold != null && !stopped;
-    }
-
-    /** Lets all instances take batches. */
-    void endHold() {
-        hold = null;
+    /** Goes on with a sequence whose execution has ended. */
+    void becameFree(LiveSequence sequence) {
         long now = nanoTime.getAsLong();
-        for (SequenceInstance instance : instances) {
-            instance.endHold();
-            instance.wakeForWork(now);
-        }
-    }
-
-    /** Returns the next request of a sequence that is ready. */
-    SequenceEntry head(LiveSequence sequence) {
-        SequenceEntry head = sequence.head();
-        if (head == null) {
-            throw new IllegalStateException("sequence: no request waits (expected: one)");
-        }
-        return head;
-    }
-
-    /**
-     * Begins the next request of a sequence.
-     *
-     * @param row its place in the batch; {@link SequenceExecution#ANY_ROW} if others may take it
-     * @param handle receives it
-     * @return {@code false} if it is completed: the thread that completes it is about to remove it
-     */
-    boolean begin(LiveSequence sequence, int row, InstanceHandle handle) {
-        SequenceEntry entry = head(sequence);
-        List<NamedTensor> added = inputs.of(sequence, entry, lock::later);
-        ScheduledRequest request = entry.request();
-        SequenceExecution execution = new SequenceExecution(this, sequence, request, added, inputs.controls(), row);
-        handle.taken().add(execution);
-        if (!request.begin()) {
-            handle.taken().removeLast();
-            return false;
-        }
-        request.delivery().takePlace();
-        sequence.poll();
-        left(sequence, entry);
-        if (entry.starts() && sequence.started) {
-            handle.ended().add(new EndedSequence(sequence.id(), SequenceEnd.REPLACED));
-            ends.add(SequenceEndReason.REPLACED);
-        }
-        sequence.started = true;
-        sequence.busy = true;
-        if (entry.ends()) {
-            vacate(sequence);
-        }
-        return true;
-    }
-
-    /** Creates a null request for a place without a request. */
-    ExecutionInputs nullRequest(ExecutionInputs like) {
-        return inputs.nullRequest(like);
-    }
-
-    /** Ends an execution of a request; called by the thread that ends it, without the lock. */
-    void released(LiveSequence sequence) {
-        lock.lock();
-        try {
-            sequence.busy = false;
-            becameFree(sequence, nanoTime.getAsLong());
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private void becameFree(LiveSequence sequence, long now) {
         if (sequence.head() != null) {
             SequenceInstance instance = sequence.instance;
             if (instance != null) {
@@ -421,65 +350,6 @@ final class SequenceTable {
             endAfterWaiting(sequence, sequence.over ? SequenceEndReason.END : SequenceEndReason.UNLOADED);
         } else {
             times.addIdle(sequence, now);
-        }
-    }
-
-    /**
-     * Removes the waiting requests of all sequences of an instance, which end. The caller completes the requests.
-     *
-     * @param reason why they end
-     */
-    List<ScheduledRequest> removeWaiting(Slots slots, SequenceEndReason reason) {
-        List<ScheduledRequest> removed = new ArrayList<>();
-        for (int slot = slots.limit() - 1; slot >= 0; slot--) {
-            LiveSequence sequence = slot < slots.limit() ? slots.get(slot) : null;
-            if (sequence != null && sequence.head() != null) {
-                removeAll(sequence, removed);
-                endAfterWaiting(sequence, reason);
-            }
-        }
-        return removed;
-    }
-
-    private void removeAll(LiveSequence sequence, List<ScheduledRequest> removed) {
-        for (SequenceEntry entry = sequence.head(); entry != null; entry = sequence.head()) {
-            unlink(sequence, entry);
-            removed.add(entry.request());
-        }
-    }
-
-    /** Ends all sequences of an instance that is gone, with an error for their requests. */
-    void endAll(Slots slots) {
-        for (int slot = slots.limit() - 1; slot >= 0; slot--) {
-            LiveSequence sequence = slot < slots.limit() ? slots.get(slot) : null;
-            if (sequence == null) {
-                continue;
-            }
-            for (SequenceEntry entry = sequence.head(); entry != null; entry = sequence.head()) {
-                unlink(sequence, entry);
-                rejectLater(entry, SequenceErrors.instanceGone(entry.checked(), sequence.id()));
-            }
-            endAfterWaiting(sequence, SequenceEndReason.INSTANCE_LOST);
-            if (sequence.instance != null) { // its last request is in execution
-                vacate(sequence);
-            }
-        }
-    }
-
-    /** Removes an instance; returns the waiting requests that no instance is left for. */
-    List<ScheduledRequest> deregister(SequenceInstance instance) {
-        instances.remove(instance);
-        List<ScheduledRequest> left = new ArrayList<>();
-        if (instances.isEmpty()) {
-            drainBacklog(left);
-        }
-        return left;
-    }
-
-    private void drainBacklog(List<ScheduledRequest> removed) {
-        for (LiveSequence one = backlog.first(); one != null; one = backlog.first()) {
-            removeAll(one, removed);
-            endAfterWaiting(one, SequenceEndReason.UNLOADED);
         }
     }
 
@@ -529,24 +399,9 @@ final class SequenceTable {
         return live.size();
     }
 
-    /** Returns the number of sequences that wait for a slot. */
-    int backlog() {
-        return backlog.size();
-    }
-
     /** Returns how many sequences there are. */
     SequenceUse use(long stateBytes, Map<SequenceEndReason, Long> ended) {
-        int used = 0;
-        int all = 0;
-        for (SequenceInstance instance : instances) {
-            used += instance.slotsUsed();
-            all += stopped ? instance.slotsUsed() : instance.slots();
-        }
-        return new SequenceUse(unfinished, backlog.size(), used, all, stateBytes, ended);
-    }
-
-    boolean hasInstances() {
-        return !instances.isEmpty();
+        return placement.use(unfinished, stopped, stateBytes, ended);
     }
 
     /** Ends idle sequences now, and others when they are idle. */
@@ -557,18 +412,13 @@ final class SequenceTable {
                 one = times.idle().first()) {
             endAfterWaiting(one, SequenceEndReason.UNLOADED);
         }
-        instances.forEach(SequenceInstance::wakeThread);
+        placement.instances().forEach(SequenceInstance::wakeThread);
     }
 
     /** Removes all waiting requests. Their sequences end. */
     List<ScheduledRequest> drain() {
         List<ScheduledRequest> removed = new ArrayList<>(waiting);
-        drainBacklog(removed);
-        for (LiveSequence one : List.copyOf(live.values())) {
-            removeAll(one, removed);
-            endAfterWaiting(one, SequenceEndReason.UNLOADED);
-        }
-        instances.forEach(instance -> instance.removeWaiting(removed));
+        removal.drain(live.values(), removed);
         return removed;
     }
 }

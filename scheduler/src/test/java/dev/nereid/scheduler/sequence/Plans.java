@@ -60,6 +60,19 @@ final class Plans {
                 false);
     }
 
+    /** Returns the same plan for iterative sequences. */
+    static SequencePlan iterative(SequencePlan plan) {
+        return new SequencePlan(
+                plan.batching().withIterative(),
+                plan.controls(),
+                plan.states(),
+                plan.slots(),
+                plan.maxQueueDelayNanos(),
+                plan.minimumSlotUtilization(),
+                plan.preferredSizes(),
+                plan.preserveOrdering());
+    }
+
     /** Returns the same plan with states. */
     static SequencePlan with(SequencePlan plan, InitialState... states) {
         SequenceBatching batching = plan.batching();

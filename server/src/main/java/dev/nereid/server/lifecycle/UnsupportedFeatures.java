@@ -12,9 +12,6 @@ public final class UnsupportedFeatures {
 
     /** Refuses models that would compute wrong responses without the feature. */
     static void check(ModelConfig config) {
-        if (config.getSequenceBatching().getIterativeSequence()) {
-            throw unsupported(config, "iterative_sequence");
-        }
         if (config.hasEnsembleScheduling()) {
             throw unsupported(config, "ensemble scheduling");
         }

@@ -1,0 +1,138 @@
+package dev.nereid.scheduler.sequence;
+
+import static java.util.Objects.requireNonNull;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The own thread of an instance with sequences: it sleeps, is woken, and may start late. Guarded by the lock of the
+ * sequences, which the caller holds.
+ *
+ * <p>An instance may have no thread yet. To wake it is to start its thread, after the release of the lock.
+ */
+final class OwnThread {
+    private final SequenceLock lock;
+
+    /** The thread, once it takes batches, or the one that waits to remove the instance. */
+    private @Nullable Thread thread;
+
+    private @Nullable Runnable starter;
+
+    /** Whether the thread is about to start. */
+    private boolean starting;
+
+    /** Whether the thread sleeps, and was not woken. */
+    private boolean sleeping;
+
+    /** Whether it sleeps until {@link #wakeNanos} at the latest. */
+    private boolean timed;
+
+    private long wakeNanos;
+
+    OwnThread(SequenceLock lock) {
+        this.lock = lock;
+    }
+
+    /** Lets the thread be started, if there is none. */
+    boolean startLate(Runnable start) {
+        if (thread == null) {
+            starter = start;
+        }
+        return thread == null;
+    }
+
+    /** Makes the calling thread the instance's own. */
+    void begin() {
+        if (thread == null) {
+            thread = Thread.currentThread();
+            starting = false;
+        }
+    }
+
+    /**
+     * Records that the thread was not started.
+     *
+     * @return {@code false} if another thread waits to remove the instance
+     */
+    boolean startFailed() {
+        starting = false;
+        if (thread != null) {
+            lock.wake(thread);
+        }
+        return thread == null;
+    }
+
+    /** Makes the calling thread the one that removes the instance; no thread is started any more. */
+    void remove() {
+        thread = Thread.currentThread();
+        starter = null;
+    }
+
+    boolean isStarting() {
+        return starting;
+    }
+
+    private boolean mayStart() {
+        return thread == null && starter != null && !starting;
+    }
+
+    /** Returns whether the thread sleeps, or waits for its start. */
+    boolean isIdle() {
+        return sleeping || mayStart();
+    }
+
+    /** Returns whether the thread exists and does not sleep. */
+    boolean isAwake() {
+        return thread != null && !sleeping;
+    }
+
+    /** Returns whether the idle thread has to be woken for a batch that may be taken after some time. */
+    boolean sleepsLonger(long now, long nanos) {
+        return nanos <= 0 || (nanos != SlotStrategy.NOTHING_WAITS && !(timed && wakeNanos - now <= nanos));
+    }
+
+    /** Wakes the thread if it sleeps, or starts it if there is none. */
+    void wake() {
+        if (sleeping) {
+            wakeSleeping();
+        } else if (mayStart()) {
+            starting = true;
+            lock.later(requireNonNull(starter));
+        }
+    }
+
+    /** Wakes the thread if it sleeps. */
+    void wakeSleeping() {
+        if (sleeping) {
+            sleeping = false;
+            lock.wake(thread);
+        }
+    }
+
+    /** Wakes the thread that waits to remove the instance. */
+    void wakeAlways() {
+        lock.wake(thread);
+    }
+
+    /** Sleeps until the thread is woken, without a mark that it sleeps. */
+    void sleepUnmarked() {
+        lock.sleep(this);
+    }
+
+    /**
+     * Sleeps until the thread is woken, or until a time.
+     *
+     * @param nanos the longest sleep; {@link SlotStrategy#NOTHING_WAITS} for no limit
+     */
+    void sleep(long now, long nanos) {
+        sleeping = true;
+        timed = nanos != SlotStrategy.NOTHING_WAITS;
+        if (!timed) {
+            lock.sleep(this);
+        } else if (nanos > 0) {
+            wakeNanos = now + nanos;
+            lock.sleep(this, nanos);
+        }
+        sleeping = false;
+    }
+}

@@ -1,0 +1,104 @@
+package dev.nereid.scheduler.sequence;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.statistics.SequenceEndReason;
+import dev.nereid.scheduler.queue.EndedSequence;
+import dev.nereid.scheduler.queue.InstanceHandle;
+import dev.nereid.scheduler.request.ExecutionInputs;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.statistics.SequenceEnds;
+import dev.nereid.spi.SequenceEnd;
+import java.util.List;
+
+/**
+ * Begins and ends the executions of requests of sequences. Guarded by the lock of the sequences: the caller holds it,
+ * unless a method says otherwise.
+ */
+final class SequenceExecutions {
+    private final SequenceTable table;
+    private final SequenceLock lock;
+    private final SequenceInputs inputs;
+    private final SequenceEnds ends;
+    private final boolean iterative;
+
+    /**
+     * Creates executions of the sequences of a table.
+     *
+     * @param inputs makes the inputs of executions
+     * @param ends counts the sequences that another one replaces
+     * @param iterative whether each request is a sequence, which ends when it is not executed again
+     */
+    SequenceExecutions(
+            SequenceTable table, SequenceLock lock, SequenceInputs inputs, SequenceEnds ends, boolean iterative) {
+        this.table = table;
+        this.lock = lock;
+        this.inputs = inputs;
+        this.ends = ends;
+        this.iterative = iterative;
+    }
+
+    /** Returns whether no more requests are accepted, so that those that wait go at once. */
+    boolean isStopped() {
+        return table.isStopped();
+    }
+
+    /** Returns whether no instance may take a batch. */
+    boolean isHeld() {
+        return table.placement().isHeld() && !table.isStopped();
+    }
+
+    /**
+     * Begins the next request of a sequence.
+     *
+     * @param row its place in the batch; {@link SequenceExecution#ANY_ROW} if others may take it
+     * @param handle receives it
+     * @return {@code false} if it is completed: the thread that completes it is about to remove it
+     */
+    boolean begin(LiveSequence sequence, int row, InstanceHandle handle) {
+        SequenceEntry entry = sequence.first();
+        List<NamedTensor> added = inputs.of(sequence, entry, lock::later);
+        ScheduledRequest request = entry.request();
+        SequenceExecution execution = new SequenceExecution(this, sequence, request, added, inputs.controls(), row);
+        handle.taken().add(execution);
+        if (!request.begin()) {
+            handle.taken().removeLast();
+            return false;
+        }
+        request.delivery().takePlace();
+        table.poll(sequence);
+        if (entry.starts() && sequence.started) {
+            handle.ended().add(new EndedSequence(sequence.id(), SequenceEnd.REPLACED));
+            ends.add(SequenceEndReason.REPLACED);
+        }
+        sequence.started = true;
+        sequence.busy = true;
+        if (entry.ends()) {
+            table.placement().vacate(sequence);
+        }
+        return true;
+    }
+
+    /** Creates a null request for a place without a request. */
+    ExecutionInputs nullRequest(ExecutionInputs like) {
+        return inputs.nullRequest(like);
+    }
+
+    /**
+     * Ends the last execution of a request; called by the thread that ends it, without the lock.
+     *
+     * @param cancelled whether the request is
+     */
+    void released(LiveSequence sequence, boolean cancelled) {
+        lock.lock();
+        try {
+            if (iterative) {
+                table.endIteration(sequence, cancelled ? SequenceEndReason.CANCELLED : SequenceEndReason.END);
+                return;
+            }
+            sequence.busy = false;
+            table.becameFree(sequence);
+        } finally {
+            lock.unlock();
+        }
+    }
+}

@@ -1,0 +1,71 @@
+package dev.nereid.scheduler.sequence;
+
+import dev.nereid.scheduler.request.QueuePosition;
+import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.ResponseChannel;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import java.util.List;
+
+/**
+ * Queues requests of iterative sequences again after an execution. Safe for use by any thread.
+ *
+ * <p>A request keeps its slot, and goes before all others of its sequence. While its client does not read, it stays
+ * there and is not executed; the other sequences go on.
+ */
+final class SequenceReturns implements RequestReturn {
+    private final SequenceTable table;
+    private final SequenceLock lock;
+
+    SequenceReturns(SequenceTable table, SequenceLock lock) {
+        this.table = table;
+        this.lock = lock;
+    }
+
+    @Override
+    public QueuePosition newPosition(ScheduledRequest request) {
+        return entry(request).again();
+    }
+
+    @Override
+    public void giveBack(int ended, List<ScheduledRequest> again) {
+        for (int i = 0; i < again.size(); i++) {
+            giveBack(again.get(i));
+        }
+    }
+
+    private void giveBack(ScheduledRequest request) {
+        try {
+            SequenceEntry entry = entry(request);
+            ResponseChannel channel = request.delivery().channel();
+            boolean paused = channel != null && !channel.isReady();
+            lock.lock();
+            try {
+                table.addAgain(entry, paused);
+            } finally {
+                lock.unlock();
+            }
+            request.checkQueued();
+            if (paused) {
+                channel.alsoWhenReady(() -> resume(entry));
+            }
+        } catch (RuntimeException | Error e) { // such as no memory: the others are not affected
+            request.failSafely(e);
+        }
+    }
+
+    private void resume(SequenceEntry entry) {
+        lock.lock();
+        try {
+            table.resume(entry);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private static SequenceEntry entry(ScheduledRequest request) {
+        if (request.position() instanceof SequenceEntry entry) {
+            return entry;
+        }
+        throw new IllegalStateException("position: " + request.position() + " (expected: of a sequence)");
+    }
+}
