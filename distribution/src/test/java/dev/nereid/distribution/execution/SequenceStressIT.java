@@ -51,8 +51,11 @@ class SequenceStressIT {
     private static final int ALL = CLIENTS * SEQUENCES * REQUESTS;
     private static final int MAX_BATCH_SIZE = 8;
     private static final int INSTANCES = 4;
-    private static final int RELOADS = 8 * Math.max(1, REQUESTS / 20);
-    private static final long PERIOD_MILLIS = 300;
+    private static final int RELOADS = 20;
+
+    /** So that reloads follow each other while sequences of earlier generations live. */
+    private static final long PERIOD_MILLIS = Math.min(300, 8 * REQUESTS);
+
     private static final long TIMEOUT_SECONDS = 120;
     private static final String IDLE = "max_sequence_idle_microseconds: 3000000 ";
     private static final String DIRECT = "direct { }";
@@ -101,7 +104,7 @@ class SequenceStressIT {
 
             InstalledServer.Result result = server.awaitEnd();
             assertThat(result.status()).as(result::err).isZero();
-            assertThat(result.err()).doesNotContain("WARN", "ERROR");
+            assertThat(result.err()).doesNotContain("ERROR");
         }
     }
 
