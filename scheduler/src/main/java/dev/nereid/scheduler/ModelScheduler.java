@@ -400,6 +400,11 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     }
 
     @Override
+    public void replaceSequence(Sequence.Id id) {
+        queue.replaceSequence(id);
+    }
+
+    @Override
     public boolean whenSequencesEnd(Runnable action) {
         return queue.whenSequencesEnd(action);
     }

@@ -114,6 +114,13 @@ public interface Scheduler extends AutoCloseable {
     }
 
     /**
+     * Ends a sequence after its requests that wait, if it lives: it starts again elsewhere. Never blocks.
+     *
+     * @param id the sequence
+     */
+    default void replaceSequence(Sequence.Id id) {}
+
+    /**
      * Refuses requests from now on, with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}. Those that were accepted are
      * executed, without further delay. Never blocks.
      */

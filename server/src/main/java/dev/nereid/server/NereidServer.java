@@ -295,8 +295,9 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Begins to exit. From now on the server is neither live nor ready, while it still accepts requests. For programs
-     * that close what is in front of the server first. {@link #close} has to be called nevertheless.
+     * Begins to exit. From now on the server is neither live nor ready, while it still accepts requests, except
+     * those of sequences that start or are idle. For programs that close what is in front of the server first.
+     * {@link #close} has to be called nevertheless.
      */
     public void beginExit() {
         phase.compareAndSet(Phase.RUNNING, Phase.EXITING);

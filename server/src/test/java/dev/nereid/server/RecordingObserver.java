@@ -8,16 +8,20 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -37,13 +41,30 @@ final class RecordingObserver implements ResponseObserver {
 
     /** Sends an input of numbers to a model. */
     static RecordingObserver to(InferenceServer server, ModelRef model, String input, long[] dims, float... values) {
+        return to(server, model, input, RequestOptions.DEFAULT, dims, values);
+    }
+
+    /** Sends a number to a model of the recording backend, as part of a sequence. */
+    static RecordingObserver to(InferenceServer server, String model, Sequence position, float value) {
+        RequestOptions options = new RequestOptions(0, 0, OptionalLong.empty(), Optional.of(position));
+        return to(server, ModelRef.latest(model), "INPUT0", options, new long[] {1, 1}, value);
+    }
+
+    private static RecordingObserver to(
+            InferenceServer server,
+            ModelRef model,
+            String input,
+            RequestOptions options,
+            long[] dims,
+            float... values) {
         TensorBuffer memory = server.memory().allocate(values.length * (long) Float.BYTES);
         for (int i = 0; i < values.length; i++) {
             memory.segment().setAtIndex(ValueLayout.JAVA_FLOAT, i, values[i]);
         }
         InputTensor tensor = InputTensor.of(input, DataType.FP32.name(), dims, memory.segment(), MemoryPlace.HOST);
         RecordingObserver observer = new RecordingObserver();
-        server.infer(InferRequest.of(model, List.of(tensor), memory::close), observer);
+        server.infer(
+                new InferRequest(model, "", List.of(tensor), List.of(), Map.of(), options, memory::close), observer);
         return observer;
     }
 

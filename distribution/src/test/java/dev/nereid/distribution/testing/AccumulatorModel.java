@@ -38,7 +38,24 @@ public record AccumulatorModel(String flagType, String idType, boolean flat) {
      * @param listed whether the state is an output too, STATE_OUT
      */
     public void addTo(Repository repository, String name, String strategy, boolean listed) {
-        repository.model(name, config(strategy, listed));
+        addTo(repository, name, config(strategy, listed, 4) + "instance_group { kind: KIND_CPU }\n");
+    }
+
+    /**
+     * Adds the model to a repository.
+     *
+     * @param strategy the strategy, in the words of the configuration
+     */
+    public void addTo(Repository repository, String name, String strategy, int maxBatchSize, int instances) {
+        addTo(
+                repository,
+                name,
+                config(strategy, false, maxBatchSize)
+                        + "instance_group { count: %d kind: KIND_CPU }\n".formatted(instances));
+    }
+
+    private void addTo(Repository repository, String name, String config) {
+        repository.model(name, config);
         try {
             Path file = repository.directory().resolve(name).resolve("1/model.onnx");
             Files.write(file, bytes());
@@ -47,12 +64,12 @@ public record AccumulatorModel(String flagType, String idType, boolean flat) {
         }
     }
 
-    private String config(String strategy, boolean listed) {
+    private String config(String strategy, boolean listed, int maxBatchSize) {
         String values = flagType.toLowerCase(Locale.ROOT) + "_false_true: [ "
                 + (flagType.equals("BOOL") ? "false, true" : "0, 1") + " ]";
         return """
                 backend: "onnxruntime"
-                max_batch_size: 4
+                max_batch_size: %d
                 input { name: "INPUT" data_type: TYPE_FP32 dims: [ 1 ] }
                 output { name: "OUTPUT" data_type: TYPE_FP32 dims: [ 1 ] }
                 output { name: "ID" data_type: TYPE_%s dims: [ 1 ] }
@@ -63,8 +80,8 @@ public record AccumulatorModel(String flagType, String idType, boolean flat) {
                   control_input { name: "CORRID" control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_%s } }
                   state { input_name: "STATE_IN" output_name: "STATE_OUT" data_type: TYPE_FP32 dims: [ 1 ] }
                 }
-                instance_group { kind: KIND_CPU }
                 """.formatted(
+                        maxBatchSize,
                         idType,
                         listed ? "output { name: \"STATE_OUT\" data_type: TYPE_FP32 dims: [ 1 ] }" : "",
                         strategy,

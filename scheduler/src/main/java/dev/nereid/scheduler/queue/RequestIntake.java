@@ -51,6 +51,13 @@ public interface RequestIntake {
     }
 
     /**
+     * Ends a sequence after its requests that wait, if it lives: it starts again elsewhere.
+     *
+     * @param id the id of the sequence
+     */
+    default void replaceSequence(Sequence.Id id) {}
+
+    /**
      * Runs an action when no sequence lives here any more, so that an end of the model interrupts none. Called once.
      *
      * @param action runs once, on any thread; short, never blocks

@@ -252,6 +252,16 @@ public final class SequenceQueue implements RequestIntake {
     }
 
     @Override
+    public void replaceSequence(Sequence.Id id) {
+        lock.lock();
+        try {
+            table.replace(id);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
     public boolean hasSequences() {
         lock.lock();
         try {

@@ -373,6 +373,14 @@ final class SequenceTable {
         return live.containsKey(id);
     }
 
+    /** Ends a sequence after the requests that wait, if it lives. */
+    void replace(Sequence.Id id) {
+        LiveSequence sequence = live.get(id);
+        if (sequence != null) {
+            endAfterWaiting(sequence, SequenceEndReason.REPLACED);
+        }
+    }
+
     /** Runs an action when no sequence lives any more; returns {@code false} if none lives now. */
     boolean whenEmpty(Runnable action) {
         boolean lives = !live.isEmpty();

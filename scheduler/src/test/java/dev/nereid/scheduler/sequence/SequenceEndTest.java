@@ -59,6 +59,31 @@ final class SequenceEndTest {
 
     @ParameterizedTest
     @FieldSource("PLANS")
+    void aSequenceThatStartsAgainElsewhereEndsAfterItsRequests(SequencePlan plan) {
+        try (SteppedSequences s = start(plan, 1)) {
+            s.send(sequence(1).start(), 1);
+            s.send(sequence(2).start(), 1);
+            s.steps();
+            Sent waiting = s.send(sequence(1), 2);
+            Sent behind = s.send(sequence(3).start(), 3); // in the backlog
+            for (int id = 1; id <= 4; id++) {
+                s.queue.replaceSequence(new Sequence.Id.Numeric(id));
+                assertThat(s.queue.hasSequence(new Sequence.Id.Numeric(id))).isFalse();
+            }
+            s.steps();
+            assertThat(waiting.sum()).isEqualTo(2);
+            assertThat(behind.sum()).isEqualTo(3);
+            assertThat(s.instances.getFirst().ended())
+                    .containsExactlyInAnyOrder(
+                            ended(1, SequenceEnd.REPLACED),
+                            ended(2, SequenceEnd.REPLACED),
+                            ended(3, SequenceEnd.REPLACED));
+            assertThat(s.queue.backlog()).isZero();
+        }
+    }
+
+    @ParameterizedTest
+    @FieldSource("PLANS")
     void theBackendIsNotToldOfWhatItNeverSaw(SequencePlan plan) {
         try (SteppedSequences s = start(plan, 1)) {
             s.send(sequence(1).start(), 1).cancellation().cancel();

@@ -11,8 +11,10 @@ import dev.nereid.server.lifecycle.ModelEntry;
 import dev.nereid.server.lifecycle.OnDemandModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.lifecycle.VersionState;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
@@ -111,17 +113,19 @@ final class CatalogUpdater {
         NavigableMap<Long, Generation> before = serving(model);
         Optional<OnDemandModel> described = describer.map(one -> one.describe(model, generations, isOverridden));
         described.ifPresent(models.onDemand()::add);
+        List<Runnable> replaced = new ArrayList<>();
+        before.forEach((version, generation) -> {
+            if (!generation.equals(generations.get(version))) {
+                replaced.add(live.replace(generation, () -> end(model, version, generation, null)));
+            }
+        });
         models.update(model, entry -> {
             NavigableMap<Long, VersionState> states = unloading(entry);
             before.forEach((version, generation) -> states.put(version, new VersionState.Unloading(generation)));
             generations.forEach((version, generation) -> states.put(version, new VersionState.Ready(generation)));
             return ModelEntry.of(model, states);
         });
-        before.forEach((version, generation) -> {
-            if (!generation.equals(generations.get(version))) {
-                live.replace(generation, () -> end(model, version, generation, null));
-            }
-        });
+        replaced.forEach(Runnable::run);
         described.ifPresent(loaded -> demand.ifPresent(follower -> follower.loaded(loaded)));
         Set<Long> kept = new HashSet<>(present);
         kept.addAll(generations.keySet());

@@ -252,15 +252,15 @@ public final class ModelLifecycle {
     }
 
     /**
-     * Begins to stop: nothing more is loaded or unloaded, and the delay of schedulers ends, if there is one. Models serve
-     * on. Never blocks. Later calls do nothing.
+     * Begins to stop: nothing more is loaded or unloaded, the delay of schedulers ends, if there is one, and so do
+     * sequences, as soon as they are idle. Models serve on. Never blocks. Later calls do nothing.
      */
     public void beginExit() {
         poller.ifPresent(RepositoryPoller::close);
         tasks.end();
         demand.ifPresent(DemandModels::end);
         live.end();
-        live.all().forEach(generation -> generation.model().endDelay());
+        live.all().forEach(generation -> generation.model().beginExit());
     }
 
     /**

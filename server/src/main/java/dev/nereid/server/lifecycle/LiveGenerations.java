@@ -159,19 +159,22 @@ public final class LiveGenerations {
     }
 
     /**
-     * Drains a generation that another one has replaced, when its sequences have ended. Requests of those still find it
-     * by {@link #following}. Never blocks.
+     * Lets requests of the sequences of a generation that is about to be replaced find it by {@link #following}, so that
+     * none is lost when the catalog leads other requests to the new one. Never blocks.
      *
-     * @param generation a generation that no other request finds any more
+     * @param generation a generation that serves
      * @param whenClosed as for {@link #drain}
+     * @return to be run when no other request finds the generation any more: drains it when its sequences have ended
      */
-    public void replace(Generation generation, Runnable whenClosed) {
+    public Runnable replace(Generation generation, Runnable whenClosed) {
         Followed one = new Followed(generation, () -> drain(generation, whenClosed));
         draining.add(generation);
         followed.add(one);
-        if (!generation.model().scheduler().whenSequencesEnd(() -> end(one)) || isEnded()) {
-            end(one);
-        }
+        return () -> {
+            if (!generation.model().scheduler().whenSequencesEnd(() -> end(one)) || isEnded()) {
+                end(one);
+            }
+        };
     }
 
     /** Drains a generation whose sequences go on, once. */
@@ -205,7 +208,7 @@ public final class LiveGenerations {
      */
     @Nullable
     Generation following(String key, ModelRef ref, Sequence.Id id) {
-        for (Followed one : followed) {
+        for (Followed one : followed.reversed()) {
             if (one.is(key, ref)
                     && one.generation().model().scheduler().hasSequence(id)
                     && one.generation().acquire()) {
@@ -213,6 +216,22 @@ public final class LiveGenerations {
             }
         }
         return null;
+    }
+
+    /**
+     * Ends a sequence on all replaced generations, after its requests that wait: it starts again on another one.
+     *
+     * @param key the model's key
+     * @param ref the version that the client means
+     * @param id the sequence
+     * @param other the generation on which it starts
+     */
+    void startedAgain(String key, ModelRef ref, Sequence.Id id, Generation other) {
+        for (Followed one : followed) {
+            if (one.is(key, ref) && !one.generation().equals(other)) {
+                one.generation().model().scheduler().replaceSequence(id);
+            }
+        }
     }
 
     /**

@@ -261,9 +261,16 @@ public final class ServedModel implements AutoCloseable {
                 uses.getFirst().ended());
     }
 
-    /** Lets instances take waiting requests, whatever the configured delay of schedulers. Never blocks. */
-    public void endDelay() {
+    /**
+     * Expects the end of the server. Instances take waiting requests, whatever the configured delay of schedulers.
+     * Sequences end as soon as they are idle, and none start: those in the backlog would wait for the slots of others
+     * whose clients cannot go on, since front ends refuse their requests. Never blocks.
+     */
+    public void beginExit() {
         scheduler.instances().ifPresent(InstanceControl::endDelay);
+        if (sequenceUse().isPresent()) {
+            drain();
+        }
     }
 
     /** Refuses requests from now on, and executes those that were accepted. Never blocks. */

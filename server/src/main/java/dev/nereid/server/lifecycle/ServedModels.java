@@ -98,7 +98,33 @@ public final class ServedModels implements ModelCatalog {
      */
     public Resolution acquire(InferRequest request) {
         Generation followed = live.hasFollowed() ? following(request) : null;
-        return followed == null ? acquire(request.model()) : followed;
+        if (followed != null) {
+            return followed;
+        }
+        Resolution found = acquire(request.model());
+        if (live.hasFollowed() && found instanceof Generation generation) {
+            return ofSequence(request, generation);
+        }
+        return found;
+    }
+
+    /** Returns another generation than the one found, if that took the place of the other one only just now. */
+    private Generation ofSequence(InferRequest request, Generation found) {
+        Optional<Sequence> sequence = request.options().sequence();
+        if (sequence.isEmpty()) {
+            return found;
+        }
+        Sequence.Id id = sequence.get().id();
+        if (sequence.get().start()) {
+            live.startedAgain(key(request.model().name()), request.model(), id, found);
+            return found;
+        }
+        Generation followed = found.model().scheduler().hasSequence(id) ? null : following(request);
+        if (followed == null) {
+            return found;
+        }
+        found.release();
+        return followed;
     }
 
     private @Nullable Generation following(InferRequest request) {

@@ -1,0 +1,72 @@
+package dev.nereid.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.server.options.ServerOptions;
+import dev.nereid.spi.Sequence;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Which generation of a model gets the requests of a sequence. */
+final class SequenceReloadTest {
+    private static final String SEQUENCES = """
+            sequence_batching {
+              max_sequence_idle_microseconds: 900000000
+              oldest { max_candidate_sequences: 4 }
+            }
+            """;
+
+    @TempDir
+    private Path directory;
+
+    private TestModels models;
+    private ServerOptions options;
+
+    @BeforeEach
+    void setUp() throws Exception {
+        Path plugins = Files.createDirectories(directory.resolve("plugins"));
+        TestPlugins.recording(plugins);
+        models = new TestModels(Files.createDirectories(directory.resolve("models")));
+        models.recording("m", SEQUENCES);
+        options = ServerOptions.of(models.root())
+                .withPlugins(plugins)
+                .withBackendSetting(
+                        "recording", "events", directory.resolve("events").toString())
+                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("m")));
+    }
+
+    private static RecordingObserver send(NereidServer server, boolean start, boolean end) {
+        return RecordingObserver.to(server, "m", new Sequence(new Sequence.Id.Numeric(1), start, end), 1);
+    }
+
+    private void reload(NereidServer server, int number) throws Exception {
+        models.recording("m", SEQUENCES + TestModels.parameter("p", Integer.toString(number)));
+        TestControl.load(server, "m");
+    }
+
+    @Test
+    void aSequenceThatStartsAgainNeverGoesOnOnAnEarlierGeneration() throws Exception {
+        try (NereidServer server = NereidServer.start(options)) {
+            send(server, true, false).response();
+            reload(server, 1);
+            send(server, false, false).response();
+            send(server, true, false).response();
+            assertThat(live(server))
+                    .as("the sequence of the first generation has ended")
+                    .isEqualTo(1);
+            reload(server, 2);
+            send(server, false, true).response();
+
+            assertThat(send(server, false, false).error().publicMessage())
+                    .isEqualTo("inference request for sequence 1 to model 'm' must specify the START flag on the first"
+                            + " request of the sequence");
+        }
+    }
+
+    private static long live(NereidServer server) {
+        return server.models().sequences().getFirst().live();
+    }
+}
