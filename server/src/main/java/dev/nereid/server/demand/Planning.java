@@ -125,6 +125,16 @@ final class Planning {
         table.begin(table.of(key), bytes);
     }
 
+    /**
+     * Takes note that a loaded generation takes more or less memory than before. What the budget has no room for is a
+     * debt, for which the next decision evicts models that are idle.
+     */
+    void resized(String key, long before, long bytes) {
+        ModelMemory model = table.of(key);
+        table.resize(model, before, bytes);
+        model.expected = Math.max(0, model.expected + bytes - before);
+    }
+
     /** Ends the account of a generation that is closed. */
     void closed(String key, long bytes) {
         table.close(table.of(key), bytes);
