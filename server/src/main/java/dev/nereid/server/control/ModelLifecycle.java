@@ -17,6 +17,7 @@ import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.lifecycle.VersionLoader;
 import dev.nereid.server.lifecycle.VersionUpdater;
+import dev.nereid.server.memory.MemoryThreads;
 import dev.nereid.server.memory.NativeHeapTrimmer;
 import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.server.options.ModelControlOptions;

@@ -14,6 +14,7 @@ import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
+import dev.nereid.server.config.ExecutionLimitReader;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.config.SequencePlanReader;
 import dev.nereid.server.instance.InstanceFactory;

@@ -1,4 +1,4 @@
-package dev.nereid.server.control;
+package dev.nereid.server.memory;
 
 import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
  * <p>Backends answer in native code, where a virtual thread would keep the processor of others. A backend that does not
  * return stops the refreshes of others, and nothing else.
  */
-final class MemoryThreads implements Executor {
+public final class MemoryThreads implements Executor {
     private static final int THREADS = 2;
     private static final long IDLE_SECONDS = 5;
 
@@ -29,7 +29,8 @@ final class MemoryThreads implements Executor {
                     .factory(),
             new ThreadPoolExecutor.DiscardPolicy());
 
-    MemoryThreads() {
+    /** Creates a pool without threads. */
+    public MemoryThreads() {
         threads.allowCoreThreadTimeOut(true);
     }
 
@@ -39,7 +40,7 @@ final class MemoryThreads implements Executor {
     }
 
     /** Begins no more tasks; those that run go on. */
-    void end() {
+    public void end() {
         threads.shutdown();
         threads.getQueue().clear();
     }
