@@ -64,7 +64,7 @@ final class Planning {
         ended.remove(acquisition);
     }
 
-    /** Takes note that a model serves, whoever loaded it. */
+    /** Takes note that a model serves, loaded by the planner or by a client. */
     void loaded(String key) {
         ModelMemory model = table.of(key);
         table.endReservation(model);
