@@ -11,7 +11,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 final class ReportedMemoryTest {
-    private static final long LOADED = Long.MAX_VALUE - 5; // times overflow
+    private static final long LOADED = Long.parseLong("9223372036854775802"); // times overflow
 
     private final ReportedMemory memory = new ReportedMemory(report(1), LOADED);
 
