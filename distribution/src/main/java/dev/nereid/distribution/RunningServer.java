@@ -133,8 +133,7 @@ final class RunningServer {
             server.awaitModels();
         } catch (InferenceException e) {
             if (flags.exitOnError) {
-                StartReport report = new StartReport(
-                        server.backends(), server.extensions(), server.models(), flags.memoryReport(), Endpoints.NONE);
+                StartReport report = report(server, flags.memoryReport(), Endpoints.NONE);
                 context.console().out().print(report.text(CurlExample.Values.ZEROS));
                 throw new StartException(
                         report.failures().orElse(e.publicMessage()) + "; --exit-on-error=false serves the others", e);
@@ -149,7 +148,12 @@ final class RunningServer {
 
     /** Returns the start-up report. */
     StartReport report() {
-        return new StartReport(server.backends(), server.extensions(), server.models(), memory, ports.endpoints());
+        return report(server, memory, ports.endpoints());
+    }
+
+    private static StartReport report(NereidServer server, MemoryReport memory, Endpoints endpoints) {
+        return new StartReport(
+                server.backends(), server.extensions(), server.models(), server.failures(), memory, endpoints);
     }
 
     /**

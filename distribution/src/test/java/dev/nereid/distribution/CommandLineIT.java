@@ -9,6 +9,7 @@ import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -91,6 +92,23 @@ final class CommandLineIT {
                     .containsPattern("(?m)^broken +(1|-) +UNAVAILABLE: Internal: failed to read text proto from"
                             + " .*config.pbtxt.*$");
             assertThat(server.get("/v2/health/ready").statusCode()).isEqualTo(400);
+        }
+    }
+
+    @Test
+    void reportsAModelOfTheStartThatIsInNoRepository() throws IOException, InterruptedException {
+        for (String mode : List.of("explicit", "demand")) {
+            try (InstalledServer server = InstalledServer.serve(
+                    directory,
+                    "--exit-on-error=false",
+                    "--model-control-mode=" + mode,
+                    "--load-model=add_sub",
+                    "--load-model=unknown",
+                    "--model-repository=" + InstalledServer.MODELS)) {
+                assertThat(server.out())
+                        .containsPattern("(?m)^add_sub +1 +READY$")
+                        .containsPattern("(?m)^unknown +- +UNAVAILABLE: \\S.*unknown.*$");
+            }
         }
     }
 

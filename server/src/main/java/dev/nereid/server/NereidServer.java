@@ -245,6 +245,16 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
+     * Lists what the start could not load, whether {@link #models} shows it or not.
+     *
+     * @return models and versions with their reasons, models of the start that are in no repository, and repositories
+     *     that cannot be reached
+     */
+    public List<ModelStatus> failures() {
+        return components.lifecycle().failures();
+    }
+
+    /**
      * Waits until every model is loaded or has failed. Needed only after {@link #startLoading}.
      *
      * @throws InterruptedException if the thread is interrupted meanwhile
@@ -253,7 +263,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      */
     public void awaitModels() throws InterruptedException {
         components.lifecycle().awaitLoaded(options.exitOnError());
-        List<ModelStatus> failures = components.lifecycle().failures();
+        List<ModelStatus> failures = failures();
         if (!failures.isEmpty()) {
             throw new InferenceException(
                     ErrorCode.INTERNAL,

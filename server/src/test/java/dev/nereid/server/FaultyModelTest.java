@@ -3,6 +3,9 @@ package dev.nereid.server;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.ModelStatus;
+import dev.nereid.server.check.ModelReport;
+import dev.nereid.server.check.RepositoryCheck;
+import dev.nereid.server.config.ConfigProblem;
 import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -32,6 +35,13 @@ final class FaultyModelTest {
             input { name: "INPUT0" data_type: TYPE_FP32 dims: [ -1 ] }
             output { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ -1 ] }
             """;
+
+    private static final String CONFIG_FIELDS =
+            "name, platform, backend, runtime, version_policy, max_batch_size, input, output, batch_input, batch_output,"
+                    + " optimization, dynamic_batching, sequence_batching, ensemble_scheduling, instance_group,"
+                    + " default_model_filename, cc_model_filenames, metric_tags, parameters, model_warmup,"
+                    + " model_operations, model_transaction_policy, model_repository_agents, response_cache,"
+                    + " model_metrics";
 
     @TempDir
     private Path directory;
@@ -82,6 +92,22 @@ final class FaultyModelTest {
             }
         }
         assertThat(wrong.stream().collect(Collectors.joining("\n"))).isEmpty();
+        assertThat(differingFromTheCheck(plugins, shown)).isEmpty();
+    }
+
+    /** Compares the reasons with what {@code nereid check} says of the same models. Both come from the same code. */
+    private List<String> differingFromTheCheck(Path plugins, Map<String, String> shown) throws IOException {
+        List<String> differing = new ArrayList<>();
+        for (ModelReport model : RepositoryCheck.run(options(plugins)).models()) {
+            String reason = String.valueOf(shown.get(model.name()));
+            for (ConfigProblem problem : model.errors()) {
+                String text = problem.describe().replaceFirst("^version \\d+: ", "");
+                if (!reason.contains(text)) {
+                    differing.add("check: " + text + "\n  index: " + reason);
+                }
+            }
+        }
+        return differing;
     }
 
     /** What is no configuration. */
@@ -95,6 +121,10 @@ final class FaultyModelTest {
         add(
                 RIGHT + "input {\n data_type: FP32 }",
                 TEXT + "6:13: unknown value 'FP32' (expected: TYPE_INVALID, TYPE_BOOL, ");
+        add(
+                "maxbatch_size: 4\ninput { nam: 'x' }",
+                TEXT + "1:1: unknown field 'maxbatch_size' in ModelConfig (expected: " + CONFIG_FIELDS
+                        + "); did you mean 'max_batch_size'?; 2:9: unknown field 'nam' in ModelInput (expected: name, ");
         add(
                 "instance_group { kind: CPU }",
                 TEXT + "1:24: unknown value 'CPU' (expected: KIND_AUTO, KIND_GPU, KIND_CPU, KIND_MODEL)");
@@ -193,6 +223,13 @@ final class FaultyModelTest {
                 RIGHT + "instance_group { name: 'g' kind: KIND_GPU }",
                 WRONG + "instance group g of model {m} has kind KIND_GPU but no GPUs are available");
         add(RIGHT + "model_metrics { metric_control {} }", WRONG + "metric control must specify 'metric_identifier'");
+        add(
+                "platform: 'onnxruntime_onx'",
+                WRONG + "unexpected platform type 'onnxruntime_onx' for {m}. Did you mean" + " 'onnxruntime_onnx'?");
+        add(
+                RIGHT.replace("recording", "recordng"),
+                WRONG + "unable to find backend library for backend 'recordng', try specifying runtime on the model"
+                        + " configuration. Did you mean 'recording'?");
         add(
                 RIGHT.replace("recording", "nope"),
                 WRONG + "unable to find backend library for backend 'nope', try specifying runtime on the model"

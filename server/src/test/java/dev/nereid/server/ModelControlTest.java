@@ -410,6 +410,31 @@ final class ModelControlTest {
         }
     }
 
+    /** Nor does a third one drain with an unload, which waits as a load does. */
+    @Test
+    void waitsWithAnUnloadWhileTwoGenerationsDrain() throws Exception {
+        Path gate = Files.createFile(directory.resolve("gate"));
+        models.recording("m", parameter("gate", gate.toString()));
+        try (NereidServer server = NereidServer.start(options("m"))) {
+            RecordingObserver first = RecordingObserver.to(server, "m", 1);
+            reload(server);
+            RecordingObserver second = RecordingObserver.to(server, "m", 2);
+            reload(server);
+
+            CompletionStage<Void> waiting = server.control().unload("m", false);
+
+            RecordingObserver third = RecordingObserver.to(server, "m", 3);
+            assertThat(waiting.toCompletableFuture()).isNotDone();
+            assertThat(index(server)).as("it serves on").containsExactly("m 1 READY");
+            Files.delete(gate);
+            waiting.toCompletableFuture().get();
+            for (RecordingObserver observer : List.of(first, second, third)) {
+                assertThat(observer.response().values()).hasSize(1);
+            }
+        }
+        assertThat(events("close")).filteredOn("close m/1"::equals).hasSize(3);
+    }
+
     @Test
     void stopsWhileALoadWaits() throws Exception {
         Path gate = Files.createFile(directory.resolve("gate"));

@@ -128,8 +128,18 @@ final class TestPlugins {
                         };
                     }
 
-                    public List<MemoryUsage> memoryUsage() {
+                    public List<MemoryUsage> memoryUsage() throws BackendException {
                         String bytes = parameters.get("memory_bytes");
+                        if (parameters.containsKey("memory_file")) {
+                            events.add("memory " + id);
+                            Path file = Path.of(parameters.get("memory_file"));
+                            await(file.resolveSibling("memory_gate"));
+                            try {
+                                bytes = Files.readString(file);
+                            } catch (IOException e) {
+                                throw new BackendException(ErrorCode.INTERNAL, "no file", e);
+                            }
+                        }
                         return bytes == null
                                 ? List.of()
                                 : List.of(new MemoryUsage(MemoryPlace.HOST, Long.parseLong(bytes)));

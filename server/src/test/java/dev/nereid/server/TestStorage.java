@@ -38,11 +38,13 @@ final class TestStorage {
                     Path root = Path.of(context.environment().get("DISK"));
                     return new ModelStorage() {
                         private void check() throws BackendException {
-                            try {
-                                while (Files.exists(root.resolveSibling("silent"))) {
-                                    Thread.sleep(5);
+                            Path silent = root.resolveSibling("silent");
+                            try (WatchService watch = silent.getFileSystem().newWatchService()) {
+                                silent.getParent().register(watch, StandardWatchEventKinds.ENTRY_DELETE);
+                                while (Files.exists(silent)) {
+                                    watch.poll(20, java.util.concurrent.TimeUnit.MILLISECONDS);
                                 }
-                            } catch (InterruptedException e) {
+                            } catch (IOException | InterruptedException e) {
                                 throw new BackendException(ErrorCode.UNAVAILABLE, "interrupted");
                             }
                             if (Files.exists(root.resolveSibling("down"))) {

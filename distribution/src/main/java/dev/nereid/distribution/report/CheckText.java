@@ -16,7 +16,6 @@ import java.util.stream.Collectors;
  */
 public record CheckText(CheckReport report, boolean verbose) {
     /** The end of a message with a list that a suggestion replaces. */
-    private static final String EXPECTED = " \\(expected: .*\\)$";
 
     /** Returns the report. */
     public String text() {
@@ -75,12 +74,7 @@ public record CheckText(CheckReport report, boolean verbose) {
             text.append(':').append(error.line()).append(':').append(error.column());
         }
         text.append(": error: ");
-        if (error.suggestion().isEmpty()) {
-            text.append(printable(error.message()));
-        } else {
-            text.append(printable(error.message()).replaceFirst(EXPECTED, ""));
-            text.append("; did you mean '").append(error.suggestion()).append("'?");
-        }
+        text.append(printable(error.brief()));
         text.append('\n');
         if (!error.sourceLine().isEmpty()) {
             text.append("    ").append(error.sourceLine().stripTrailing()).append('\n');

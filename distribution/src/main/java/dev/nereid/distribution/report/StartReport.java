@@ -9,8 +9,11 @@ import dev.nereid.distribution.process.Endpoint;
 import dev.nereid.distribution.process.Endpoints;
 import dev.nereid.server.PluginExtension;
 import dev.nereid.server.plugin.BackendStatus;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * The start-up report: backends, models, memory limits, addresses and example requests. Immutable.
@@ -18,6 +21,7 @@ import java.util.Optional;
  * @param backends the backends and the state of their plugins
  * @param extensions the repository agents and storages
  * @param models the models
+ * @param failed what the start could not load; may be in the index of the models too
  * @param memory the memory limits
  * @param endpoints the open ports
  */
@@ -25,6 +29,7 @@ public record StartReport(
         List<BackendStatus> backends,
         List<PluginExtension> extensions,
         ModelCatalog models,
+        List<ModelStatus> failed,
         MemoryReport memory,
         Endpoints endpoints) {
     /** Maximum number of examples. */
@@ -33,11 +38,12 @@ public record StartReport(
     public StartReport {
         backends = List.copyOf(backends);
         extensions = List.copyOf(extensions);
+        failed = List.copyOf(failed);
     }
 
     /** Returns the report, whose examples send the given values. */
     public String text(CurlExample.Values values) {
-        List<ModelStatus> index = models.index();
+        List<ModelStatus> index = index();
         StringBuilder text = new StringBuilder();
         text.append(BackendTable.of(backends))
                 .append('\n')
@@ -52,16 +58,24 @@ public record StartReport(
         return text.toString();
     }
 
+    /** Returns the states of all models, those included that the start did not find. */
+    private List<ModelStatus> index() {
+        List<ModelStatus> all = new ArrayList<>(models.index());
+        Set<String> known = all.stream().map(ModelStatus::name).collect(Collectors.toSet());
+        failed.stream().filter(status -> !known.contains(status.name())).forEach(all::add);
+        return all;
+    }
+
     /** Returns the names of the models that failed, in one line; empty if it was none of them. */
     public Optional<String> failures() {
-        List<String> failed = models.index().stream()
+        List<String> names = index().stream()
                 .filter(status -> status.state() == ModelStatus.State.UNAVAILABLE)
                 .map(ModelStatus::name)
                 .distinct()
                 .toList();
-        return failed.isEmpty()
+        return names.isEmpty()
                 ? Optional.empty()
-                : Optional.of("models: " + String.join(", ", failed)
+                : Optional.of("models: " + String.join(", ", names)
                         + " (expected: every model loads; reasons in the table above)");
     }
 

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * Finds the problems of a configuration's text, with positions and suggestions. Static functions only; they read files.
@@ -27,6 +28,9 @@ public final class ConfigDiagnosis {
 
     /** The maximum number of unknown values: the text is parsed anew after each. */
     private static final int MAX_VALUES = 10;
+
+    /** The maximum number of problems in a reason. */
+    private static final int MAX_DESCRIBED = 5;
 
     private static final int MAX_LINE = 160;
     private static final int MAX_MESSAGE = 2000;
@@ -96,6 +100,21 @@ public final class ConfigDiagnosis {
         }
         problems.sort(Comparator.comparingInt(ConfigProblem::line).thenComparingInt(ConfigProblem::column));
         return List.copyOf(problems);
+    }
+
+    /**
+     * Describes the problems of a text in one line, as the reason of its model.
+     *
+     * @param problems the problems, at least one
+     * @return the first problems with positions and suggestions, and the number of the others
+     */
+    static String describe(List<ConfigProblem> problems) {
+        String first = problems.stream()
+                .limit(MAX_DESCRIBED)
+                .map(ConfigProblem::describe)
+                .collect(Collectors.joining("; "));
+        int others = problems.size() - MAX_DESCRIBED;
+        return others > 0 ? first + "; and " + others + " more" : first;
     }
 
     private static Optional<TextFormatError> parse(String text) {

@@ -2,6 +2,8 @@ package dev.nereid.server.config;
 
 import static java.util.Objects.requireNonNull;
 
+import java.util.regex.Pattern;
+
 /**
  * A problem of a model's configuration. Immutable.
  *
@@ -14,6 +16,8 @@ import static java.util.Objects.requireNonNull;
  */
 public record ConfigProblem(
         int line, int column, String message, String suggestion, String sourceLine, int sourceColumn) {
+    private static final Pattern EXPECTED = Pattern.compile(" \\(expected: .*\\)$", Pattern.DOTALL);
+
     /** Checks the components. */
     public ConfigProblem {
         requireNonNull(message, "message");
@@ -29,6 +33,29 @@ public record ConfigProblem(
      */
     public static ConfigProblem of(String message) {
         return new ConfigProblem(0, 0, message, "", "", 0);
+    }
+
+    /**
+     * Describes the problem in one line.
+     *
+     * @return position, message and suggestion, as far as there are any
+     */
+    public String describe() {
+        return (hasPosition() ? line + ":" + column + ": " : "") + message + question(suggestion);
+    }
+
+    /**
+     * Describes the problem without its position. A suggestion takes the place of what was expected.
+     *
+     * @return message and suggestion, if there is one
+     */
+    public String brief() {
+        return suggestion.isEmpty() ? message : EXPECTED.matcher(message).replaceFirst("") + question(suggestion);
+    }
+
+    /** Returns the question for a suggestion, to be appended to a message; empty without a suggestion. */
+    private static String question(String suggestion) {
+        return suggestion.isEmpty() ? "" : "; did you mean '" + suggestion + "'?";
     }
 
     /**

@@ -13,6 +13,8 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.SortedSet;
+import java.util.TreeSet;
 
 /**
  * Checks configurations, with the error texts of the reference server. All methods throw {@link InferenceException},
@@ -29,6 +31,9 @@ public final class ConfigValidation {
             "tensorrt", Set.of("tensorrt_plan"),
             "onnxruntime", Set.of("onnxruntime_onnx"),
             "pytorch", Set.of("pytorch_libtorch", "libtorch", "torch_aoti"));
+
+    private static final SortedSet<String> ALL_PLATFORMS =
+            new TreeSet<>(PLATFORMS.values().stream().flatMap(Set::stream).toList());
 
     private ConfigValidation() {}
 
@@ -101,20 +106,28 @@ public final class ConfigValidation {
         }
     }
 
+    /** Returns a sentence behind the text of the reference server, or nothing. */
+    private static String question(String platform, SortedSet<String> platforms) {
+        String question = Spelling.question(platform, platforms);
+        return question.isEmpty() ? "" : "." + question;
+    }
+
     private static void checkBackend(ModelConfig config) {
         String model = config.getName();
         String backend = config.getBackend();
         String platform = config.getPlatform();
         boolean isEnsemble = platform.equals(ENSEMBLE);
         if (backend.isEmpty() && !isEnsemble) {
-            throw invalid("unexpected platform type '" + platform + "' for " + model);
+            throw invalid(
+                    "unexpected platform type '" + platform + "' for " + model + question(platform, ALL_PLATFORMS));
         }
         if (!backend.isEmpty() && isEnsemble) {
             throw invalid("Ensemble model '" + model + "' must have platform type 'ensemble' and empty backend type");
         }
         Set<String> platforms = PLATFORMS.get(backend);
         if (platforms != null && !platforms.contains(platform)) {
-            throw invalid("unexpected 'platform' and 'backend' pair, got:" + platform + ", " + backend);
+            throw invalid("unexpected 'platform' and 'backend' pair, got:" + platform + ", " + backend
+                    + question(platform, new TreeSet<>(platforms)));
         }
         if (isEnsemble && !config.hasEnsembleScheduling()) {
             throw invalid("ensemble scheduling must be set for ensemble " + model + " whose platform is " + ENSEMBLE);

@@ -18,8 +18,12 @@ import java.nio.file.Path;
  * position and the expected field or value.
  */
 public final class ModelConfigReader {
+    /** The maximum depth of messages. Those of a configuration have less than ten levels. */
+    static final int MAX_DEPTH = 100;
+
     private static final TextFormat.Parser PARSER = TextFormat.Parser.newBuilder()
             .setSingularOverwritePolicy(TextFormat.Parser.SingularOverwritePolicy.FORBID_SINGULAR_OVERWRITES)
+            .setRecursionLimit(MAX_DEPTH)
             .build();
 
     /** The maximum size of a file. Configurations have some kilobytes. */
@@ -58,7 +62,7 @@ public final class ModelConfigReader {
         try {
             ConfigDiagnosis.Decoded decoded = ConfigDiagnosis.decode(bytes(file));
             decoded.problem().ifPresent(problem -> {
-                throw failure(shown, problem.line() + ":" + problem.column() + ": " + problem.message());
+                throw failure(shown, problem.describe());
             });
             return parse(shown, decoded.text());
         } catch (NoSuchFileException e) {
@@ -108,8 +112,8 @@ public final class ModelConfigReader {
         String plain = withoutMark(text);
         try {
             return parse(plain);
-        } catch (TextFormat.ParseException e) {
-            throw failure(shown, new TextFormatError(e, plain).describe());
+        } catch (TextFormat.ParseException _) {
+            throw failure(shown, ConfigDiagnosis.describe(ConfigDiagnosis.ofText(plain)));
         }
     }
 

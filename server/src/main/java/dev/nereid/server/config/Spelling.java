@@ -5,11 +5,25 @@ import java.util.Locale;
 import java.util.Optional;
 
 /** Finds the name that a misspelt word probably means. Static functions only. */
-final class Spelling {
+public final class Spelling {
     /** Longer words have no suggestion: the comparison takes time and memory by their length. */
     private static final int MAX_LENGTH = 128;
 
     private Spelling() {}
+
+    /**
+     * Asks for the most similar name, at the end of an error text.
+     *
+     * @param word the misspelt word, of any length
+     * @param names the names that exist
+     * @return {@code " Did you mean '<name>'?"}; empty if no name is similar
+     */
+    public static String question(String word, Collection<String> names) {
+        return closest(word, names)
+                .filter(name -> !name.equals(word))
+                .map(name -> " Did you mean '" + name + "'?")
+                .orElse("");
+    }
 
     /**
      * Finds the most similar name.

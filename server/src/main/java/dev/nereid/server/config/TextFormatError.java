@@ -52,16 +52,12 @@ final class TextFormatError {
         return problem;
     }
 
-    /** Returns {@code <line>:<column>: <found> (expected: <expected>)}. */
-    String describe() {
-        return line + ":" + column + ": " + explain();
-    }
-
     /** Returns {@code <found> (expected: <expected>)}. */
     String explain() {
         return unknownField()
                 .or(this::unknownEnumValue)
                 .or(this::givenTwice)
+                .or(this::nestedTooDeep)
                 .or(this::unexpectedToken)
                 .orElseGet(() -> problem.replaceAll("\\s+", " "));
     }
@@ -105,6 +101,13 @@ final class TextFormatError {
                     + "' (expected: at most one of the two)");
         }
         return Optional.empty();
+    }
+
+    private Optional<String> nestedTooDeep() {
+        return problem.startsWith("Message is nested too deep")
+                ? Optional.of(
+                        "messages are nested too deep (expected: at most " + ModelConfigReader.MAX_DEPTH + " levels)")
+                : Optional.empty();
     }
 
     private Optional<String> unexpectedToken() {

@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * The repository agents of one load of a model, until its last generation is closed. Lock-free; safe for use by any
  * thread.
  *
- * <p>Whoever ends a use of the chain sees what earlier users did, since all go through the same counts.
+ * <p>A thread that ends a use of the chain sees what earlier threads did, since all go through the same counts.
  */
 final class LoadAgents {
     private final AgentChain chain;

@@ -8,6 +8,7 @@ import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.demand.ModelActions;
 import dev.nereid.server.lifecycle.LiveGenerations;
+import dev.nereid.server.lifecycle.MemoryRefresh;
 import dev.nereid.server.lifecycle.MeterRegistry;
 import dev.nereid.server.lifecycle.ModelDescriber;
 import dev.nereid.server.lifecycle.ModelLoadOptions;
@@ -16,6 +17,7 @@ import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.lifecycle.VersionLoader;
 import dev.nereid.server.lifecycle.VersionUpdater;
+import dev.nereid.server.memory.MemoryThreads;
 import dev.nereid.server.memory.NativeHeapTrimmer;
 import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.server.options.ModelControlOptions;
@@ -44,6 +46,7 @@ public final class ModelLifecycle {
     private final ModelLoadWatch watch;
     private final ControlTasks tasks;
     private final LoadThreads threads;
+    private final MemoryThreads memory;
     private final InstanceUpdates updates;
     private final StartupLoads startup;
     private final Optional<DemandModels> demand;
@@ -76,7 +79,9 @@ public final class ModelLifecycle {
         nativeHeap =
                 NativeHeapTrimmer.ofTheProcess(nanoTime, environment.clocks().timer());
         live = new LiveGenerations(fatalErrors, nativeHeap::freed);
-        models = new ServedModels(live, watch);
+        memory = new MemoryThreads();
+        MemoryRefresh refresh = new MemoryRefresh(live, memory, nanoTime, fatalErrors);
+        models = new ServedModels(live, watch, refresh);
         tasks = new ControlTasks(fatalErrors);
         threads = new LoadThreads(options.loadThreads(), nativeHeap::freed);
         MeterRegistry meters = new MeterRegistry(environment.clocks().wallClock());
@@ -111,7 +116,7 @@ public final class ModelLifecycle {
         demand = describer.map(_ -> demand(
                 controlOptions,
                 environment,
-                new OnDemandLoads(loads, tasks, catalog, live, models.onDemand()),
+                new OnDemandLoads(loads, tasks, catalog, live, models.onDemand(), refresh),
                 catalog));
         Optional<DemandModelControl> demandControl = describer.map(one -> new DemandModelControl(
                 named,
@@ -278,6 +283,7 @@ public final class ModelLifecycle {
         nativeHeap.close(); // the process ends, or frees little from here on
         warmups.end();
         threads.end();
+        memory.end();
         boolean closed = shutdown.close(tasks, budget);
         demand.ifPresent(DemandModels::close);
         watch.close();

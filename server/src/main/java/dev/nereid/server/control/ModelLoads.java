@@ -146,7 +146,16 @@ final class ModelLoads implements RepositoryPoller.Actions {
         return ControlTasks.unwrapped(all);
     }
 
-    private void unloadNow(String model) {
+    /**
+     * Unloads a model, which serves on while two of its generations drain, since no third one is to drain with them. The
+     * sequences of the oldest end meanwhile; after the longest wait, or when the server stops, it is unloaded nevertheless.
+     */
+    private void unloadNow(String model) throws InterruptedException {
+        if (!live.awaitDrained(model, DRAIN_TIMEOUT.toNanos())) {
+            LOG.atWarn()
+                    .addKeyValue("model", ModelKey.name(model))
+                    .log("unloaded while earlier loads of the model still complete requests");
+        }
         loader.forget(model);
         sources.forget(model);
         catalog.unload(model, !sources.isPresent(model));

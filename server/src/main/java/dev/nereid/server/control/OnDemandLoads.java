@@ -4,6 +4,7 @@ import dev.nereid.server.demand.ModelActions;
 import dev.nereid.server.demand.ModelUse;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
+import dev.nereid.server.lifecycle.MemoryRefresh;
 import dev.nereid.server.lifecycle.OnDemandModels;
 import java.util.HashMap;
 import java.util.List;
@@ -18,14 +19,21 @@ final class OnDemandLoads implements ModelActions {
     private final CatalogUpdater catalog;
     private final LiveGenerations live;
     private final OnDemandModels models;
+    private final MemoryRefresh memory;
 
     OnDemandLoads(
-            ModelLoads loads, ControlTasks tasks, CatalogUpdater catalog, LiveGenerations live, OnDemandModels models) {
+            ModelLoads loads,
+            ControlTasks tasks,
+            CatalogUpdater catalog,
+            LiveGenerations live,
+            OnDemandModels models,
+            MemoryRefresh memory) {
         this.loads = loads;
         this.tasks = tasks;
         this.catalog = catalog;
         this.live = live;
         this.models = models;
+        this.memory = memory;
     }
 
     @Override
@@ -49,5 +57,10 @@ final class OnDemandLoads implements ModelActions {
             uses.merge(use.key(), use, ModelUse::with);
         }
         return List.copyOf(uses.values());
+    }
+
+    @Override
+    public void refreshMemory(String model) {
+        catalog.serving(model).values().forEach(memory::request);
     }
 }

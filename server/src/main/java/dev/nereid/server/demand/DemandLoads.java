@@ -6,6 +6,7 @@ import dev.nereid.scheduler.time.Timer;
 import dev.nereid.spi.ErrorCode;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -75,10 +76,17 @@ final class DemandLoads implements AutoCloseable {
         decisions.refused().forEach((acquisition, reason) -> executor.execute(() -> acquisition.decide(reason)));
         decisions.held().forEach(acquisition -> executor.execute(() -> acquisition.decide(null)));
         decisions.evictions().forEach(this::evict);
+        refreshMemory(uses.keySet(), decisions);
         decisions.loads().forEach(this::load);
         if (decisions.isBlocked()) {
             look.scheduleAtLatest(nanoTime.getAsLong() + LOOK_INTERVAL.toNanos());
         }
+    }
+
+    /** Lets the next decisions know what models take that stay. Those that are evicted must be idle. */
+    private void refreshMemory(Set<String> loaded, Decisions decisions) {
+        Set<String> leaving = Set.copyOf(decisions.evictions());
+        loaded.stream().filter(model -> !leaving.contains(model)).forEach(actions::refreshMemory);
     }
 
     private void load(String model) {

@@ -253,6 +253,16 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
     }
 
     @Override
+    public void resized(Generation generation, long before) {
+        resized(generation.key(), before, generation.byteSize());
+    }
+
+    void resized(String model, long before, long bytes) {
+        planner.report(planning -> planning.resized(model, before, bytes));
+        loads.advance();
+    }
+
+    @Override
     public void closed(Generation generation) {
         closed(generation.key(), generation.byteSize());
     }

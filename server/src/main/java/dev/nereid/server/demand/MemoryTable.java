@@ -97,6 +97,16 @@ final class MemoryTable {
         settle(model);
     }
 
+    /** Changes the account of a generation. A reservation stays for the load that made it. */
+    void resize(ModelMemory model, long before, long bytes) {
+        if (bytes < before) {
+            close(model, before - bytes);
+        } else {
+            model.debt += bytes - before;
+            settle(model);
+        }
+    }
+
     /** Accounts as much of a debt as the budget allows. */
     void settle(ModelMemory model) {
         long grown = Math.min(model.debt, Math.max(0, free()));

@@ -27,4 +27,12 @@ public interface ModelActions {
      * @return one entry for each model, in no order
      */
     List<ModelUse> uses();
+
+    /**
+     * Begins to ask how much memory a loaded model takes, at most once a second. A change is {@linkplain
+     * DemandModels#resized reported} later.
+     *
+     * @param model its key
+     */
+    void refreshMemory(String model);
 }

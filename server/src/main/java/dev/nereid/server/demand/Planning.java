@@ -64,7 +64,7 @@ final class Planning {
         ended.remove(acquisition);
     }
 
-    /** Takes note that a model serves, whoever loaded it. */
+    /** Takes note that a model serves, loaded by the planner or by a client. */
     void loaded(String key) {
         ModelMemory model = table.of(key);
         table.endReservation(model);
@@ -123,6 +123,16 @@ final class Planning {
     /** Accounts a generation of a model that was loaded. */
     void begun(String key, long bytes) {
         table.begin(table.of(key), bytes);
+    }
+
+    /**
+     * Takes note that a loaded generation takes more or less memory than before. What the budget has no room for is a
+     * debt, for which the next decision evicts models that are idle.
+     */
+    void resized(String key, long before, long bytes) {
+        ModelMemory model = table.of(key);
+        table.resize(model, before, bytes);
+        model.expected = Math.max(0, model.expected + bytes - before);
     }
 
     /** Ends the account of a generation that is closed. */

@@ -22,7 +22,8 @@ public final class Generation implements Resolution {
     private final CompletableFuture<Void> closed = new CompletableFuture<>();
     private final String key;
     private final GenerationHooks hooks;
-    private final long byteSize;
+    private final long fileBytes;
+    private volatile long byteSize;
     private volatile ServedModel model;
 
     /** When the generation was last used; written at most once in {@link #USE_NANOS}, so that threads share it. */
@@ -33,13 +34,14 @@ public final class Generation implements Resolution {
      *
      * @param key the key of its model
      * @param model the loaded version, owned by the generation
-     * @param byteSize the memory that it takes, in bytes
+     * @param fileBytes the size of its files, from which its memory is estimated if its backend does not report it
      * @param hooks called around its close
      */
-    Generation(String key, ServedModel model, long byteSize, GenerationHooks hooks) {
+    Generation(String key, ServedModel model, long fileBytes, GenerationHooks hooks) {
         this.key = key;
         this.model = model;
-        this.byteSize = byteSize;
+        this.fileBytes = fileBytes;
+        byteSize = currentBytes();
         this.hooks = hooks;
         usedNanos = System.nanoTime();
     }
@@ -56,10 +58,20 @@ public final class Generation implements Resolution {
     /**
      * Returns the memory that the generation takes.
      *
-     * @return the bytes that its backend reported, or an estimate
+     * @return the bytes that its backend last reported, or an estimate; changed by {@link LiveGenerations#resize} alone
      */
     public long byteSize() {
         return byteSize;
+    }
+
+    /** Reads anew how much memory the generation takes. Called by one thread at a time, which has a lease or owns it. */
+    void resize() {
+        byteSize = currentBytes();
+    }
+
+    private long currentBytes() {
+        long reported = model.memory().byteSize();
+        return reported > 0 ? reported : ModelDescriber.estimatedBytes(fileBytes);
     }
 
     /**
@@ -85,10 +97,10 @@ public final class Generation implements Resolution {
     /**
      * Returns whether nothing uses the generation at this moment.
      *
-     * @return whether it has neither requests in flight nor live sequences
+     * @return whether it has neither requests in flight nor live sequences, and its backend is not asked for its memory
      */
     public boolean isIdle() {
-        return model.scheduler().isIdle();
+        return model.scheduler().isIdle() && !model.memory().isCalling();
     }
 
     /**

@@ -41,6 +41,14 @@ public final class LiveGenerations {
         default void begun(Generation generation) {}
 
         /**
+         * Called when a generation takes more or less memory than before; between its begin and its close.
+         *
+         * @param generation the generation
+         * @param before what it took before, in bytes
+         */
+        default void resized(Generation generation, long before) {}
+
+        /**
          * Called when a generation is closed, or its close has failed.
          *
          * @param generation the generation
@@ -115,12 +123,19 @@ public final class LiveGenerations {
      * @return the generation
      */
     public Generation begin(String key, ServedModel model, long fileBytes, GenerationHooks hooks) {
-        long reported = model.memoryBytes();
-        Generation generation =
-                new Generation(key, model, reported > 0 ? reported : ModelDescriber.estimatedBytes(fileBytes), hooks);
-        live.add(generation);
+        Generation generation = new Generation(key, model, fileBytes, hooks);
         listener.begun(generation);
+        live.add(generation);
         return generation;
+    }
+
+    /** Reads anew how much memory a generation takes. The caller has a lease; one at a time for each generation. */
+    void resize(Generation generation) {
+        long before = generation.byteSize();
+        generation.resize();
+        if (generation.byteSize() != before) {
+            listener.resized(generation, before);
+        }
     }
 
     /**

@@ -23,8 +23,8 @@ import dev.nereid.server.classification.ClassifyingObserver;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.instance.LoadedInstance;
+import dev.nereid.server.memory.ReportedMemory;
 import dev.nereid.server.request.RequestChecks;
-import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
@@ -42,17 +42,13 @@ public final class ServedModel implements AutoCloseable {
     private static final double NANOS_PER_SECOND = 1e9;
 
     /**
-     * Memory and duration of a load. Immutable.
+     * Memory and duration of a load.
      *
-     * @param memory the memory that the backend reports for the model
+     * @param memory the memory that the backend reports for the model, refreshed while it is loaded
      * @param time the duration of the load
      * @param namespace the namespace of the model; empty without namespaces
      */
-    record LoadFigures(List<MemoryUsage> memory, Duration time, String namespace) {
-        LoadFigures {
-            memory = List.copyOf(memory);
-        }
-    }
+    record LoadFigures(ReportedMemory memory, Duration time, String namespace) {}
 
     private final ModelConfig config;
     private final ModelSettings settings;
@@ -156,9 +152,9 @@ public final class ServedModel implements AutoCloseable {
         return settings.json();
     }
 
-    /** Returns the memory that the backend reports, in all places; 0 if it reports none. */
-    long memoryBytes() {
-        return load.memory().stream().mapToLong(MemoryUsage::byteSize).sum();
+    /** Returns the memory that the backend reports. An update of the instances keeps it. */
+    ReportedMemory memory() {
+        return load.memory();
     }
 
     /** Returns what is known of this version while it is not loaded. */
@@ -193,7 +189,7 @@ public final class ServedModel implements AutoCloseable {
                 read.executions(),
                 read.inferences(),
                 read.responses(),
-                load.memory(),
+                load.memory().latest(),
                 new MetricCounters(
                         read.failures(),
                         read.micros(),

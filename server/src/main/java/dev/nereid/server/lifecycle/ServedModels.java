@@ -37,6 +37,7 @@ public final class ServedModels implements ModelCatalog {
     private final OnDemandModels onDemand = new OnDemandModels();
     private final LiveGenerations live;
     private final ModelLoadWatch loads;
+    private final MemoryRefresh memory;
 
     /** Whether the models are being closed with the server. */
     private volatile boolean ended;
@@ -46,10 +47,12 @@ public final class ServedModels implements ModelCatalog {
      *
      * @param live the generations of the models
      * @param loads reports overdue loads
+     * @param memory refreshes the memory of models whose statistics are read
      */
-    public ServedModels(LiveGenerations live, ModelLoadWatch loads) {
+    public ServedModels(LiveGenerations live, ModelLoadWatch loads, MemoryRefresh memory) {
         this.live = live;
         this.loads = loads;
+        this.memory = memory;
     }
 
     /**
@@ -340,6 +343,7 @@ public final class ServedModels implements ModelCatalog {
     }
 
     private List<ModelStatistics> statistics(String key, ModelEntry entry) {
+        entry.ready().values().forEach(memory::request);
         OnDemandModel unloaded = onDemand.find(key);
         if (unloaded == null) {
             return entry.loaded().stream().map(ServedModel::statistics).toList();

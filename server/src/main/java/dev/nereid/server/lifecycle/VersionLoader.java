@@ -14,6 +14,7 @@ import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
+import dev.nereid.server.config.ExecutionLimitReader;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.config.SequencePlanReader;
 import dev.nereid.server.instance.InstanceFactory;
@@ -21,6 +22,7 @@ import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.server.instance.LoadedInstance;
 import dev.nereid.server.instance.OwnedInstance;
 import dev.nereid.server.instance.Rollback;
+import dev.nereid.server.memory.ReportedMemory;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelKey;
@@ -31,7 +33,6 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
@@ -235,7 +236,8 @@ public final class VersionLoader {
             loaded.add(new LoadedInstance(plans.get(i), instances.get(i)));
         }
         BatchingPolicy batching = ModelSettingsReader.batchingPolicy(parts.config());
-        List<MemoryUsage> memory = parts.model().memoryUsage();
+        ReportedMemory memory = new ReportedMemory(
+                parts.model().memoryUsage(), environment.clocks().nanoTime().getAsLong());
         ModelPlan plan = new ModelPlan(parts.settings(), batching)
                 .with(parts.traits())
                 .withStrategy(parts.strategy())

@@ -1,5 +1,6 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.server.config.Spelling;
 import dev.nereid.server.plugin.jar.PluginDirectory;
 import dev.nereid.server.plugin.jar.PluginException;
 import dev.nereid.server.plugin.jar.PluginSource;
@@ -90,7 +91,9 @@ public final class BackendRegistry implements AutoCloseable {
             throw new BackendException(
                     ErrorCode.INVALID_ARGUMENT,
                     "unable to find backend library for backend '" + name
-                            + "', try specifying runtime on the model configuration." + now.brokenReason(name));
+                            + "', try specifying runtime on the model configuration."
+                            + now.brokenReason(name)
+                            + Spelling.question(name, now.backends().keySet()));
         }
         return slot.acquire();
     }

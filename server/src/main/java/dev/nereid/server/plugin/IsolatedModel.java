@@ -10,11 +10,14 @@ import dev.nereid.spi.ModelInstance;
 import java.util.List;
 import java.util.Optional;
 
-/** Forwards to a plugin's model through the plugin boundary. Immutable; as safe for concurrent use as the model. */
+/** Forwards to a plugin's model through the plugin boundary. As safe for concurrent use as the model. */
 final class IsolatedModel implements Model {
     private final Model model;
     private final PluginBoundary boundary;
     private final Optional<BackendTraits.Execution> execution;
+
+    /** Whether a call has failed that is repeated every second, and logged once. */
+    private volatile boolean memoryFailed;
 
     /** Wraps a model and reads its kind of execution. */
     IsolatedModel(Model model, PluginBoundary boundary) throws BackendException {
@@ -41,7 +44,12 @@ final class IsolatedModel implements Model {
 
     @Override
     public List<MemoryUsage> memoryUsage() throws BackendException {
-        return boundary.invoke("Model.memoryUsage", () -> List.copyOf(model.memoryUsage()));
+        try {
+            return boundary.invoke("Model.memoryUsage", () -> List.copyOf(model.memoryUsage()), !memoryFailed);
+        } catch (BackendException e) {
+            memoryFailed = true;
+            throw e;
+        }
     }
 
     @Override

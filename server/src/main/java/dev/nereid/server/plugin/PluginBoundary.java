@@ -66,8 +66,17 @@ final class PluginBoundary {
      * @throws BackendException the plugin's exception, or {@link ErrorCode#INTERNAL} for anything that it must not
      *     throw
      */
-    @SuppressWarnings("NullAway") // A plugin is not compiled with our checks: it may return null.
     <T> T invoke(String method, Invocation<T> invocation) throws BackendException {
+        return invoke(method, invocation, true);
+    }
+
+    /**
+     * Calls into the plugin as {@link #invoke(String, Invocation)} does.
+     *
+     * @param isLogged whether what the plugin must not throw is logged
+     */
+    @SuppressWarnings("NullAway") // A plugin is not compiled with our checks: it may return null.
+    <T> T invoke(String method, Invocation<T> invocation, boolean isLogged) throws BackendException {
         ClassLoader before = enter();
         try {
             T result = invocation.run();
@@ -78,7 +87,9 @@ final class PluginBoundary {
         } catch (BackendException | VirtualMachineError e) {
             throw e;
         } catch (Throwable e) {
-            LOG.atError().addKeyValue("plugin", plugin).setCause(e).log("plugin failed in {}", method);
+            if (isLogged) {
+                LOG.atError().addKeyValue("plugin", plugin).setCause(e).log("plugin failed in {}", method);
+            }
             throw new BackendException(ErrorCode.INTERNAL, where(method) + " failed: " + describe(e), e);
         } finally {
             exit(before);

@@ -1,21 +1,16 @@
 package dev.nereid.server.storage;
 
 import java.io.IOException;
-import java.nio.channels.FileChannel;
-import java.nio.channels.FileLock;
-import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -37,10 +32,10 @@ final class CopiesDirectory implements AutoCloseable {
 
     private final Path path;
     private final LocalFiles files;
-    private final FileChannel lock;
+    private final DirectoryLock lock;
     private final AtomicLong partials = new AtomicLong();
 
-    private CopiesDirectory(Path path, LocalFiles files, FileChannel lock) {
+    private CopiesDirectory(Path path, LocalFiles files, DirectoryLock lock) {
         this.path = path;
         this.files = files;
         this.lock = lock;
@@ -60,9 +55,9 @@ final class CopiesDirectory implements AutoCloseable {
         for (int number = 0; number < MAX_SERVERS; number++) {
             Path path = root.resolve(id + "-" + number);
             createDirectories(path, files);
-            FileChannel lock = lock(path.resolve("lock"));
-            if (lock != null) {
-                CopiesDirectory opened = new CopiesDirectory(path, files, lock);
+            Optional<DirectoryLock> lock = DirectoryLock.tryLock(path);
+            if (lock.isPresent()) {
+                CopiesDirectory opened = new CopiesDirectory(path, files, lock.get());
                 boolean cleaned = false;
                 try {
                     opened.clean();
@@ -70,7 +65,7 @@ final class CopiesDirectory implements AutoCloseable {
                     return opened;
                 } finally {
                     if (!cleaned) {
-                        lock.close();
+                        lock.get().close();
                     }
                 }
             }
@@ -185,22 +180,5 @@ final class CopiesDirectory implements AutoCloseable {
             createDirectories(parent, files);
         }
         files.createDirectory(directory);
-    }
-
-    /** Locks a file; returns {@code null} if another server has locked it. */
-    private static @Nullable FileChannel lock(Path file) throws IOException {
-        FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
-        boolean locked = false;
-        try {
-            FileLock lock = channel.tryLock();
-            locked = lock != null;
-        } catch (OverlappingFileLockException e) {
-            locked = false; // by a server of this process
-        } finally {
-            if (!locked) {
-                channel.close();
-            }
-        }
-        return locked ? channel : null;
     }
 }

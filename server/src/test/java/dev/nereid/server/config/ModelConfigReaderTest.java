@@ -76,6 +76,25 @@ class ModelConfigReaderTest {
         assertThat(error.code()).isEqualTo(ErrorCode.INTERNAL);
     }
 
+    /** The fields of an unknown message are skipped, however deep they are. */
+    @Test
+    void namesTheMaximumDepth() {
+        String deep = "x { ".repeat(200) + "} ".repeat(200);
+
+        assertThat(failure(deep).publicMessage())
+                .endsWith("messages are nested too deep (expected: at most 100 levels)");
+    }
+
+    @Test
+    void describesTheFirstProblemsAndCountsTheOthers() {
+        String text = "aaaaaaaaaaaaaaaa: 1\n".repeat(7);
+
+        assertThat(failure(text).publicMessage())
+                .contains("; 5:1: unknown field")
+                .doesNotContain("6:1: ")
+                .endsWith("; and 2 more");
+    }
+
     static final List<Arguments> GRAMMAR = List.of(
             Arguments.of("name: \"a\" 'b'\n\"c\"", "name: \"abc\""),
             Arguments.of("# all\nname: 'a' # of it", "name: \"a\""),

@@ -80,6 +80,35 @@ final class DemandModelsTest {
     }
 
     @Test
+    void refreshesTheMemoryOfModelsThatStayWhileTheBudgetIsShort() throws Exception {
+        expect(5);
+        for (int i = 0; i < 4; i++) {
+            get(demand.acquireAll(List.of("m" + i))).run();
+        }
+        assertThat(actions.refreshed).isEmpty();
+
+        get(demand.acquireAll(List.of("m4"))).run();
+
+        assertThat(actions.refreshed).contains("m1", "m2", "m3");
+    }
+
+    @Test
+    void evictsOthersForAModelThatHasGrown() throws Exception {
+        expect(4);
+        for (int i = 0; i < 4; i++) {
+            get(demand.acquireAll(List.of("m" + i))).run();
+        }
+
+        demand.resized("m3", SIZE, SIZE + 1);
+
+        get(demand.acquireAll(List.of("m1", "m2", "m3"))).run();
+        while (!Long.valueOf(SIZE + 1L).equals(demand.statistics().memory().get("m3"))) {
+            Thread.onSpinWait();
+        }
+        assertThat(demand.statistics().evictions()).isEqualTo(1);
+    }
+
+    @Test
     void failsAPipelineWithTheFailureOfAModel() {
         expect(2);
         actions.broken.add("m1");
@@ -159,6 +188,13 @@ final class DemandModelsTest {
         private final Map<String, Long> used = new ConcurrentHashMap<>();
         private final AtomicInteger loads = new AtomicInteger();
         private final AtomicInteger wrong = new AtomicInteger();
+
+        private final Set<String> refreshed = ConcurrentHashMap.newKeySet();
+
+        @Override
+        public void refreshMemory(String model) {
+            refreshed.add(model);
+        }
 
         @Override
         public CompletionStage<Void> load(String model) {

@@ -109,6 +109,52 @@ final class PlanningTest {
     }
 
     @Test
+    void accountsAModelThatGrowsOrShrinks() {
+        loaded("a", "b");
+        planning.resized("a", 10, 15);
+        assertThat(planning.used()).isEqualTo(25);
+
+        planning.resized("a", 15, 4);
+        assertThat(planning.used()).isEqualTo(14);
+        planning.closed("a", 4);
+        assertThat(planning.used()).isEqualTo(10);
+    }
+
+    @Test
+    void evictsForAModelThatGrowsBeyondTheBudget() {
+        loaded("a", "b", "c");
+        use("a", 1, true);
+        use("b", 2, true);
+        use("c", 0, true);
+        planning.resized("c", 10, 12);
+        assertThat(planning.used()).as("no more than the budget").isEqualTo(30);
+        assertThat(planning.isShort()).isTrue();
+
+        assertThat(decide().evictions()).containsExactly("a");
+        planning.evicted("a", true);
+        planning.closed("a", 10);
+        assertThat(decide().isEmpty()).isTrue();
+
+        assertThat(planning.used()).isEqualTo(22);
+        assertThat(planning.isShort()).isFalse();
+        acquire("a");
+        assertThat(decide().loads()).as("8 bytes are left").isEmpty();
+    }
+
+    @Test
+    void reservesForTheNextLoadWhatAModelHasGrownTo() {
+        loaded("a");
+        planning.resized("a", 10, 14);
+        planning.unloaded("a", new InferenceException(ErrorCode.UNAVAILABLE, "unloaded"));
+        planning.closed("a", 14);
+
+        acquire("a");
+
+        assertThat(decide().loads()).containsExactly("a");
+        assertThat(planning.used()).isEqualTo(14);
+    }
+
+    @Test
     void neverEvictsPinnedModels() {
         planning.expect("a", 10, true);
         loaded("a", "b", "c");

@@ -238,7 +238,7 @@ public final class JarCopies {
         }
     }
 
-    /** Removes copies that were changed. Whoever has opened one of them continues to read it. */
+    /** Removes copies that were changed. A process that has opened one of them continues to read it. */
     private void moveAway(Path directory) throws IOException {
         if (Files.exists(directory, LinkOption.NOFOLLOW_LINKS)) {
             Path old = Files.createTempDirectory(root, ".old-", FOR_OWNER);

@@ -1,4 +1,4 @@
-package dev.nereid.server.lifecycle;
+package dev.nereid.server.config;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.Supervision;
@@ -7,7 +7,7 @@ import inference.ModelConfig;
 import java.time.Duration;
 
 /** Reads the execution watchdog limit of a model. Static functions only. */
-final class ExecutionLimitReader {
+public final class ExecutionLimitReader {
     private static final String PARAMETER = "execution_watchdog_secs";
 
     private ExecutionLimitReader() {}
@@ -19,7 +19,7 @@ final class ExecutionLimitReader {
      * @param server the supervision of models without it
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the parameter is no number of seconds
      */
-    static Supervision of(ModelConfig config, Supervision server) {
+    public static Supervision of(ModelConfig config, Supervision server) {
         if (!config.containsParameters(PARAMETER)) {
             return server;
         }
