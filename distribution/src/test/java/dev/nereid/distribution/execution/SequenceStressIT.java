@@ -110,8 +110,7 @@ class SequenceStressIT {
 
     private Repository models(String strategy) {
         Repository models = new Repository(directory);
-        new AccumulatorModel("BOOL", "UINT64", false)
-                .addTo(models, MODEL, IDLE + strategy, MAX_BATCH_SIZE, INSTANCES);
+        new AccumulatorModel("BOOL", "UINT64", false).addTo(models, MODEL, IDLE + strategy, MAX_BATCH_SIZE, INSTANCES);
         return models;
     }
 
