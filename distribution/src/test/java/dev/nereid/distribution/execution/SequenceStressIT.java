@@ -133,9 +133,8 @@ class SequenceStressIT {
                 assertThat(end).as("the end of a client").isNotNull();
                 end.get();
             }
-            System.err.println("STRESS " + load + ": " + counts);
             if (!load.ends()) {
-                assertThat(counts.answered().get()).isGreaterThanOrEqualTo(ALL);
+                assertThat(counts.answered().get()).as(counts::toString).isGreaterThanOrEqualTo(ALL);
             }
         } finally {
             threads.shutdownNow();

@@ -45,7 +45,7 @@ final class SequenceReturns implements RequestReturn {
                 lock.unlock();
             }
             request.checkQueued();
-            if (paused) {
+            if (channel != null && paused) {
                 channel.alsoWhenReady(() -> resume(entry));
             }
         } catch (RuntimeException | Error e) { // such as no memory: the others are not affected

@@ -36,7 +36,7 @@ final class IterativeTest {
                 backend);
     }
 
-    /** Returns the steps that a client was told of. */
+    /** Returns the steps that a client received. */
     private static List<Float> steps(Sent sent) {
         sent.observer().check();
         List<Float> steps = new ArrayList<>();
