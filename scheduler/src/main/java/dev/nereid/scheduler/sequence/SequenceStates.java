@@ -202,6 +202,7 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
         }
     }
 
+    @SuppressWarnings("ReferenceEquality") // Each execution stores a value of its own.
     private void moveOut(int index, Present value) {
         Tensor present = value.input.tensor();
         TensorBuffer buffer = memory.allocate(present.byteSize());
