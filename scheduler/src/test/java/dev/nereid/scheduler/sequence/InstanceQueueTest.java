@@ -63,24 +63,25 @@ final class InstanceQueueTest {
         SequencePlan plan = Plans.direct(2);
         ModelScope model = Scopes.of(SteppedSequences.settings(2), memory, clock);
         SequenceTimes times = new SequenceTimes(lock, new TimeoutQueue(() -> {}), plan.maxIdleNanos(), () -> {});
-        SequenceTable table = new SequenceTable(
+        SequenceTable table =
+                new SequenceTable(lock, clock, times, model.meter().sequenceEnds());
+        InstanceQueue[] queue = new InstanceQueue[1];
+        queue[0] = new InstanceQueue(
+                table,
                 lock,
                 clock,
-                plan,
-                new SequenceInputs(model, plan),
-                times,
-                model.meter().sequenceEnds());
-        InstanceQueue[] queue = new InstanceQueue[1];
-        queue[0] = new InstanceQueue(table, lock, clock, new Slots(2), new Strategy(() -> {
-            lock.lock();
-            try {
-                ready = true; // a request comes meanwhile
-                queue[0].wakeForWork(clock.getAsLong());
-            } finally {
-                lock.unlock();
-            }
-            LockSupport.parkNanos(1); // uses up the wake-up, if there is one
-        }));
+                new Slots(2),
+                new Strategy(() -> {
+                    lock.lock();
+                    try {
+                        ready = true; // a request comes meanwhile
+                        queue[0].wakeForWork(clock.getAsLong());
+                    } finally {
+                        lock.unlock();
+                    }
+                    LockSupport.parkNanos(1); // uses up the wake-up, if there is one
+                }),
+                new InstanceQueue.Uses(true, null));
         InstanceHandle handle = queue[0].register(() -> {}, () -> 0);
         CompletableFuture<Boolean> taken = new CompletableFuture<>();
 
