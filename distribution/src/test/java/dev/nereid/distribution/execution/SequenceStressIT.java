@@ -98,7 +98,7 @@ class SequenceStressIT {
                             .build(),
                     new SequenceClient.Load(MODEL, SEQUENCES, REQUESTS, false, true),
                     () -> {
-                        awaitAnswers(ALL / 2);
+                        awaitCompletion(ALL / 2);
                         server.signal("TERM");
                     });
 
@@ -141,7 +141,7 @@ class SequenceStressIT {
         }
     }
 
-    private void awaitAnswers(int count) {
+    private void awaitCompletion(int count) {
         Eventually.holds("answers", TIMEOUT_SECONDS, () -> counts.answered().get() >= count);
     }
 
