@@ -16,14 +16,19 @@ import org.jspecify.annotations.Nullable;
  * order.
  */
 final class GrpcStreamLane {
-    /**
-     * The serialized requests of a stream. The arrays are not changed.
-     *
-     * @param first the first request
-     * @param next the requests between
-     * @param last the last request
-     */
-    record Messages(byte[] first, byte[] next, byte[] last) {}
+    /** The serialized requests of a stream: the first one, those between, and the last one. Immutable. */
+    static final class Messages {
+        private final byte[] first;
+        private final byte[] next;
+        private final byte[] last;
+
+        /** Takes the arrays over. */
+        Messages(byte[] first, byte[] next, byte[] last) {
+            this.first = first;
+            this.next = next;
+            this.last = last;
+        }
+    }
 
     private final Channel channel;
     private final MethodDescriptor<byte[], Integer> method;
@@ -61,7 +66,7 @@ final class GrpcStreamLane {
         ClientCall<byte[], Integer> call = channel.newCall(method, CallOptions.DEFAULT);
         call.start(new Listener(call), new Metadata());
         call.request(Integer.MAX_VALUE);
-        call.sendMessage(messages.first());
+        call.sendMessage(messages.first);
     }
 
     /** Returns the latencies of the period. To be read when the period has ended. */
@@ -101,10 +106,10 @@ final class GrpcStreamLane {
             if (now - endNanos < 0) {
                 latencies.record(now - sentNanos);
                 sentNanos = now;
-                call.sendMessage(messages.next());
+                call.sendMessage(messages.next);
             } else {
                 last = true;
-                call.sendMessage(messages.last());
+                call.sendMessage(messages.last);
                 call.halfClose();
             }
         }

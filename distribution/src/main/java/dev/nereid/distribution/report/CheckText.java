@@ -15,8 +15,6 @@ import java.util.stream.Collectors;
  * @param verbose whether completed configurations are printed
  */
 public record CheckText(CheckReport report, boolean verbose) {
-    /** The end of a message with a list that a suggestion replaces. */
-
     /** Returns the report. */
     public String text() {
         StringBuilder text = new StringBuilder();

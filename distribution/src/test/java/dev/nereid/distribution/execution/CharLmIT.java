@@ -148,7 +148,7 @@ class CharLmIT {
         try (HttpConnection http = server.http()) {
             RawHttpResponse response = http.exchange(request(maxTokens, temperature, seed));
             assertThat(response.status()).as(response::text).isEqualTo(200);
-            for (String line : response.text().split("\n")) {
+            for (String line : response.text().lines().toList()) {
                 if (line.startsWith("data: ")) {
                     JsonObject event = JsonParser.parseString(line.substring(6)).getAsJsonObject();
                     text.append(event.get("text_output").getAsString());
@@ -216,8 +216,8 @@ class CharLmIT {
                 .order(ByteOrder.LITTLE_ENDIAN)
                 .asFloatBuffer();
         float[] hidden = new float[HIDDEN];
-        for (char character : PROMPT.toCharArray()) {
-            hidden = read(weights, character - 31, hidden);
+        for (int i = 0; i < PROMPT.length(); i++) {
+            hidden = read(weights, PROMPT.charAt(i) - 31, hidden);
         }
         StringBuilder text = new StringBuilder();
         for (int i = 0; i < maxTokens; i++) {
