@@ -40,10 +40,9 @@ public interface Model extends AutoCloseable {
     }
 
     /**
-     * Returns the memory that the model occupies at this moment, for the statistics of the server and the budget of models
-     * that are loaded on demand.
+     * Returns the memory that the model occupies at this moment.
      *
-     * <p>Called after the instances were created, and again while statistics are read or the budget is short: at most
+     * <p>It is for the statistics of the server, and for the budget of models that are loaded on demand. Called after the instances were created, and again while statistics are read or the budget is short: at most
      * once a second, one call at a time, on a thread that may block, at the same time as executions and {@link
      * #newInstance}. Never called from the begin of {@link #close}, which waits for its return; so it should be quick.
      *

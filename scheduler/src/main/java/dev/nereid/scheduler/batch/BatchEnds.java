@@ -96,11 +96,17 @@ final class BatchEnds {
     static void passOn(
             ExecutedRequest[] executed, @Nullable RequestReturn returns, List<ScheduledRequest> again, long nowNanos) {
         int ofClients = 0;
+        Runnable releases = null;
         for (ExecutedRequest request : executed) {
             ofClients += request.isNullRequest() ? 0 : 1;
-            if (request.waitAgain(nowNanos)) {
+            boolean waits = request.waitAgain(nowNanos);
+            if (waits) {
                 again.add(request.scheduled());
             }
+            releases = request.released(waits, releases);
+        }
+        if (releases != null) {
+            executed[0].endReleases(releases);
         }
         if (returns != null) {
             returns.giveBack(ofClients, again);

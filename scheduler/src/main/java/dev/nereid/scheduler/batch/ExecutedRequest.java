@@ -419,13 +419,27 @@ final class ExecutedRequest extends CheckedRequestView
      * @return whether it waits, and has to be queued
      */
     boolean waitAgain(long nowNanos) {
-        boolean waits = rescheduled && waits(nowNanos);
+        return rescheduled && waits(nowNanos);
+    }
+
+    /** Releases the execution; parameters and result are those of {@link ExecutionInputs#released}. */
+    @Nullable
+    Runnable released(boolean again, @Nullable Runnable before) {
         try {
-            inputs.released(waits);
-        } catch (RuntimeException | Error e) { // the other requests wait all the same
+            return inputs.released(again, before);
+        } catch (RuntimeException | Error e) { // the other requests are released all the same
             scheduled().log("release of execution failed", e);
+            return before;
         }
-        return waits;
+    }
+
+    /** Runs what is left of the releases of a batch. */
+    void endReleases(Runnable action) {
+        try {
+            action.run();
+        } catch (RuntimeException | Error e) { // such as no memory
+            scheduled().log("release of executions failed", e);
+        }
     }
 
     private boolean waits(long nowNanos) {

@@ -121,7 +121,10 @@ final class TakenRequests {
 
     /** Reports to the source that an execution has ended before its backend. */
     private void notExecuted(ExecutionInputs inputs) {
-        inputs.released(false);
+        Runnable release = inputs.released(false, null);
+        if (release != null) {
+            release.run();
+        }
         RequestReturn returns = handle.returns();
         if (returns != null && !inputs.isNull()) {
             returns.giveBack(1, List.of());

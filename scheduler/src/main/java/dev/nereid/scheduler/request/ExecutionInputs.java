@@ -57,7 +57,15 @@ public interface ExecutionInputs {
      * Called once when the execution has ended: its new states are stored, and its terminal response, if any, was
      * passed to the observer, which may still hold it. Short; must not throw.
      *
+     * <p>What takes a lock is left to an action for all executions of a batch together.
+     *
      * @param again whether the request waits for another execution
+     * @param before the action so far: what this method returned for the execution before in the batch; {@code null} for
+     *     none
+     * @return the action with this execution, to be run once by the caller when all of the batch have ended; {@code
+     *     null} for none
      */
-    default void released(boolean again) {}
+    default @Nullable Runnable released(boolean again, @Nullable Runnable before) {
+        return before;
+    }
 }

@@ -9,7 +9,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** One execution of a request of a sequence, with its control inputs and states. Confined as {@link ExecutionInputs}. */
-final class SequenceExecution implements ExecutionInputs {
+final class SequenceExecution implements ExecutionInputs, Runnable {
     /** The row of a request that may have any. */
     static final int ANY_ROW = -1;
 
@@ -19,6 +19,12 @@ final class SequenceExecution implements ExecutionInputs {
     private final List<NamedTensor> added;
     private final int controls;
     private final int row;
+
+    /** The execution of the same batch that was released after this one. */
+    private @Nullable SequenceExecution next;
+
+    /** The last one of those behind this one; itself if there is none. Of the first one of a batch alone. */
+    private SequenceExecution last = this;
 
     /**
      * Creates an execution that has not begun.
@@ -78,13 +84,35 @@ final class SequenceExecution implements ExecutionInputs {
     }
 
     @Override
-    public void released(boolean again) {
+    public @Nullable Runnable released(boolean again, @Nullable Runnable before) {
         SequenceStates states = sequence.states();
         if (states != null) {
             states.endUse();
         }
-        if (!again) { // if it is, it comes back as a waiting request
-            owner.released(sequence, request.isCancelled());
+        if (again) { // it comes back as a waiting request
+            return before;
         }
+        if (before instanceof SequenceExecution first) {
+            first.last.next = this;
+            first.last = this;
+            return first;
+        }
+        return this;
+    }
+
+    /** Ends this execution, and those of the same batch that were released after it. */
+    @Override
+    public void run() {
+        owner.released(this);
+    }
+
+    /** Returns the execution of the batch that was released after this one; {@code null} for none. */
+    @Nullable
+    SequenceExecution next() {
+        return next;
+    }
+
+    LiveSequence sequence() {
+        return sequence;
     }
 }

@@ -84,21 +84,27 @@ final class SequenceExecutions {
     }
 
     /**
-     * Ends the last execution of a request; called by the thread that ends it, without the lock.
+     * Ends the last executions of requests of one batch; called by the thread that ends it, without the lock.
      *
-     * @param cancelled whether the request is
+     * @param first the first one, with the others behind it
      */
-    void released(LiveSequence sequence, boolean cancelled) {
+    void released(SequenceExecution first) {
         lock.lock();
         try {
-            if (iterative) {
-                table.endIteration(sequence, cancelled ? SequenceEndReason.CANCELLED : SequenceEndReason.END);
-                return;
+            for (SequenceExecution each = first; each != null; each = each.next()) {
+                released(each.sequence(), each.request().isCancelled());
             }
-            sequence.busy = false;
-            table.becameFree(sequence);
         } finally {
             lock.unlock();
+        }
+    }
+
+    private void released(LiveSequence sequence, boolean cancelled) {
+        if (iterative) {
+            table.endIteration(sequence, cancelled ? SequenceEndReason.CANCELLED : SequenceEndReason.END);
+        } else {
+            sequence.busy = false;
+            table.becameFree(sequence);
         }
     }
 }

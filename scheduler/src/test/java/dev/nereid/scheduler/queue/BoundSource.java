@@ -434,8 +434,9 @@ public final class BoundSource implements WorkSource {
         }
 
         @Override
-        public void released(boolean again) {
+        public @Nullable Runnable released(boolean again, @Nullable Runnable before) {
             slot.released(again);
+            return before;
         }
     }
 }
