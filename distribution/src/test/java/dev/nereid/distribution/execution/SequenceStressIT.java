@@ -223,6 +223,9 @@ class SequenceStressIT {
         } catch (AssertionError e) {
             throw new AssertionError(use.get() + " (expected: " + live + " live on " + slots + " slots)", e);
         }
-        assertThat(use.get().stateBytes()).isEqualTo((long) live * Integer.BYTES);
+        long least = (long) live * Float.BYTES;
+        // Sequences share the buffers of batches, which count in full, with rows of null requests and of earlier
+        // values.
+        assertThat(use.get().stateBytes()).isBetween(least, 3 * least);
     }
 }
