@@ -172,9 +172,8 @@ final class SequenceReloadSchedules implements AutoCloseable {
         }
         check("end");
         assertThat(waiting).as(description).isEmpty();
-        SequenceStatistics use = statistics();
-        assertThat(use.live()).as("%s: live", description).isZero();
-        assertThat(use.slotsUsed()).as("%s: slots", description).isZero();
+        await("live", () -> statistics().toString(), () -> statistics().live() == 0);
+        assertThat(statistics().slotsUsed()).as("%s: slots", description).isZero();
         await("free slots", () -> statistics().toString(), () -> statistics().slots() == SLOTS * INSTANCES);
         await(
                 "bytes of states",

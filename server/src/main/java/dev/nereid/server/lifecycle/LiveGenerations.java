@@ -29,6 +29,9 @@ public final class LiveGenerations {
     /** How many generations of one version drain at a time. A reload waits when there are more. */
     static final int MAX_DRAINING = 2;
 
+    /** How long a reload waits for a generation that closes by itself, before it ends the sequences of another one. */
+    private static final long CLOSE_NANOS = TimeUnit.SECONDS.toNanos(5);
+
     private static final Logger LOG = LoggerFactory.getLogger(LiveGenerations.class);
 
     /** Follows the generations from their begin to their close. Called by any thread; never blocks or throws. */
@@ -304,16 +307,33 @@ public final class LiveGenerations {
         for (long version : drainingVersions(model)) {
             List<Generation> earlier = draining(model, version);
             while (earlier.size() >= MAX_DRAINING) {
-                endOldest(model, version);
-                List<CompletableFuture<Void>> ends = new ArrayList<>(List.of(ended));
-                earlier.forEach(one -> ends.add(one.closed().toCompletableFuture()));
-                if (!awaitAny(ends, deadline - System.nanoTime()) || ended.isDone()) {
+                long patience = Math.min(CLOSE_NANOS, deadline - System.nanoTime());
+                if (!isClosing(earlier) || !awaitClose(earlier, patience)) {
+                    endOldest(model, version);
+                    if (!awaitClose(earlier, deadline - System.nanoTime())) {
+                        return false;
+                    }
+                }
+                if (ended.isDone()) {
                     return false;
                 }
                 earlier = draining(model, version);
             }
         }
         return true;
+    }
+
+    /** Returns whether one of the generations has no sequence any more, so that it closes with its last request. */
+    private boolean isClosing(List<Generation> generations) {
+        List<Generation> lasting = followed.stream().map(Followed::generation).toList();
+        return !lasting.containsAll(generations);
+    }
+
+    /** Waits until one of the generations is closed, or the server stops. */
+    private boolean awaitClose(List<Generation> generations, long nanos) throws InterruptedException {
+        List<CompletableFuture<Void>> ends = new ArrayList<>(List.of(ended));
+        generations.forEach(one -> ends.add(one.closed().toCompletableFuture()));
+        return awaitAny(ends, nanos);
     }
 
     /** Lets no thread wait before another generation drains. The server stops, and nothing is loaded any more. */
