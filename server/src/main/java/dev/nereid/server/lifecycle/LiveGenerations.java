@@ -12,10 +12,8 @@ import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -308,13 +306,12 @@ public final class LiveGenerations {
             List<Generation> earlier = draining(model, version);
             while (earlier.size() >= MAX_DRAINING) {
                 long patience = Math.min(CLOSE_NANOS, deadline - System.nanoTime());
-                if (!isClosing(earlier) || !awaitClose(earlier, patience)) {
+                boolean closed = isClosing(earlier) && Generation.awaitClose(earlier, ended, patience);
+                if (!closed) {
                     endOldest(model, version);
-                    if (!awaitClose(earlier, deadline - System.nanoTime())) {
-                        return false;
-                    }
+                    closed = Generation.awaitClose(earlier, ended, deadline - System.nanoTime());
                 }
-                if (ended.isDone()) {
+                if (!closed || ended.isDone()) {
                     return false;
                 }
                 earlier = draining(model, version);
@@ -327,13 +324,6 @@ public final class LiveGenerations {
     private boolean isClosing(List<Generation> generations) {
         List<Generation> lasting = followed.stream().map(Followed::generation).toList();
         return !lasting.containsAll(generations);
-    }
-
-    /** Waits until one of the generations is closed, or the server stops. */
-    private boolean awaitClose(List<Generation> generations, long nanos) throws InterruptedException {
-        List<CompletableFuture<Void>> ends = new ArrayList<>(List.of(ended));
-        generations.forEach(one -> ends.add(one.closed().toCompletableFuture()));
-        return awaitAny(ends, nanos);
     }
 
     /** Lets no thread wait before another generation drains. The server stops, and nothing is loaded any more. */
@@ -360,8 +350,8 @@ public final class LiveGenerations {
      */
     public boolean awaitAllClosed(long nanos) throws InterruptedException {
         long deadline = System.nanoTime() + nanos;
-        for (Generation generation : all()) {
-            if (!awaitAny(List.of(generation.closed().toCompletableFuture()), deadline - System.nanoTime())) {
+        for (Generation one : all()) {
+            if (!Generation.awaitClose(List.of(one), new CompletableFuture<>(), deadline - System.nanoTime())) {
                 return false;
             }
         }
@@ -389,18 +379,6 @@ public final class LiveGenerations {
                 .filter(one -> one.model().version() == version)
                 .filter(one -> one.key().equals(model))
                 .toList();
-    }
-
-    private static boolean awaitAny(List<CompletableFuture<Void>> ends, long nanos) throws InterruptedException {
-        try {
-            CompletableFuture.anyOf(ends.toArray(new CompletableFuture<?>[0]))
-                    .get(Math.max(0, nanos), TimeUnit.NANOSECONDS);
-            return true;
-        } catch (ExecutionException e) {
-            throw new IllegalStateException(e); // they never fail
-        } catch (TimeoutException e) {
-            return false;
-        }
     }
 
     /** Returns the sequences of each generation of a version that is not closed, if its model has sequences. */
