@@ -2,10 +2,14 @@ package dev.nereid.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.ModelControl;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.Sequence;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -39,7 +43,11 @@ final class SequenceReloadTest {
     }
 
     private static RecordingObserver send(NereidServer server, boolean start, boolean end) {
-        return RecordingObserver.to(server, "m", new Sequence(new Sequence.Id.Numeric(1), start, end), 1);
+        return send(server, 1, start, end);
+    }
+
+    private static RecordingObserver send(NereidServer server, long id, boolean start, boolean end) {
+        return RecordingObserver.to(server, "m", new Sequence(new Sequence.Id.Numeric(id), start, end), 1);
     }
 
     private void reload(NereidServer server, int number) throws Exception {
@@ -63,6 +71,28 @@ final class SequenceReloadTest {
             assertThat(send(server, false, false).error().publicMessage())
                     .isEqualTo("inference request for sequence 1 to model 'm' must specify the START flag on the first"
                             + " request of the sequence");
+        }
+    }
+
+    /** A generation without sequences that still executes a request closes soon. No sequence has to end for it. */
+    @Test
+    void aSequenceGoesOnWhileAnEarlierGenerationCloses() throws Exception {
+        Path gate = Files.createFile(directory.resolve("gate"));
+        models.recording("m", SEQUENCES + TestModels.parameter("gate", gate.toString()));
+        try (NereidServer server = NereidServer.start(options)) {
+            RecordingObserver last = send(server, 2, true, true);
+            reload(server, 1);
+            send(server, true, false).response();
+            reload(server, 2);
+            models.recording("m", SEQUENCES + TestModels.parameter("p", "3"));
+            CompletableFuture<Void> load = server.control()
+                    .load(new ModelControl.Load("m", Optional.empty(), Map.of()))
+                    .toCompletableFuture();
+            Files.delete(gate);
+            load.join();
+
+            last.response();
+            send(server, false, true).response();
         }
     }
 

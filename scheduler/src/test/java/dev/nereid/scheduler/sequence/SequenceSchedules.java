@@ -6,11 +6,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.scheduler.SteppedSequences;
 import dev.nereid.scheduler.SteppedSequences.Position;
 import dev.nereid.scheduler.SteppedSequences.Sent;
+import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.Tensor;
@@ -26,8 +29,8 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A random schedule of up to 50 sequences on three instances, with cancellations, timeouts, idle gaps, failures, and
- * instances that retire or fail. Each answer is compared with a sequential sum. Confined.
+ * A random schedule of up to 50 sequences on three instances, with cancellations, timeouts, idle gaps, failures, executions
+ * that end later, instances that are lost or retire, and a stop. Each answer is compared with a sequential sum. Confined.
  *
  * <p>A start is the start of a run; what follows under the same id belongs to it. The id of a request says which.
  */
@@ -42,8 +45,10 @@ final class SequenceSchedules {
         private final long id;
         private final List<Integer> values = new ArrayList<>();
         private final List<Sent> sent = new ArrayList<>();
+        private final Set<Integer> computed = new HashSet<>();
         private final Set<Integer> failed = new HashSet<>();
         private int executed;
+        private boolean executing;
         private int row = -1;
         private int instance = -1;
 
@@ -52,12 +57,19 @@ final class SequenceSchedules {
         }
     }
 
+    /** An execution that goes on; its backend reads the inputs and writes the outputs at its end. */
+    private record Deferred(int instance, Batch batch, DeferredExecution execution) {}
+
     private final Random random;
     private final boolean direct;
     private final SteppedSequences scheduler;
     private final List<Run> runs = new ArrayList<>();
     private final Map<Long, Run> current = new HashMap<>();
     private final Set<Integer> gone = new HashSet<>();
+    private final Set<Integer> retired = new HashSet<>(); // those that are gone among them
+    private final List<Deferred> deferred = new ArrayList<>();
+    private final Map<String, Run> owners = new HashMap<>();
+    private boolean stopped;
 
     SequenceSchedules(long seed, boolean direct) {
         this.random = new Random(seed);
@@ -76,12 +88,25 @@ final class SequenceSchedules {
     }
 
     private void execute(int instance, Batch batch) throws BackendException {
-        Set<Run> seen = new HashSet<>();
+        checkRows(instance, batch);
+        if (random.nextInt(3) == 0) {
+            deferred.add(new Deferred(instance, batch, batch.defer()));
+        } else {
+            compute(batch);
+        }
+    }
+
+    private Run run(InferenceRequest request) {
+        return runs.get(Integer.parseInt(request.id().substring(0, request.id().indexOf(':'))));
+    }
+
+    private static int index(InferenceRequest request) {
+        return Integer.parseInt(request.id().substring(request.id().indexOf(':') + 1));
+    }
+
+    private void checkRows(int instance, Batch batch) throws BackendException {
         Tensor start = batch.gather("START");
         Tensor ready = batch.gather("READY");
-        Tensor present = batch.gather("SUM_IN");
-        Tensor next = batch.state("SUM_OUT").allocate(DataType.FP32, Shape.of(batch.size(), 1));
-        Tensor out = batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 1));
         for (int row = 0; row < batch.size(); row++) {
             InferenceRequest request = batch.requests().get(row);
             check(ready.data().getAtIndex(ValueLayout.JAVA_FLOAT, row) == (request.isNullRequest() ? 0 : 1), "READY");
@@ -89,24 +114,75 @@ final class SequenceSchedules {
                 check(direct, "null request");
                 continue;
             }
-            int colon = request.id().indexOf(':');
-            Run run = runs.get(Integer.parseInt(request.id().substring(0, colon)));
-            int index = Integer.parseInt(request.id().substring(colon + 1));
-            check(seen.add(run), "two requests of a run in a batch");
-            check(run.executed <= index, "order of a run");
-            run.executed = index + 1;
+            Run run = run(request);
+            check(!run.executing, "two requests of a run at a time");
+            run.executing = true;
+            check(run.executed <= index(request), "order of a run");
+            run.executed = index(request) + 1;
             check(run.instance < 0 || run.instance == instance, "the instance of a run changes");
             check(!direct || run.row < 0 || run.row == row, "the row of a run changes");
+            if (direct && run.row < 0) {
+                owners.put(instance + ":" + row, run);
+            }
+            check(!direct || run.equals(owners.get(instance + ":" + row)), "the row belongs to another run");
             run.instance = instance;
             run.row = row;
-            check(start.data().getAtIndex(ValueLayout.JAVA_INT, row) == (index == 0 ? 1 : 0), "START");
-            float sum = run.values.get(index) + present.data().getAtIndex(ValueLayout.JAVA_FLOAT, row);
+            check(start.data().getAtIndex(ValueLayout.JAVA_INT, row) == (index(request) == 0 ? 1 : 0), "START");
+        }
+    }
+
+    private void compute(Batch batch) throws BackendException {
+        Tensor present = batch.gather("SUM_IN");
+        Tensor next = batch.state("SUM_OUT").allocate(DataType.FP32, Shape.of(batch.size(), 1));
+        Tensor out = batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 1));
+        for (int row = 0; row < batch.size(); row++) {
+            InferenceRequest request = batch.requests().get(row);
+            if (request.isNullRequest()) {
+                continue;
+            }
+            Run run = run(request);
+            run.executing = false;
+            float sum = run.values.get(index(request)) + present.data().getAtIndex(ValueLayout.JAVA_FLOAT, row);
             next.data().setAtIndex(ValueLayout.JAVA_FLOAT, row, sum);
             out.data().setAtIndex(ValueLayout.JAVA_FLOAT, row, sum);
             if (random.nextInt(20) == 0) {
-                run.failed.add(index);
+                run.failed.add(index(request));
                 request.fail(new BackendException(ErrorCode.INTERNAL, "for a test"));
+            } else {
+                run.computed.add(index(request));
             }
+        }
+    }
+
+    /** Ends an execution that goes on, at times of an instance that is lost. */
+    private void finish(Deferred one) {
+        deferred.remove(one);
+        if (gone.contains(one.instance())) { // its batch is not used any more
+            one.execution().finish();
+            return;
+        }
+        try {
+            if (random.nextInt(10) > 0) {
+                compute(one.batch());
+                one.execution().finish();
+                return;
+            }
+        } catch (BackendException e) {
+            throw new AssertionError(e);
+        }
+        for (InferenceRequest request : one.batch().requests()) {
+            if (!request.isNullRequest()) {
+                run(request).executing = false;
+                run(request).failed.add(index(request));
+            }
+        }
+        one.execution().fail(new BackendException(ErrorCode.INTERNAL, "for a test"));
+    }
+
+    private void finishAll() {
+        while (!deferred.isEmpty()) {
+            finish(deferred.getFirst());
+            scheduler.steps();
         }
     }
 
@@ -126,10 +202,15 @@ final class SequenceSchedules {
             }
             for (int i = 0; i < 200 && (scheduler.queue.waiting() > 0 || i < 2); i++) {
                 scheduler.steps();
+                finishAll();
                 scheduler.advance(TimeUnit.MICROSECONDS.toNanos(100));
             }
             scheduler.advance(Plans.IDLE.toNanos());
             scheduler.steps();
+            SequenceUse use = scheduler.queue.sequenceUse().orElseThrow();
+            assertThat(use.live()).as("live").isZero();
+            assertThat(use.slotsUsed()).as("used slots").isZero();
+            assertThat(use.slots()).as("free slots").isEqualTo(stopped ? 0 : (INSTANCES - retired.size()) * SLOTS);
             assertThat(scheduler.queue.sequences()).as("sequences").isZero();
             assertThat(scheduler.queue.stateBytes()).as("bytes of states").isZero();
             assertThat(scheduler.queue.waiting()).as("waiting").isZero();
@@ -143,22 +224,44 @@ final class SequenceSchedules {
         int kind = random.nextInt(100);
         if (kind < 45) {
             submit();
-        } else if (kind < 80) {
+        } else if (kind < 75) {
             int instance = random.nextInt(INSTANCES);
             if (!gone.contains(instance)) {
                 scheduler.step(instance);
             }
-        } else if (kind < 88) {
+        } else if (kind < 82) {
+            if (!deferred.isEmpty()) {
+                finish(deferred.get(random.nextInt(deferred.size())));
+            }
+        } else if (kind < 89) {
             cancel();
         } else if (kind < 96) {
             scheduler.advance(TimeUnit.MICROSECONDS.toNanos(random.nextInt(200)));
         } else if (kind < 98) {
             scheduler.advance(Plans.IDLE.toNanos() / (1 + random.nextInt(3)));
-        } else if (gone.size() < INSTANCES - 1 && random.nextInt(4) == 0) {
-            int instance = random.nextInt(INSTANCES);
-            if (gone.add(instance)) {
-                scheduler.lose(instance);
-            }
+        } else {
+            rare();
+        }
+    }
+
+    /** Does what happens a few times in a schedule at most. */
+    private void rare() {
+        int instance = random.nextInt(INSTANCES);
+        int kind = random.nextInt(16);
+        boolean mayClose = retired.size() < INSTANCES - 1 || retired.contains(instance);
+        if (kind < 4 && mayClose && gone.add(instance)) {
+            retired.add(instance);
+            scheduler.lose(instance);
+        } else if (kind == 4 && mayClose && retired.add(instance)) {
+            scheduler.workers.get(instance).retire();
+        } else if (kind == 5) { // as after a reload: no sequence starts here any more
+            stopped = true;
+            scheduler.queue.stop();
+        } else if (kind < 12) { // starts again on another generation
+            long id = 1L + random.nextInt(IDS);
+            scheduler.queue.replaceSequence(new Sequence.Id.Numeric(id));
+            assertThat(scheduler.queue.hasSequence(new Sequence.Id.Numeric(id))).isFalse();
+            current.remove(id);
         }
     }
 
@@ -196,26 +299,35 @@ final class SequenceSchedules {
         }
     }
 
-    /** Each answer is the sum of the values before it; nothing is answered after a gap. */
+    /** Each answer is the sum of the values before it; nothing is executed after a gap. */
     private void checkAnswers(Run run) {
         float sum = 0;
         boolean gap = false;
         for (int i = 0; i < run.values.size(); i++) {
             Sent sent = run.sent.get(i);
             assertThat(sent.observer().hasEnded()).as("answered").isTrue();
-            if (run.failed.contains(i)) {
-                assertThat(sent.observer().error().code()).isEqualTo(ErrorCode.INTERNAL);
-            } else if (sent.observer().responses().isEmpty()) {
-                assertThat(sent.observer().error().code())
-                        .isIn(ErrorCode.CANCELLED, ErrorCode.UNAVAILABLE, ErrorCode.INVALID_ARGUMENT);
-                gap = true;
+            boolean begun = run.computed.contains(i) || run.failed.contains(i);
+            assertThat(begun && gap).as("executed after a gap").isFalse();
+            sum += run.computed.contains(i) ? run.values.get(i) : 0;
+            if (sent.observer().responses().isEmpty()) {
+                assertThat(sent.observer().error().code()).isIn(errors(run, i));
+                gap |= !begun;
             } else {
-                sum += run.values.get(i);
+                assertThat(run.computed).contains(i);
                 assertThat(sent.sum())
                         .as("sum of request %s of a run of %s", i, run.id)
                         .isEqualTo(sum);
-                assertThat(gap).as("answered after a gap").isFalse();
             }
         }
+    }
+
+    /** Returns the errors with which a request may end. */
+    private static Set<ErrorCode> errors(Run run, int index) {
+        if (run.computed.contains(index)) { // cancelled during its execution
+            return Set.of(ErrorCode.CANCELLED);
+        }
+        return run.failed.contains(index)
+                ? Set.of(ErrorCode.CANCELLED, ErrorCode.INTERNAL)
+                : Set.of(ErrorCode.CANCELLED, ErrorCode.UNAVAILABLE, ErrorCode.INVALID_ARGUMENT);
     }
 }

@@ -1,8 +1,12 @@
 package dev.nereid.server.lifecycle;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -192,11 +196,26 @@ public final class Generation implements Resolution {
     }
 
     /**
-     * Returns the end of the generation.
+     * Waits until one of several generations is closed.
      *
-     * @return completed when everything is closed, or its close has failed
+     * @param generations those that may close
+     * @param ended ends the wait too
+     * @param nanos how long to wait
+     * @return whether one was closed, or the wait ended, in time
+     * @throws InterruptedException if the thread is interrupted meanwhile
      */
-    CompletionStage<Void> closed() {
-        return closed.minimalCompletionStage();
+    static boolean awaitClose(List<Generation> generations, CompletableFuture<Void> ended, long nanos)
+            throws InterruptedException {
+        List<CompletableFuture<Void>> ends = new ArrayList<>(List.of(ended));
+        generations.forEach(one -> ends.add(one.closed));
+        try {
+            CompletableFuture.anyOf(ends.toArray(new CompletableFuture<?>[0]))
+                    .get(Math.max(0, nanos), TimeUnit.NANOSECONDS);
+            return true;
+        } catch (ExecutionException e) {
+            throw new IllegalStateException(e); // they never fail
+        } catch (TimeoutException e) {
+            return false;
+        }
     }
 }

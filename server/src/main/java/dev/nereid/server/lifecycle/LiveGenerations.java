@@ -12,10 +12,8 @@ import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -28,6 +26,9 @@ import org.slf4j.LoggerFactory;
 public final class LiveGenerations {
     /** How many generations of one version drain at a time. A reload waits when there are more. */
     static final int MAX_DRAINING = 2;
+
+    /** How long a reload waits for a generation that closes by itself, before it ends the sequences of another one. */
+    private static final long CLOSE_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private static final Logger LOG = LoggerFactory.getLogger(LiveGenerations.class);
 
@@ -304,16 +305,25 @@ public final class LiveGenerations {
         for (long version : drainingVersions(model)) {
             List<Generation> earlier = draining(model, version);
             while (earlier.size() >= MAX_DRAINING) {
-                endOldest(model, version);
-                List<CompletableFuture<Void>> ends = new ArrayList<>(List.of(ended));
-                earlier.forEach(one -> ends.add(one.closed().toCompletableFuture()));
-                if (!awaitAny(ends, deadline - System.nanoTime()) || ended.isDone()) {
+                long patience = Math.min(CLOSE_NANOS, deadline - System.nanoTime());
+                boolean closed = isClosing(earlier) && Generation.awaitClose(earlier, ended, patience);
+                if (!closed) {
+                    endOldest(model, version);
+                    closed = Generation.awaitClose(earlier, ended, deadline - System.nanoTime());
+                }
+                if (!closed || ended.isDone()) {
                     return false;
                 }
                 earlier = draining(model, version);
             }
         }
         return true;
+    }
+
+    /** Returns whether one of the generations has no sequence any more, so that it closes with its last request. */
+    private boolean isClosing(List<Generation> generations) {
+        List<Generation> lasting = followed.stream().map(Followed::generation).toList();
+        return !lasting.containsAll(generations);
     }
 
     /** Lets no thread wait before another generation drains. The server stops, and nothing is loaded any more. */
@@ -340,8 +350,8 @@ public final class LiveGenerations {
      */
     public boolean awaitAllClosed(long nanos) throws InterruptedException {
         long deadline = System.nanoTime() + nanos;
-        for (Generation generation : all()) {
-            if (!awaitAny(List.of(generation.closed().toCompletableFuture()), deadline - System.nanoTime())) {
+        for (Generation one : all()) {
+            if (!Generation.awaitClose(List.of(one), new CompletableFuture<>(), deadline - System.nanoTime())) {
                 return false;
             }
         }
@@ -369,18 +379,6 @@ public final class LiveGenerations {
                 .filter(one -> one.model().version() == version)
                 .filter(one -> one.key().equals(model))
                 .toList();
-    }
-
-    private static boolean awaitAny(List<CompletableFuture<Void>> ends, long nanos) throws InterruptedException {
-        try {
-            CompletableFuture.anyOf(ends.toArray(new CompletableFuture<?>[0]))
-                    .get(Math.max(0, nanos), TimeUnit.NANOSECONDS);
-            return true;
-        } catch (ExecutionException e) {
-            throw new IllegalStateException(e); // they never fail
-        } catch (TimeoutException e) {
-            return false;
-        }
     }
 
     /** Returns the sequences of each generation of a version that is not closed, if its model has sequences. */
