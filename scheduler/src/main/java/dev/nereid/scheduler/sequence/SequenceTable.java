@@ -408,8 +408,8 @@ final class SequenceTable {
     }
 
     /** Returns how many sequences there are. */
-    SequenceUse use(long stateBytes, Map<SequenceEndReason, Long> ended) {
-        return placement.use(unfinished, stopped, stateBytes, ended);
+    SequenceUse use(SequenceUse.States states, Map<SequenceEndReason, Long> ended) {
+        return placement.use(unfinished, stopped, states, ended);
     }
 
     /** Ends idle sequences now, and others when they are idle. */

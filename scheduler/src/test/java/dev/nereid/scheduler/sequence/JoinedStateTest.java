@@ -88,7 +88,7 @@ final class JoinedStateTest {
     }
 
     private static long bytes(SteppedSequences s) {
-        return s.queue.sequenceUse().orElseThrow().stateBytes();
+        return s.queue.sequenceUse().orElseThrow().states().bytes();
     }
 
     @ParameterizedTest
