@@ -61,8 +61,8 @@ class SequenceRefusalsIT {
                                         "sequence_batching { direct { } max_sequence_idle_microseconds: 900000000 }\n"
                                                 + "instance_group { count: 1 kind: KIND_CPU }\n")
                                 .replace("\"identity\"", "\"gated\""));
-        server = TestServer.open(NereidServer.start(
-                TestServer.of(models).withPlugins(GatedPlugin.pack(directory.resolve("plugins")))));
+        server = TestServer.open(
+                NereidServer.start(TestServer.of(models).withPlugins(GatedPlugin.pack(directory.resolve("plugins")))));
         http = server.http();
         channel = server.grpc();
     }
@@ -94,7 +94,9 @@ class SequenceRefusalsIT {
         assertUnavailable(timed, EXPIRED);
 
         SequenceStatistics use = server.server().models().sequences().getFirst();
-        assertThat(use.ended()).containsOnlyKeys(SequenceEndReason.EXPIRED).containsEntry(SequenceEndReason.EXPIRED, 2L);
+        assertThat(use.ended())
+                .containsOnlyKeys(SequenceEndReason.EXPIRED)
+                .containsEntry(SequenceEndReason.EXPIRED, 2L);
         assertThat(use.live()).isEqualTo(1);
         assertThat(use.backlog()).isZero();
         assertThat(http.exchange(request(1, false).overHttp()).status())

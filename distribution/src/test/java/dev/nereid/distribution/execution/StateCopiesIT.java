@@ -2,6 +2,7 @@ package dev.nereid.distribution.execution;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.ModelControl;
 import dev.nereid.api.statistics.SequenceStatistics;
 import dev.nereid.distribution.testing.AccumulatorModel;
 import dev.nereid.distribution.testing.ClientRequest;
@@ -17,12 +18,16 @@ import inference.ModelStreamInferResponse;
 import io.grpc.ManagedChannel;
 import io.grpc.stub.StreamObserver;
 import java.nio.ByteOrder;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -59,7 +64,9 @@ class StateCopiesIT {
                         + " max_queue_delay_microseconds: 60000000 }",
                 4,
                 1);
-        server = TestServer.open(NereidServer.start(TestServer.of(models)));
+        server = TestServer.open(NereidServer.start(TestServer.of(models)
+                .withLifecycle(
+                        lifecycle -> lifecycle.withControl(control -> control.withExplicit("direct", "oldest")))));
         channel = server.grpc();
         stream = GRPCInferenceServiceGrpc.newStub(channel).modelStreamInfer(new StreamObserver<>() {
             @Override
@@ -116,6 +123,23 @@ class StateCopiesIT {
                 .as("batches of four")
                 .singleElement()
                 .satisfies(batch -> assertThat(batch.getBatchSize()).isEqualTo(4));
+    }
+
+    @Test
+    void copiesAreCountedOverAReload() throws Exception {
+        batch("oldest", 1, true, true, ORDER);
+        assertThat(use("oldest").stateCopies()).isEqualTo(4);
+        Path config = directory.resolve("oldest/config.pbtxt");
+        Files.writeString(
+                config, Files.readString(config) + "parameters { key: \"p\" value { string_value: \"x\" } }\n");
+        server.server()
+                .control()
+                .load(new ModelControl.Load("oldest", Optional.empty(), Map.of()))
+                .toCompletableFuture()
+                .get(SECONDS, TimeUnit.SECONDS);
+        assertThat(use("oldest").stateCopies()).isEqualTo(4);
+        batch("oldest", 1, true, true, ORDER);
+        assertThat(use("oldest").stateCopies()).isEqualTo(8);
     }
 
     /** Sends a 1 to each sequence; the responses come in the order of the requests. */

@@ -77,7 +77,8 @@ class SequenceMetricsIT {
             sum(server, 2, "\"a\":0");
             sum(server, 2, END);
             Eventually.holds("none left", SECONDS, () -> lines(server).contains(state("bytes", 0)));
-            assertThat(lines(server)).anyMatch(line -> line.startsWith(state("copies_total", 0).replace(" 0", " ")));
+            assertThat(lines(server))
+                    .anyMatch(line -> line.startsWith(state("copies_total", 0).replace(" 0", " ")));
         }
     }
 

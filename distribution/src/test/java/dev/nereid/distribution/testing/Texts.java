@@ -147,7 +147,8 @@ public interface Texts extends AutoCloseable {
             socket.setSoTimeout((int) TimeUnit.SECONDS.toMillis(TIMEOUT_SECONDS));
             socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
             byte[] body = ("{\"COUNT\":" + count + "}").getBytes(StandardCharsets.UTF_8);
-            socket.getOutputStream().write(HttpRequests.post("/v2/models/stepping/generate_stream", body, "Connection: close"));
+            socket.getOutputStream()
+                    .write(HttpRequests.post("/v2/models/stepping/generate_stream", body, "Connection: close"));
         }
 
         @Override

@@ -24,7 +24,8 @@ final class SequenceInputs {
         this.uncounted = model.uncounted(new RequestDrain());
         this.equalInputs = new EqualInputs(model.settings());
         this.controls = new SequenceControls(plan.controls(), model.settings().batches());
-        this.states = new StateMemory(plan.states(), model.memory(), model.meter().stateCopies());
+        this.states =
+                new StateMemory(plan.states(), model.memory(), model.meter().stateCopies());
     }
 
     /** Returns what decides which inputs of clients may share a batch. */
