@@ -127,8 +127,12 @@ class SequenceRefusalsIT {
             assertThat(overHttp.status()).isEqualTo(503);
             assertUnavailable(request(3, true).overGrpc(), STOPPING);
 
+            byte[] next = request(1, false).overHttp();
+            probe.send(next, 0, next.length);
+            Eventually.holds("one that goes on is accepted", SECONDS, () -> pending() == 1);
             GatedPlugin.open(gate);
             assertThat(first.read().status()).isEqualTo(200);
+            assertThat(probe.read().status()).isEqualTo(200);
             stopped.get(SECONDS, TimeUnit.SECONDS);
         }
     }
@@ -139,6 +143,10 @@ class SequenceRefusalsIT {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    private int pending() {
+        return server.server().models().statistics().getFirst().metrics().pending();
     }
 
     private void assertUnavailable(ModelInferRequest request, String text) {

@@ -166,7 +166,7 @@ public final class SequenceQueue implements RequestIntake {
         } finally {
             lock.unlock();
             if (fresh != null && !used) {
-                fresh.release();
+                fresh.release(Runnable::run);
             }
         }
     }

@@ -313,7 +313,7 @@ final class SequenceTable {
             sequence.instance.sequenceEnded(new EndedSequence(sequence.id(), forBackend(reason)));
         }
         placement.vacate(sequence);
-        lock.later(sequence::release);
+        sequence.release(lock::later);
     }
 
     /** Returns why a sequence ended without its last request. */

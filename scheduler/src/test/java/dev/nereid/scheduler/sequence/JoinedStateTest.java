@@ -127,6 +127,20 @@ final class JoinedStateTest {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aBatchOfLastRequestsCopiesNothing(boolean direct) {
+        try (SteppedSequences s = start(direct)) {
+            batch(s, true, 1, 1, 2, 3, 4);
+            for (int id = 1; id <= 4; id++) {
+                s.send(sequence(id).end(), 1);
+            }
+            assertThat(s.step(0)).isTrue();
+            assertThat(s.queue.copiedStates()).as("initial states joined").isEqualTo(4);
+            assertThat(bytes(s)).isZero();
+        }
+    }
+
     @Test
     void eachMovedRowIsCopiedOnce() {
         try (SteppedSequences s = start(false)) {
