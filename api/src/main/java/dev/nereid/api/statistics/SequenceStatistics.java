@@ -13,6 +13,8 @@ import java.util.Map;
  * @param slotsUsed the number of slots with a sequence, over all instances
  * @param slots the number of slots of all instances
  * @param stateBytes the bytes of the states that sequences hold
+ * @param stateCopies the number of states that were copied: a batch had other sequences, or the same ones in another
+ *     order, than the one before. Goes on when the version is loaded again
  * @param ended the number of sequences that ended by reason, without the reasons for which none ended; goes on when the
  *     version is loaded again
  */
@@ -23,6 +25,7 @@ public record SequenceStatistics(
         long slotsUsed,
         long slots,
         long stateBytes,
+        long stateCopies,
         Map<SequenceEndReason, Long> ended) {
     /** Checks and copies the components. */
     public SequenceStatistics {

@@ -9,6 +9,7 @@ import java.util.function.ToLongFunction;
 
 /** Metrics of sequences. Static functions only. */
 final class SequenceMetrics {
+    private static final String COPIES = "nereid_sequence_state_copies_total";
     private static final String ENDED = "nereid_sequence_ended_total";
 
     private SequenceMetrics() {}
@@ -34,6 +35,8 @@ final class SequenceMetrics {
                 "Memory of the states that sequences hold",
                 models,
                 SequenceStatistics::stateBytes);
+        text.family(COPIES, "States of sequences that were copied");
+        models.forEach(model -> text.sample(COPIES, ModelMetrics.labels(model.model()), model.stateCopies()));
         text.family(ENDED, "Sequences that ended, by reason");
         for (SequenceStatistics model : models) {
             Map<String, String> labels = ModelMetrics.labels(model.model());

@@ -2,6 +2,7 @@ package dev.nereid.distribution.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.distribution.testing.AccumulatorModel;
 import dev.nereid.distribution.testing.Eventually;
 import dev.nereid.distribution.testing.InstalledServer;
 import dev.nereid.distribution.testing.Repository;
@@ -61,6 +62,34 @@ class SequenceMetricsIT {
 
             assertThat(server.get("/v2/models/sequence/stats").body()).doesNotContain("sequence_");
         }
+    }
+
+    @Test
+    void statesAreCountedWhileTheirSequencesLive() throws Exception {
+        Repository models = new Repository(directory);
+        new AccumulatorModel("FP32", "INT64", false).addTo(models, "sums", "direct { }", false);
+        try (InstalledServer server = InstalledServer.serve(models.directory())) {
+            sum(server, 1, START);
+            sum(server, 2, START);
+            Eventually.holds("states", SECONDS, () -> lines(server).contains(state("bytes", 2 * Float.BYTES)));
+            sum(server, 1, END);
+            Eventually.holds("one left", SECONDS, () -> lines(server).contains(state("bytes", Float.BYTES)));
+            sum(server, 2, "\"a\":0");
+            sum(server, 2, END);
+            Eventually.holds("none left", SECONDS, () -> lines(server).contains(state("bytes", 0)));
+            assertThat(lines(server))
+                    .anyMatch(line -> line.startsWith(state("copies_total", 0).replace(" 0", " ")));
+        }
+    }
+
+    private static void sum(InstalledServer server, int id, String flags) throws IOException, InterruptedException {
+        String body = "{\"parameters\":{\"sequence_id\":" + id + "," + flags
+                + "},\"inputs\":[{\"name\":\"INPUT\",\"datatype\":\"FP32\",\"shape\":[1,1],\"data\":[1]}]}";
+        assertThat(server.post("/v2/models/sums/infer", body).statusCode()).isEqualTo(200);
+    }
+
+    private static String state(String name, int value) {
+        return "nereid_sequence_state_" + name + "{model=\"sums\",version=\"1\"} " + value;
     }
 
     private static void send(InstalledServer server, int id, String flags) throws IOException, InterruptedException {

@@ -20,6 +20,7 @@ final class SequenceMetricsTest {
                 4,
                 8,
                 1024,
+                12,
                 Map.of(SequenceEndReason.END, 5L, SequenceEndReason.INSTANCE_LOST, 2L));
 
         assertThat(samples(List.of(sequences)))
@@ -29,6 +30,7 @@ final class SequenceMetricsTest {
                         "nereid_sequence_slots_used{_team=\"a\",model=\"m\",version=\"2\"} 4",
                         "nereid_sequence_slots{_team=\"a\",model=\"m\",version=\"2\"} 8",
                         "nereid_sequence_state_bytes{_team=\"a\",model=\"m\",version=\"2\"} 1024",
+                        "nereid_sequence_state_copies_total{_team=\"a\",model=\"m\",version=\"2\"} 12",
                         ended("end", 5),
                         ended("idle", 0),
                         ended("cancelled", 0),

@@ -10,11 +10,19 @@ import java.util.Map;
  * @param backlog the number of sequences that wait for a slot
  * @param slotsUsed the number of slots with a sequence
  * @param slots the number of slots of all instances
- * @param stateBytes the bytes of the states that sequences hold
+ * @param states the states of the sequences
  * @param ended the number of sequences that ended by reason, also those of earlier schedulers of the version
  */
 public record SequenceUse(
-        int live, int backlog, int slotsUsed, int slots, long stateBytes, Map<SequenceEndReason, Long> ended) {
+        int live, int backlog, int slotsUsed, int slots, States states, Map<SequenceEndReason, Long> ended) {
+    /**
+     * The states of sequences. Immutable.
+     *
+     * @param bytes the bytes that sequences hold
+     * @param copies the number of states that were copied, also by earlier schedulers of the version
+     */
+    public record States(long bytes, long copies) {}
+
     /** Copies the components. */
     public SequenceUse {
         ended = Map.copyOf(ended);

@@ -6,6 +6,7 @@ import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -197,13 +198,18 @@ final class LiveSequence {
         return before;
     }
 
-    /** Releases the memory of the sequence, once. */
-    void release() {
+    /**
+     * Gives up the memory of the sequence, once: all sequences that end together have done so before any is released,
+     * so that no state is moved out of a buffer which another one is about to leave.
+     *
+     * @param release releases memory, which may run code of the backend
+     */
+    void release(Consumer<Runnable> release) {
         if (idTensor != null) {
-            idTensor.memory().release();
+            release.accept(idTensor.memory()::release);
         }
         if (states != null) {
-            states.reset(Runnable::run);
+            states.reset(release);
         }
     }
 }

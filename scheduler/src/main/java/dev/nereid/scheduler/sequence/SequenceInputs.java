@@ -24,7 +24,8 @@ final class SequenceInputs {
         this.uncounted = model.uncounted(new RequestDrain());
         this.equalInputs = new EqualInputs(model.settings());
         this.controls = new SequenceControls(plan.controls(), model.settings().batches());
-        this.states = new StateMemory(plan.states(), model.memory());
+        this.states =
+                new StateMemory(plan.states(), model.memory(), model.meter().stateCopies());
     }
 
     /** Returns what decides which inputs of clients may share a batch. */
@@ -35,11 +36,6 @@ final class SequenceInputs {
     /** Returns the bytes of the states that sequences hold. */
     long stateBytes() {
         return states.bytes();
-    }
-
-    /** Returns the number of states that were copied. */
-    long copiedStates() {
-        return states.copies();
     }
 
     /** Records that there is another instance. */

@@ -140,13 +140,13 @@ final class SequencePlacement {
      * @param unfinished the number of sequences that have not ended
      * @param stopped whether free slots stay so
      */
-    SequenceUse use(int unfinished, boolean stopped, long stateBytes, Map<SequenceEndReason, Long> ended) {
+    SequenceUse use(int unfinished, boolean stopped, SequenceUse.States states, Map<SequenceEndReason, Long> ended) {
         int used = 0;
         int all = 0;
         for (SequenceInstance instance : instances) {
             used += instance.slotsUsed();
             all += stopped ? instance.slotsUsed() : instance.slots();
         }
-        return new SequenceUse(unfinished, backlog.size(), used, all, stateBytes, ended);
+        return new SequenceUse(unfinished, backlog.size(), used, all, states, ended);
     }
 }

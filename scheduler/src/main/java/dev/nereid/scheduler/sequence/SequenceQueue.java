@@ -166,7 +166,7 @@ public final class SequenceQueue implements RequestIntake {
         } finally {
             lock.unlock();
             if (fresh != null && !used) {
-                fresh.release();
+                fresh.release(Runnable::run);
             }
         }
     }
@@ -309,18 +309,20 @@ public final class SequenceQueue implements RequestIntake {
 
     /**
      * Returns the number of states that were copied: because they did not lie in the order of their batch, or so that a
-     * few do not keep the buffer of many.
+     * few do not keep the buffer of many. Those of earlier queues of the model version are included.
      */
     public long copiedStates() {
-        return inputs.copiedStates();
+        return model.meter().stateCopies().get();
     }
 
     @Override
     public Optional<SequenceUse> sequenceUse() {
         SequenceEnds ends = model.meter().sequenceEnds();
+        SequenceUse.States states = new SequenceUse.States(
+                inputs.stateBytes(), model.meter().stateCopies().get());
         lock.lock();
         try {
-            return Optional.of(table.use(inputs.stateBytes(), ends.counts()));
+            return Optional.of(table.use(states, ends.counts()));
         } finally {
             lock.unlock();
         }

@@ -313,7 +313,7 @@ final class SequenceTable {
             sequence.instance.sequenceEnded(new EndedSequence(sequence.id(), forBackend(reason)));
         }
         placement.vacate(sequence);
-        lock.later(sequence::release);
+        sequence.release(lock::later);
     }
 
     /** Returns why a sequence ended without its last request. */
@@ -408,8 +408,8 @@ final class SequenceTable {
     }
 
     /** Returns how many sequences there are. */
-    SequenceUse use(long stateBytes, Map<SequenceEndReason, Long> ended) {
-        return placement.use(unfinished, stopped, stateBytes, ended);
+    SequenceUse use(SequenceUse.States states, Map<SequenceEndReason, Long> ended) {
+        return placement.use(unfinished, stopped, states, ended);
     }
 
     /** Ends idle sequences now, and others when they are idle. */

@@ -38,7 +38,7 @@ final class StateMemory {
     private final Map<String, Integer> indexesOfInputs = new HashMap<>();
     private final TensorMemory memory;
     private final AtomicLong bytes = new AtomicLong();
-    private final AtomicLong copies = new AtomicLong();
+    private final AtomicLong copies;
     private final AtomicInteger instances = new AtomicInteger();
 
     /** The zeros that null requests got last, by state. */
@@ -55,10 +55,13 @@ final class StateMemory {
      *
      * @param states the states of the model
      * @param memory allocates values that are moved
+     * @param copies counts values that are copied: joined with others, the beginning of a new one, or moved out of a
+     *     buffer
      */
-    StateMemory(List<InitialState> states, TensorMemory memory) {
+    StateMemory(List<InitialState> states, TensorMemory memory, AtomicLong copies) {
         this.states = states;
         this.memory = memory;
+        this.copies = copies;
         this.zeros = new AtomicReferenceArray<>(states.size());
         for (int i = 0; i < states.size(); i++) {
             InitialState state = states.get(i);
@@ -113,12 +116,6 @@ final class StateMemory {
     /** Counts values that were copied. */
     void copied(int values) {
         copies.addAndGet(values);
-    }
-
-    /** Returns the number of values that were copied: joined with others, the beginning of a new one, or moved out of a
-     * buffer. */
-    long copies() {
-        return copies.get();
     }
 
     /** Allows one more buffer with few sequences. */

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -31,6 +32,7 @@ public final class ModelMeter {
 
     private final InstantSource wallClock;
     private final SequenceEnds sequenceEnds = new SequenceEnds();
+    private final AtomicLong stateCopies = new AtomicLong();
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
@@ -98,6 +100,11 @@ public final class ModelMeter {
      */
     public SequenceEnds sequenceEnds() {
         return sequenceEnds;
+    }
+
+    /** Returns the number of states of sequences that were copied. */
+    public AtomicLong stateCopies() {
+        return stateCopies;
     }
 
     /**

@@ -89,12 +89,12 @@ final class ImplicitStateTest {
             s.send(sequence(1).start(), 1).observer();
             s.send(sequence(2).start(), 1);
             s.steps();
-            assertThat(s.queue.sequenceUse().orElseThrow().stateBytes()).isEqualTo(8);
+            assertThat(s.queue.sequenceUse().orElseThrow().states().bytes()).isEqualTo(8);
             s.send(sequence(1).end(), 1);
             s.steps();
-            assertThat(s.queue.sequenceUse().orElseThrow().stateBytes()).isEqualTo(4);
+            assertThat(s.queue.sequenceUse().orElseThrow().states().bytes()).isEqualTo(4);
             s.advance(Plans.IDLE.toNanos());
-            assertThat(s.queue.sequenceUse().orElseThrow().stateBytes()).isZero();
+            assertThat(s.queue.sequenceUse().orElseThrow().states().bytes()).isZero();
         }
     }
 

@@ -88,7 +88,7 @@ final class JoinedStateTest {
     }
 
     private static long bytes(SteppedSequences s) {
-        return s.queue.sequenceUse().orElseThrow().stateBytes();
+        return s.queue.sequenceUse().orElseThrow().states().bytes();
     }
 
     @ParameterizedTest
@@ -124,6 +124,20 @@ final class JoinedStateTest {
                     .as("1 and 4 get memory of their own")
                     .isEqualTo(2);
             assertThat(bytes(s)).isEqualTo(4 * SIZE);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aBatchOfLastRequestsCopiesNothing(boolean direct) {
+        try (SteppedSequences s = start(direct)) {
+            batch(s, true, 1, 1, 2, 3, 4);
+            for (int id = 1; id <= 4; id++) {
+                s.send(sequence(id).end(), 1);
+            }
+            assertThat(s.step(0)).isTrue();
+            assertThat(s.queue.copiedStates()).as("initial states joined").isEqualTo(4);
+            assertThat(bytes(s)).isZero();
         }
     }
 

@@ -253,7 +253,8 @@ public final class ServedModel implements AutoCloseable {
                 uses.stream().mapToLong(SequenceUse::backlog).sum(),
                 uses.stream().mapToLong(SequenceUse::slotsUsed).sum(),
                 uses.stream().mapToLong(SequenceUse::slots).sum(),
-                uses.stream().mapToLong(SequenceUse::stateBytes).sum(),
+                uses.stream().mapToLong(use -> use.states().bytes()).sum(),
+                uses.getFirst().states().copies(),
                 uses.getFirst().ended());
     }
 
