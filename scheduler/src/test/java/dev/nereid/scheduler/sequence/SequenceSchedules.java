@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.scheduler.SteppedSequences;
 import dev.nereid.scheduler.SteppedSequences.Position;
 import dev.nereid.scheduler.SteppedSequences.Sent;
+import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
@@ -133,6 +134,8 @@ final class SequenceSchedules {
             assertThat(scheduler.queue.sequences()).as("sequences").isZero();
             assertThat(scheduler.queue.stateBytes()).as("bytes of states").isZero();
             assertThat(scheduler.queue.waiting()).as("waiting").isZero();
+            SequenceUse use = scheduler.queue.sequenceUse().orElseThrow();
+            assertThat(use.live() + use.slotsUsed()).as("live, and slots used").isZero();
             scheduler.instances.forEach(
                     instance -> assertThat(instance.violations()).isEmpty());
             runs.forEach(this::checkAnswers);
