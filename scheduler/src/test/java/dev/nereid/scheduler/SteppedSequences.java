@@ -39,6 +39,10 @@ import java.util.OptionalLong;
  */
 public final class SteppedSequences implements AutoCloseable {
     public final FakeClock clock = new FakeClock();
+
+    /** Called with each look at the clock. */
+    public Runnable onClock = () -> {};
+
     public final LeakCheckingMemory memory = new LeakCheckingMemory();
     public final ModelScope model;
     public final SequenceQueue queue;
@@ -116,7 +120,10 @@ public final class SteppedSequences implements AutoCloseable {
     }
 
     public SteppedSequences(ModelSettings settings, SequencePlan plan, FakeInstance.Execution... backends) {
-        model = Scopes.of(settings, memory, clock);
+        model = Scopes.of(settings, memory, () -> {
+            onClock.run();
+            return clock.getAsLong();
+        });
         scope = ExecutionScope.of(model, ExecutionTraits.DEFAULT.accepted(), Runnable::run)
                 .withIterative(plan.batching().iterative());
         queue = new SequenceQueue(model, plan, timeouts);
@@ -170,13 +177,33 @@ public final class SteppedSequences implements AutoCloseable {
         long now = clock.getAsLong();
         observers.add(observer);
         ScheduledRequest request = new ScheduledRequest(model, null, checked.arrivedAt(now), observer, now);
+        try {
+            offer(request);
+        } catch (IllegalStateException e) { // for a test
+            request.failUnqueued(e);
+        }
+        return new Sent(observer, request);
+    }
+
+    private void offer(ScheduledRequest request) {
         switch (queue.offer(request, false)) {
             case InstanceHandle handle ->
                 throw new AssertionError("acquired, with " + handle.taken().size() + " requests");
             case OfferResult.Refused refused -> request.refuse(refused.error());
             case OfferResult.Outcome outcome -> assertThat(outcome).isEqualTo(OfferResult.Outcome.ACCEPTED);
         }
-        return new Sent(observer, request);
+    }
+
+    /** Lets the clock fail once, when a method of that name looks at it. */
+    public void failClockIn(String method) {
+        onClock = () -> {
+            if (StackWalker.getInstance()
+                    .walk(frames ->
+                            frames.anyMatch(frame -> frame.getMethodName().equals(method)))) {
+                onClock = () -> {};
+                throw new IllegalStateException("for a test");
+            }
+        };
     }
 
     /** Executes one batch of an instance; returns whether there was one. */

@@ -105,7 +105,15 @@ final class RequestSubmission implements Submission {
             Generation generation, InferRequest request, ResponseObserver observer, long arrivedNanos) {
         try {
             generation.used(arrivedNanos);
-            return submit(generation.model(), request, observer, arrivedNanos);
+            if (!models.startsOverReload(request)) {
+                return submit(generation.model(), request, observer, arrivedNanos);
+            }
+            RefusalWatch watch = new RefusalWatch(observer);
+            Cancellation cancellation = submit(generation.model(), request, watch, arrivedNanos);
+            if (!watch.isRefused()) {
+                models.startedAgain(request, generation);
+            }
+            return cancellation;
         } finally {
             generation.release();
         }

@@ -46,8 +46,19 @@ final class RecordingObserver implements ResponseObserver {
 
     /** Sends a number to a model of the recording backend, as part of a sequence. */
     static RecordingObserver to(InferenceServer server, String model, Sequence position, float value) {
+        return to(server, ModelRef.latest(model), position, value);
+    }
+
+    /** Sends numbers to a version of a model of the recording backend, as a part of a sequence. */
+    static RecordingObserver to(InferenceServer server, ModelRef model, Sequence position, float... values) {
+        return to(server, model, position, new long[] {1, values.length}, values);
+    }
+
+    /** Sends numbers in a shape, as a part of a sequence. */
+    static RecordingObserver to(
+            InferenceServer server, ModelRef model, Sequence position, long[] dims, float... values) {
         RequestOptions options = new RequestOptions(0, 0, OptionalLong.empty(), Optional.of(position));
-        return to(server, ModelRef.latest(model), "INPUT0", options, new long[] {1, 1}, value);
+        return to(server, model, "INPUT0", options, dims, values);
     }
 
     private static RecordingObserver to(

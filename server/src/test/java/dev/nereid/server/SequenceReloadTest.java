@@ -3,6 +3,8 @@ package dev.nereid.server;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.ModelControl;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.statistics.SequenceStatistics;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.Sequence;
 import java.nio.file.Files;
@@ -92,6 +94,61 @@ final class SequenceReloadTest {
             load.join();
 
             last.response();
+            send(server, false, true).response();
+        }
+    }
+
+    private static final String TWO_VERSIONS = "version_policy: { all {} }\n" + SEQUENCES;
+
+    private static RecordingObserver send(NereidServer server, long version, boolean start, boolean end) {
+        return RecordingObserver.to(
+                server, new ModelRef("m", version), new Sequence(new Sequence.Id.Numeric(1), start, end), 1);
+    }
+
+    private void reloadBoth(NereidServer server) throws Exception {
+        models.recording("m", TWO_VERSIONS + TestModels.parameter("p", "1"), 1, 2);
+        TestControl.load(server, "m");
+    }
+
+    @Test
+    void aSequenceOfAnotherVersionDoesNotKeepOneFromItsGeneration() throws Exception {
+        models.recording("m", TWO_VERSIONS, 1, 2);
+        try (NereidServer server = NereidServer.start(options)) {
+            send(server, 1, true, false).response();
+            reloadBoth(server);
+            send(server, 2, true, false).response(); // another sequence of the same id
+            send(server, 1, false, true).response();
+            send(server, 2, false, true).response();
+        }
+    }
+
+    @Test
+    void aStartWithoutAVersionLeavesTheSequencesOfOtherVersions() throws Exception {
+        models.recording("m", TWO_VERSIONS, 1, 2);
+        try (NereidServer server = NereidServer.start(options)) {
+            send(server, 1, true, false).response();
+            send(server, 2, true, false).response();
+            reloadBoth(server);
+            send(server, true, false).response(); // on the second version
+            assertThat(server.models().sequences().stream()
+                            .mapToLong(SequenceStatistics::live)
+                            .sum())
+                    .isEqualTo(2);
+            send(server, 1, false, true).response();
+            send(server, false, true).response();
+        }
+    }
+
+    @Test
+    void aStartThatIsRefusedLeavesTheSequence() throws Exception {
+        try (NereidServer server = NereidServer.start(options)) {
+            send(server, true, false).response();
+            reload(server, 1);
+            Sequence start = new Sequence(new Sequence.Id.Numeric(1), true, false);
+            RecordingObserver.to(server, ModelRef.latest("m"), start, new long[] {1, 1, 1}, 1)
+                    .error(); // a dimension too many
+            RecordingObserver.to(server, ModelRef.latest("m"), start, new long[] {2, 1}, 1, 1)
+                    .error(); // two items
             send(server, false, true).response();
         }
     }

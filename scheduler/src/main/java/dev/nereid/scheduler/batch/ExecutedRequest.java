@@ -177,6 +177,14 @@ final class ExecutedRequest extends CheckedRequestView
     }
 
     @Override
+    public void copied(String output) {
+        StateSink sink = inputs.isNull() ? null : inputs.states();
+        if (sink != null) {
+            sink.copied(1);
+        }
+    }
+
+    @Override
     public void copyPresent(String output, Tensor to) {
         copyPresent(output, to, 0, 1);
     }

@@ -289,6 +289,13 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
         }
 
         @Override
+        public void copied(String output) {
+            for (ExecutedRequest request : executed) {
+                request.copied(output);
+            }
+        }
+
+        @Override
         public boolean isInput(Tensor tensor) {
             return executed[0].isInput(tensor); // of any request
         }

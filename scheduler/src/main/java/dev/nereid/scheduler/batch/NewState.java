@@ -36,6 +36,9 @@ final class NewState implements SequenceState {
         /** Copies the present values of a state with one buffer for both to the beginning of each item of a new one. */
         void copyPresent(String output, Tensor to);
 
+        /** Counts a new value that was copied, since it lies in memory that is gone before the next execution. */
+        void copied(String output);
+
         /** Returns whether a state is written the other way: for the whole batch, or for one of its requests. */
         boolean isWrittenElsewhere(String output);
     }
@@ -205,6 +208,7 @@ final class NewState implements SequenceState {
             copy.close();
             throw SchedulerErrors.of(e);
         }
+        owner.copied(spec.name());
         set(Tensor.of(tensor.type(), tensor.shape(), copy.segment()), ReferenceCountedMemory.of(copy));
     }
 

@@ -76,7 +76,10 @@ final class ReadyAction {
         check();
     }
 
-    /** Registers an action of the server, beside that of the backend, in place of one that has not run. */
+    /**
+     * Registers an action of the server, beside that of the backend, in place of one that has not run. It is short; it
+     * runs on the calling thread if the executor has no other.
+     */
     void setServers(Runnable action) {
         Registration next = new Registration(action, sender.tryRetain());
         release(registeredByServer.getAndSet(next));
@@ -130,7 +133,16 @@ final class ReadyAction {
         } finally {
             if (!submitted) {
                 started.set(false);
+                runServers();
             }
+        }
+    }
+
+    /** Runs the action of the server on this thread: a request would be paused for ever without it. */
+    private void runServers() {
+        Registration next = registeredByServer.getAndSet(null);
+        if (next != null) {
+            run(next);
         }
     }
 

@@ -42,6 +42,9 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
     /** The position in a sequence; {@code null} for that of the client. */
     private @Nullable Sequence sequence;
 
+    /** Whether the request has ended, before it was cancelled. */
+    private volatile boolean settledUncancelled;
+
     /** Whether only instance threads may execute the request. It needs more work than its execution then. */
     private boolean needsInstanceThread;
 
@@ -417,7 +420,13 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
             given.discard();
             return cancellation.failure();
         }
+        settledUncancelled = true;
         return given;
+    }
+
+    /** Returns whether the request is cancelled, and did not end before with another outcome. */
+    public boolean endsCancelled() {
+        return isCancelled() && !settledUncancelled;
     }
 
     /** Adds a settled event to the tally of an execution. */

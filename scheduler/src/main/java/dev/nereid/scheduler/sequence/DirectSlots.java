@@ -34,6 +34,11 @@ final class DirectSlots implements SlotStrategy {
     public void endHold() {}
 
     @Override
+    public void close() {
+        executions.removeInstance();
+    }
+
+    @Override
     public boolean hasBatch(long now, boolean hurry) {
         return remainingDelay(now, hurry) <= 0;
     }

@@ -426,6 +426,9 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
     public List<ScheduledRequest> deregister(InstanceHandle one) {
         lock.lock();
         try {
+            if (handle != null) {
+                strategy.close();
+            }
             handle = null;
             retired = true;
             owner.removal().endAll(slots);

@@ -55,6 +55,11 @@ final class OldestSlots implements SlotStrategy, QueueView {
     }
 
     @Override
+    public void close() {
+        executions.removeInstance();
+    }
+
+    @Override
     public void endHold() {
         held = 0;
     }
@@ -84,13 +89,26 @@ final class OldestSlots implements SlotStrategy, QueueView {
     public void take(InstanceHandle handle, long now, boolean hurry) {
         int count = isHeld() ? 0 : planner.take(this, now, hurry);
         LiveSequence sequence = nextWaiting(ready.first());
+        LiveSequence leader = null;
+        SequenceEntry template = null;
         for (int i = 0; i < count && sequence != null; i++) {
             LiveSequence following = sequence.next;
+            SequenceEntry entry = sequence.first();
+            if (leader != null && template != null && !joins(sequence, leader, template)) {
+                return; // one that was counted is cancelled by now, and another one is in its place
+            }
             if (executions.begin(sequence, SequenceExecution.ANY_ROW, handle)) {
                 ready.remove(sequence);
+                leader = leader == null ? sequence : leader;
+                template = template == null ? entry : template;
             }
             sequence = nextWaiting(following);
         }
+    }
+
+    /** Returns whether the next request of a sequence may share the batch of another one, which has begun. */
+    private boolean joins(LiveSequence sequence, LiveSequence leader, SequenceEntry template) {
+        return sequence.joins(leader, true) && equalInputs.join(template, sequence.first());
     }
 
     /** Returns a sequence or the first one behind it whose request is not completed; {@code null} for none. */

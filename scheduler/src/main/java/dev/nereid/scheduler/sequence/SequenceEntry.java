@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.sequence;
 
+import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.QueuePosition;
@@ -26,6 +27,9 @@ final class SequenceEntry implements QueuePosition, EqualInputs.Candidate {
     /** The sequence to which the request belongs, also while it does not wait; {@code null} if it never did. */
     @Nullable
     LiveSequence home;
+
+    /** Why the sequence before this one ends when this request starts another one of the same id. */
+    SequenceEndReason endBefore = SequenceEndReason.REPLACED;
 
     /** The deadline of its client; {@code null} for none. */
     @Nullable

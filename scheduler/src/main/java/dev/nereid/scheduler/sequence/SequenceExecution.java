@@ -85,9 +85,13 @@ final class SequenceExecution implements ExecutionInputs, Runnable {
 
     @Override
     public @Nullable Runnable released(boolean again, @Nullable Runnable before) {
-        SequenceStates states = sequence.states();
-        if (states != null) {
-            states.endUse();
+        try {
+            SequenceStates states = sequence.states();
+            if (states != null) {
+                states.endUse();
+            }
+        } catch (RuntimeException | Error e) { // such as no memory: the sequence goes on
+            owner.failed("states of a sequence not moved", e);
         }
         if (again) { // it comes back as a waiting request
             return before;

@@ -7,14 +7,17 @@ import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.statistics.SequenceEnds;
-import dev.nereid.spi.SequenceEnd;
 import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Begins and ends the executions of requests of sequences. Guarded by the lock of the sequences: the caller holds it,
  * unless a method says otherwise.
  */
 final class SequenceExecutions {
+    private static final Logger LOG = LoggerFactory.getLogger(SequenceExecutions.class);
+
     private final SequenceTable table;
     private final SequenceLock lock;
     private final SequenceInputs inputs;
@@ -67,8 +70,9 @@ final class SequenceExecutions {
         request.delivery().takePlace();
         table.poll(sequence);
         if (entry.starts() && sequence.started) {
-            handle.ended().add(new EndedSequence(sequence.id(), SequenceEnd.REPLACED));
-            ends.add(SequenceEndReason.REPLACED);
+            SequenceEndReason reason = entry.endBefore;
+            handle.ended().add(new EndedSequence(sequence.id(), SequenceTable.forBackend(reason)));
+            ends.add(reason);
         }
         sequence.started = true;
         sequence.busy = true;
@@ -76,6 +80,11 @@ final class SequenceExecutions {
             table.placement().vacate(sequence);
         }
         return true;
+    }
+
+    /** Records that an instance is gone. */
+    void removeInstance() {
+        inputs.removeInstance();
     }
 
     /** Creates a null request for a place without a request. */
@@ -92,11 +101,24 @@ final class SequenceExecutions {
         lock.lock();
         try {
             for (SequenceExecution each = first; each != null; each = each.next()) {
-                released(each.sequence(), each.request().isCancelled());
+                releaseOne(each);
             }
         } finally {
             lock.unlock();
         }
+    }
+
+    private void releaseOne(SequenceExecution execution) {
+        try {
+            released(execution.sequence(), execution.request().endsCancelled());
+        } catch (RuntimeException | Error e) { // such as no memory: the others of the batch are not affected
+            failed("end of a sequence's execution failed", e);
+        }
+    }
+
+    /** Logs an unexpected failure. Called with the lock or without. */
+    void failed(String event, Throwable cause) {
+        LOG.atError().addKeyValue("model", inputs.modelName()).setCause(cause).log(event);
     }
 
     private void released(LiveSequence sequence, boolean cancelled) {

@@ -38,9 +38,19 @@ final class SequenceInputs {
         return states.bytes();
     }
 
+    /** Returns the name of the model. */
+    String modelName() {
+        return model.settings().name();
+    }
+
     /** Records that there is another instance. */
     void addInstance() {
         states.addInstance();
+    }
+
+    /** Records that an instance is gone. */
+    void removeInstance() {
+        states.removeInstance();
     }
 
     /** Returns the number of control inputs; the states are behind them. */

@@ -6,6 +6,8 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The one lock of the sequences of a model. Safe for use by any thread. What follows from a change is done by the thread
@@ -15,6 +17,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class SequenceLock extends ReentrantLock {
     private static final long serialVersionUID = 1;
+
+    private static final Logger LOG = LoggerFactory.getLogger(SequenceLock.class);
 
     /** The thread to wake next; written while the lock is held. */
     private transient @Nullable Thread toWake;
@@ -28,7 +32,7 @@ final class SequenceLock extends ReentrantLock {
         toWake = thread;
     }
 
-    /** Runs an action when the lock is released, on the thread that releases it. It must not throw. */
+    /** Runs an action when the lock is released, on the thread that releases it. What it throws is logged. */
     void later(Runnable action) {
         if (later.isEmpty()) {
             later = new ArrayList<>(2);
@@ -82,7 +86,16 @@ final class SequenceLock extends ReentrantLock {
         super.unlock();
         LockSupport.unpark(woken);
         for (int i = 0; i < actions.size(); i++) {
-            actions.get(i).run();
+            run(actions.get(i));
+        }
+    }
+
+    /** Runs an action; those behind it are run also if it fails. */
+    private static void run(Runnable action) {
+        try {
+            action.run();
+        } catch (RuntimeException | Error e) {
+            LOG.atError().setCause(e).log("action of sequences failed");
         }
     }
 

@@ -116,7 +116,7 @@ public final class SequenceQueue implements RequestIntake {
         }
         LiveSequence fresh;
         try {
-            fresh = position.start() ? inputs.newSequence(position.id()) : null;
+            fresh = mayStart(request, position) ? inputs.newSequence(position.id()) : null;
         } catch (InferenceException e) { // no memory for the id
             return new OfferResult.Refused(e);
         }
@@ -133,10 +133,16 @@ public final class SequenceQueue implements RequestIntake {
             return given;
         }
         Sequence own = given != null && isId(given.id())
-                ? new Sequence(given.id(), given.start(), false)
+                ? new Sequence(given.id(), true, false)
                 : new Sequence(newId(), true, false);
         request.isIn(own);
         return own;
+    }
+
+    /** Returns whether the client starts a sequence, so that none of that id has to live. */
+    private static boolean mayStart(ScheduledRequest request, Sequence position) {
+        Sequence given = request.checked().options().sequence().orElse(null);
+        return given != null && given.id().equals(position.id()) ? given.start() : position.start();
     }
 
     /** Returns an id that no sequence has. */
@@ -160,10 +166,10 @@ public final class SequenceQueue implements RequestIntake {
         try {
             OfferResult result = table.add(entry, fresh);
             LiveSequence sequence = entry.sequence;
-            used = fresh != null && sequence == fresh;
             InstanceHandle acquired = sequence == null ? null : table.serve(sequence, mayRun);
             return acquired == null ? result : acquired;
         } finally {
+            used = fresh != null && entry.home == fresh; // also if that has failed after it was added
             lock.unlock();
             if (fresh != null && !used) {
                 fresh.release(Runnable::run);
@@ -193,7 +199,11 @@ public final class SequenceQueue implements RequestIntake {
         try {
             LiveSequence sequence = entry.sequence;
             if (sequence != null) {
-                table.cancel(sequence, entry);
+                if (plan.batching().iterative()) {
+                    table.cancelIteration(sequence, entry);
+                } else {
+                    table.cancel(sequence, entry);
+                }
             }
         } finally {
             lock.unlock();

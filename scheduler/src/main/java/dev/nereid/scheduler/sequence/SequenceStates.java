@@ -16,6 +16,8 @@ import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The present states of one sequence. Used by one thread at a time: that which takes its next request, under the lock of
@@ -33,6 +35,8 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
      * @param row its place beside those of other sequences; {@code null} for a buffer of its own
      */
     private record Present(NamedTensor input, ReferenceCountedMemory memory, StateBuffer.@Nullable Row row) {}
+
+    private static final Logger LOG = LoggerFactory.getLogger(SequenceStates.class);
 
     private final StateMemory memory;
 
@@ -195,6 +199,11 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
                     moveOut(i, value);
                 } catch (InferenceException e) { // no memory: it stays there, and is counted there
                     return;
+                } catch (RuntimeException | Error e) { // such as memory that its backend has freed
+                    LOG.atError()
+                            .addKeyValue("state", value.input.name())
+                            .setCause(e)
+                            .log("state of a sequence not moved");
                 } finally {
                     value.memory.release();
                 }
@@ -206,7 +215,12 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
     private void moveOut(int index, Present value) {
         Tensor present = value.input.tensor();
         TensorBuffer buffer = memory.allocate(present.byteSize());
-        MemorySegment.copy(present.data(), 0, buffer.segment(), 0, present.byteSize());
+        try {
+            MemorySegment.copy(present.data(), 0, buffer.segment(), 0, present.byteSize());
+        } catch (RuntimeException | Error e) {
+            buffer.close();
+            throw e;
+        }
         Present moved = new Present(
                 new NamedTensor(value.input.name(), Tensor.of(present.type(), present.shape(), buffer.segment())),
                 ReferenceCountedMemory.of(buffer),

@@ -99,11 +99,12 @@ final class SequenceTable {
             return new OfferResult.Refused(SequenceErrors.notStarted(entry.checked(), entry.id()));
         }
         if (!entry.request().isWaiting()) { // cancelled before it was here
-            if (fresh == null) {
+            if (!entry.starts()) {
                 endAfterWaiting(sequence, SequenceEndReason.CANCELLED);
             }
             return OfferResult.Outcome.ACCEPTED;
         }
+        long now = nanoTime.getAsLong(); // fails before anything is changed
         if (found == null) {
             live.put(entry.id(), sequence);
             unfinished++;
@@ -113,7 +114,7 @@ final class SequenceTable {
                     .addKeyValue("sequence", SequenceErrors.text(entry.id()))
                     .log("sequence starts again before its end"));
         }
-        append(sequence, entry, nanoTime.getAsLong());
+        append(sequence, entry, now);
         placement.checkHold(waiting);
         return OfferResult.Outcome.ACCEPTED;
     }
@@ -134,7 +135,9 @@ final class SequenceTable {
     }
 
     private void append(LiveSequence sequence, SequenceEntry entry, long now) {
-        times.removeIdle(sequence);
+        if (!sequence.paused) {
+            times.removeIdle(sequence);
+        }
         sequence.append(entry);
         waiting++;
         if (entry.ends()) {
@@ -183,7 +186,11 @@ final class SequenceTable {
         waiting++;
         instance.count(entry.request(), 1);
         addDeadline(entry);
-        resume(sequence, instance);
+        if (paused) {
+            times.addIdle(sequence, nanoTime.getAsLong());
+        } else {
+            resume(sequence, instance);
+        }
     }
 
     /** Lets a request that waits again be executed: its client reads. */
@@ -192,6 +199,7 @@ final class SequenceTable {
         SequenceInstance instance = sequence == null ? null : sequence.instance;
         if (sequence != null && instance != null && sequence.head() == entry) {
             sequence.paused = false;
+            times.removeIdle(sequence);
             resume(sequence, instance);
         }
     }
@@ -210,7 +218,7 @@ final class SequenceTable {
             return;
         }
         ends.add(reason);
-        if (reason == SequenceEndReason.CANCELLED && sequence.started && sequence.instance != null) {
+        if (reason != SequenceEndReason.END && sequence.started && sequence.instance != null) {
             sequence.instance.sequenceEnded(new EndedSequence(sequence.id(), forBackend(reason)));
         }
         sequence.started = false;
@@ -247,14 +255,40 @@ final class SequenceTable {
             endAfterWaiting(sequence, SequenceEndReason.CANCELLED);
             return;
         }
-        if (entry.starts()) {
-            ends.add(SequenceEndReason.CANCELLED); // the one that starts next has its place
+        if (entry.starts()) { // the one that starts next has its place
+            ends.add(SequenceEndReason.CANCELLED);
+            following.endBefore = entry.endBefore;
+        } else {
+            following.endBefore = SequenceEndReason.CANCELLED;
         }
         if (before == null && sequence.instance != null) {
             long now = nanoTime.getAsLong();
             sequence.instance.changed(sequence, now);
             sequence.instance.wakeForWork(now);
         }
+    }
+
+    /** Removes an iterative request. Those behind it are sequences of their own. */
+    void cancelIteration(LiveSequence sequence, SequenceEntry entry) {
+        boolean goesFirst = !sequence.busy && sequence.head() == entry;
+        unlink(sequence, entry);
+        if (goesFirst) {
+            endIteration(sequence, SequenceEndReason.CANCELLED);
+        } else {
+            ends.add(SequenceEndReason.CANCELLED);
+        }
+    }
+
+    /** Ends a sequence that is idle, or whose client has not read for that long. */
+    private void expireIdle(LiveSequence sequence) {
+        SequenceEntry entry = sequence.paused ? sequence.head() : null;
+        if (entry == null) {
+            endAfterWaiting(sequence, SequenceEndReason.IDLE);
+            return;
+        }
+        unlink(sequence, entry);
+        rejectLater(entry, SequenceErrors.unread(entry.checked(), times.maxIdleNanos()));
+        endIteration(sequence, SequenceEndReason.IDLE);
     }
 
     /** Ends a sequence after the requests that wait. */
@@ -278,6 +312,7 @@ final class SequenceTable {
     /** Ends the count of a request that is not in its sequence any more. */
     private void left(LiveSequence sequence, SequenceEntry entry) {
         waiting--;
+        times.removeIdle(sequence);
         times.remove(entry.deadline);
         entry.deadline = null;
         if (sequence.instance != null) {
@@ -317,7 +352,7 @@ final class SequenceTable {
     }
 
     /** Returns why a sequence ended without its last request. */
-    private static SequenceEnd forBackend(SequenceEndReason reason) {
+    static SequenceEnd forBackend(SequenceEndReason reason) {
         return switch (reason) {
             case IDLE -> SequenceEnd.IDLE;
             case CANCELLED -> SequenceEnd.CANCELLED;
@@ -366,7 +401,7 @@ final class SequenceTable {
 
     /** Ends what has expired. */
     void expire() {
-        times.expire(nanoTime.getAsLong(), sequence -> endAfterWaiting(sequence, SequenceEndReason.IDLE));
+        times.expire(nanoTime.getAsLong(), this::expireIdle);
     }
 
     boolean has(Sequence.Id id) {
@@ -415,10 +450,13 @@ final class SequenceTable {
     /** Ends idle sequences now, and others when they are idle. */
     void stop() {
         stopped = true;
-        for (LiveSequence one = times.idle().first();
-                one != null;
-                one = times.idle().first()) {
-            endAfterWaiting(one, SequenceEndReason.UNLOADED);
+        LiveSequence next = times.idle().first();
+        while (next != null) {
+            LiveSequence one = next;
+            next = one.next;
+            if (!one.paused) {
+                endAfterWaiting(one, SequenceEndReason.UNLOADED);
+            }
         }
         placement.instances().forEach(SequenceInstance::wakeThread);
     }

@@ -38,12 +38,17 @@ final class SequenceTimes {
         this.timeout = timer.newTimeout(action);
     }
 
-    /** Returns the sequences without a request, the one that ends first in front. */
+    /** Returns how long a sequence may be idle. */
+    long maxIdleNanos() {
+        return maxIdleNanos;
+    }
+
+    /** Returns the sequences without a request, or with one that is paused, the one that ends first in front. */
     SequenceList idle() {
         return idle;
     }
 
-    /** Adds a sequence without a request, from now on. */
+    /** Adds a sequence without a request, or with one that is paused, from now on. */
     void addIdle(LiveSequence sequence, long now) {
         sequence.nanos = now + maxIdleNanos;
         idle.add(sequence);

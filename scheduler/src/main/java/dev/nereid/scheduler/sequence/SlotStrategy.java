@@ -14,6 +14,9 @@ interface SlotStrategy {
      */
     void changed(LiveSequence sequence, long now);
 
+    /** Called once, when the instance takes no more batches. */
+    default void close() {}
+
     /** Ends a hold of batches of this instance alone, if there is one. */
     void endHold();
 

@@ -123,6 +123,11 @@ final class StateMemory {
         instances.incrementAndGet();
     }
 
+    /** Allows one buffer with few sequences less. */
+    void removeInstance() {
+        instances.decrementAndGet();
+    }
+
     /**
      * Allocates memory for a value.
      *
@@ -144,19 +149,30 @@ final class StateMemory {
         if (buffer.isLeft()) {
             buffer.moveOut();
         } else if (buffer.isSparse()) {
-            StateBuffer oldest = keep(buffer);
-            if (oldest != null && oldest.isSparse()) {
-                oldest.moveOut();
+            keep(buffer);
+            for (StateBuffer oldest = tooMany(); oldest != null; oldest = tooMany()) {
+                if (oldest.isSparse()) {
+                    oldest.moveOut();
+                }
             }
         }
     }
 
-    /** Keeps a buffer with few sequences; returns one that is too many. */
-    private @Nullable StateBuffer keep(StateBuffer buffer) {
+    /** Keeps a buffer with few sequences. */
+    private void keep(StateBuffer buffer) {
         lock.lock();
         try {
             sparse.removeIf(other -> other == buffer || other.isEmpty());
             sparse.add(buffer);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Removes the oldest of too many buffers with few sequences; returns {@code null} if there are not too many. */
+    private @Nullable StateBuffer tooMany() {
+        lock.lock();
+        try {
             return sparse.size() > instances.get() ? sparse.poll() : null;
         } finally {
             lock.unlock();

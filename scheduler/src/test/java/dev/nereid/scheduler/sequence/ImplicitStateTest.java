@@ -313,4 +313,17 @@ final class ImplicitStateTest {
             assertThat(sizes).containsExactly(6L, 6L, 4L, 7L); // that of a null request is empty
         }
     }
+
+    @Test
+    void aValueInMemoryOfTheRequestIsCopiedAndCounted() {
+        try (SteppedSequences s = start(plan(true, sum(0)), batch -> {
+            InferenceRequest request = batch.requests().getFirst();
+            request.state("SUM_OUT").put(request.requireInput("IN"));
+            FakeInstance.copy(batch);
+        })) {
+            s.send(sequence(1).start(), 1);
+            s.steps();
+            assertThat(s.queue.copiedStates()).isEqualTo(1);
+        }
+    }
 }

@@ -4,6 +4,7 @@ import static dev.nereid.scheduler.SteppedSequences.sequence;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.InferResponse;
+import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.SteppedSequences;
 import dev.nereid.scheduler.SteppedSequences.Sent;
 import dev.nereid.spi.DataType;
@@ -16,6 +17,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -264,5 +266,124 @@ final class IterativeTest {
         }
         assertThat(s.queue.stateBytes()).isZero();
         s.advance(TimeUnit.SECONDS.toNanos(10));
+    }
+
+    private static Map<SequenceEndReason, Long> ends(SteppedSequences s) {
+        return s.queue.sequenceUse().orElseThrow().ended();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aCancelledRequestOfTheSameIdLeavesTheOneInProgress(boolean direct) {
+        try (SteppedSequences s = start(direct, 2)) {
+            Sent first = s.send(sequence(1).start(), 3);
+            s.step(0);
+            Sent second = s.send(sequence(1).start(), 3);
+            Sent third = s.send(sequence(1).start(), 2);
+            second.cancellation().cancel();
+            s.steps();
+            assertThat(steps(first)).containsExactly(1f, 2f, 3f);
+            assertThat(steps(third)).containsExactly(1f, 2f);
+            assertThat(ends(s)).isEqualTo(Map.of(SequenceEndReason.END, 2L, SequenceEndReason.CANCELLED, 1L));
+            assertThat(s.instances.getFirst().ended()).isEmpty();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aCancellationInAStepOfTheRequestBeforeLeavesThat(boolean direct) {
+        List<Sent> cancelled = new ArrayList<>();
+        try (SteppedSequences s = start(direct, 2)) {
+            s.lose(0);
+            s.add(batch -> {
+                cancelled.forEach(sent -> sent.cancellation().cancel());
+                backend.execute(batch);
+            });
+            Sent first = s.send(sequence(1).start(), 2);
+            cancelled.add(s.send(sequence(1).start(), 3));
+            s.steps();
+            assertThat(steps(first)).containsExactly(1f, 2f);
+            assertThat(ends(s)).isEqualTo(Map.of(SequenceEndReason.END, 1L, SequenceEndReason.CANCELLED, 1L));
+            assertThat(s.instances.getLast().ended()).isEmpty();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aCancellationAfterTheLastResponseChangesNothing(boolean direct) {
+        List<Sent> sent = new ArrayList<>();
+        try (SteppedSequences s = start(direct, 2)) {
+            s.lose(0);
+            s.add(batch -> {
+                backend.execute(batch);
+                sent.getFirst().cancellation().cancel();
+            });
+            sent.add(s.sendAlone(1, new FakeFlow()));
+            s.steps();
+            assertThat(steps(sent.getFirst())).containsExactly(1f);
+            assertThat(ends(s)).isEqualTo(Map.of(SequenceEndReason.END, 1L));
+            assertThat(s.instances.getLast().ended()).isEmpty();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aRequestWithTheIdOfALiveOneBeginsAnew(boolean direct) {
+        try (SteppedSequences s = start(direct, 2)) {
+            Sent first = s.send(sequence(1).start(), 3);
+            s.step(0);
+            Sent second = s.send(sequence(1), 2);
+            s.steps();
+            assertThat(steps(first)).containsExactly(1f, 2f, 3f);
+            assertThat(steps(second)).containsExactly(1f, 2f);
+            assertThat(backend.batches()).containsExactly("3S", "3", "3", "2S", "2");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aClientThatNeverReadsLosesItsSlotAfterTheIdleTime(boolean direct) {
+        try (SteppedSequences s = start(direct, 1)) {
+            FakeFlow flow = new FakeFlow();
+            Sent slow = s.sendAlone(5, flow);
+            flow.close();
+            s.step(0);
+            s.advance(Plans.IDLE.toNanos() - 1);
+            flow.open(); // in time
+            s.advance(1);
+            assertThat(isDone(slow)).isFalse();
+            flow.close();
+            s.step(0);
+            Sent next = s.sendAlone(1, new FakeFlow());
+            s.advance(Plans.IDLE.toNanos());
+            s.steps();
+            assertThat(steps(slow)).containsExactly(1f, 2f);
+            assertThat(slow.observer().error().publicMessage())
+                    .isEqualTo(
+                            "request to model 'stateful' version 1 has ended: its client read no response for 5000000"
+                                    + " microseconds (max_sequence_idle_microseconds); read the responses, or raise that limit");
+            assertThat(steps(next)).containsExactly(1f);
+            assertThat(ends(s)).isEqualTo(Map.of(SequenceEndReason.END, 1L, SequenceEndReason.IDLE, 1L));
+            assertThat(s.instances.getFirst().ended())
+                    .singleElement()
+                    .asString()
+                    .endsWith(" IDLE");
+            flow.open(); // has no effect any more
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aStopLeavesARequestWhoseClientDoesNotReadYet(boolean direct) {
+        try (SteppedSequences s = start(direct, 1)) {
+            FakeFlow flow = new FakeFlow();
+            Sent slow = s.sendAlone(2, flow);
+            flow.close();
+            s.step(0);
+            s.queue.stop();
+            flow.open();
+            s.steps();
+            assertThat(steps(slow)).containsExactly(1f, 2f);
+        }
     }
 }

@@ -31,6 +31,9 @@ final class JoinedStateTest {
 
     private boolean failing;
 
+    /** The memory of the backend. */
+    private Arena arena = Arena.ofAuto();
+
     /** The addresses of the present and of the new states in the last batch. */
     private long read;
 
@@ -42,7 +45,7 @@ final class JoinedStateTest {
         Tensor present = batch.gather("SUM_IN");
         Tensor next;
         if (ofBackend) {
-            next = Tensor.of(DataType.FP32, shape, Arena.ofAuto().allocate(batch.size() * SIZE, 64));
+            next = Tensor.of(DataType.FP32, shape, arena.allocate(batch.size() * SIZE, 64));
             batch.state("SUM_OUT").put(next);
         } else {
             next = batch.state("SUM_OUT").allocate(DataType.FP32, shape);
@@ -255,6 +258,40 @@ final class JoinedStateTest {
             s.steps();
             assertThat(one.sum()).isEqualTo(2);
             assertThat(two.sum()).isEqualTo(3);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aStateWhoseMemoryIsGoneHarmsNoOtherSequence(boolean direct) {
+        ofBackend = true;
+        try (SteppedSequences s = start(direct)) {
+            arena = Arena.ofShared();
+            batch(s, true, 1, 1, 2, 3, 4);
+            arena.close(); // too early
+            arena = Arena.ofAuto();
+            batch(s, true, 1, 1, 2); // those of the others would be moved
+            Sent[] sums = new Sent[4];
+            for (int id = 1; id <= 4; id++) {
+                sums[id - 1] = s.send(id <= 2 ? sequence(id) : sequence(id).start(), id);
+            }
+            s.steps();
+            assertThat(sums[0].sum()).isEqualTo(2);
+            assertThat(sums[1].sum()).isEqualTo(3);
+            assertThat(sums[2].sum()).isEqualTo(3);
+            assertThat(sums[3].sum()).isEqualTo(4);
+        }
+    }
+
+    @Test
+    void anInstanceThatIsGoneKeepsNoBuffer() {
+        try (SteppedSequences s = start(true)) {
+            s.add(this::addUp);
+            s.lose(1);
+            batch(s, true, 1, 1, 2, 3, 4);
+            batch(s, false, 1, 4);
+            batch(s, false, 1, 3);
+            assertThat(bytes(s)).as("one of most of them null").isEqualTo((2 + 1 + 3) * SIZE);
         }
     }
 }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.SteppedSequences;
 import dev.nereid.scheduler.SteppedSequences.Sent;
+import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
@@ -121,6 +122,32 @@ final class OldestTest {
             s.steps();
             assertThat(batches).containsExactly("2:3");
             assertThat(next.sum()).isEqualTo(3);
+        }
+    }
+
+    @Test
+    void aCancellationWhileABatchIsTakenBringsNoOtherShapeIntoIt() throws Exception {
+        try (SteppedSequences s = start(8, Plans.oldest(8, 0))) {
+            ScheduledRequest first =
+                    (ScheduledRequest) s.send(sequence(1).start().end(), 1).cancellation();
+            ScheduledRequest second =
+                    (ScheduledRequest) s.send(sequence(2).start(), 2).cancellation();
+            Sent other = s.send(sequence(3).start(), s.request(3).floats("IN2", Shape.of(1, 1), 0));
+            Thread canceller = new Thread(second::cancel);
+            s.onClock = () -> {
+                if (!first.isWaiting()) { // it has begun, with the lock
+                    s.onClock = () -> {};
+                    canceller.start();
+                    while (!second.isCompleted()) {
+                        Thread.onSpinWait();
+                    }
+                }
+            };
+            s.steps();
+            canceller.join();
+            s.steps();
+            assertThat(batches).containsExactly("1:1", "3:3");
+            assertThat(other.sum()).isEqualTo(3);
         }
     }
 }

@@ -3,6 +3,7 @@ package dev.nereid.scheduler.sequence;
 import static dev.nereid.scheduler.SteppedSequences.sequence;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.SteppedSequences;
 import dev.nereid.scheduler.SteppedSequences.Sent;
@@ -11,6 +12,8 @@ import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
@@ -182,6 +185,79 @@ final class SequenceEndTest {
             s.send(sequence(2).end(), 2);
             s.steps();
             assertThat(s.queue.backlog()).isZero();
+        }
+    }
+
+    @ParameterizedTest
+    @FieldSource("PLANS")
+    void aCancelledRequestEndsItsSequenceAlsoIfAnotherOneOfItsIdStarts(SequencePlan plan) {
+        try (SteppedSequences s = start(plan, 1)) {
+            s.send(sequence(1).start(), 1);
+            s.steps();
+            Sent cancelled = s.send(sequence(1), 2);
+            Sent behind = s.send(sequence(1), 3);
+            Sent dropped = s.send(sequence(1).start(), 4);
+            Sent next = s.send(sequence(1).start().end(), 5);
+            cancelled.cancellation().cancel();
+            dropped.cancellation().cancel();
+            behind.observer().assertError(ErrorCode.CANCELLED, "request was cancelled");
+            s.steps();
+            assertThat(next.sum()).isEqualTo(5);
+            assertThat(s.instances.getFirst().ended()).containsExactly(ended(1, SequenceEnd.CANCELLED));
+            assertThat(s.queue.sequenceUse().orElseThrow().ended())
+                    .isEqualTo(Map.of(SequenceEndReason.CANCELLED, 2L, SequenceEndReason.END, 1L));
+        }
+    }
+
+    @ParameterizedTest
+    @FieldSource("PLANS")
+    void aFailureAtTheEndOfOneExecutionLeavesTheOthersOfTheBatch(SequencePlan plan) {
+        try (SteppedSequences s = start(plan, 1)) {
+            s.send(sequence(1).start(), 1);
+            s.send(sequence(2).start(), 2);
+            s.failClockIn("becameFree");
+            s.steps();
+            Sent one = s.send(sequence(1).end(), 3);
+            Sent two = s.send(sequence(2).end(), 4);
+            s.steps();
+            assertThat(one.sum()).isEqualTo(3);
+            assertThat(two.sum()).isEqualTo(4);
+        }
+    }
+
+    @ParameterizedTest
+    @FieldSource("PLANS")
+    void aStartThatFailsLeavesNoSequence(SequencePlan plan) {
+        try (SteppedSequences s = start(plan, 1)) {
+            for (String method : List.of("add", "serve")) {
+                s.failClockIn(method);
+                s.send(sequence(1).start(), 1).observer().error();
+                assertThat(s.queue.sequences()).isZero();
+                assertThat(s.queue.sequenceUse().orElseThrow().slotsUsed()).isZero();
+            }
+            Sent again = s.send(sequence(1).start().end(), 2);
+            s.steps();
+            assertThat(again.sum()).isEqualTo(2);
+        }
+    }
+
+    @Test
+    void manySequencesExpireTogetherAfterAJumpOfTheClock() {
+        int many = 500;
+        try (SteppedSequences s = start(Plans.oldest(many, 0), 1)) {
+            for (int id = 1; id <= many; id++) {
+                s.send(sequence(id).start(), 1);
+                s.send(sequence(many + id).start().timeoutMicros(Plans.IDLE.toMillis() * 2000), 1); // in the backlog
+            }
+            s.steps();
+            s.advance(1000 * Plans.IDLE.toNanos()); // the slots are free then
+            s.steps();
+            assertThat(s.instances.getFirst().ended()).hasSize(many);
+            s.advance(Plans.IDLE.toNanos());
+            s.steps();
+            assertThat(s.queue.sequenceUse().orElseThrow().ended())
+                    .isEqualTo(Map.of(SequenceEndReason.IDLE, 2L * many));
+            assertThat(s.queue.sequences()).isZero();
         }
     }
 }

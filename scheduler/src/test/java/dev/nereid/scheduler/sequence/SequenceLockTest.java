@@ -27,4 +27,15 @@ final class SequenceLockTest {
         }
         assertThat(events).hasSize(1);
     }
+
+    @Test
+    void anActionThatFailsLeavesThoseBehindIt() {
+        lock.lock();
+        lock.later(() -> {
+            throw new IllegalStateException("for a test");
+        });
+        lock.later(() -> events.add("next"));
+        lock.unlock();
+        assertThat(events).containsExactly("next");
+    }
 }

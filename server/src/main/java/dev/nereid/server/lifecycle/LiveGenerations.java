@@ -235,16 +235,16 @@ public final class LiveGenerations {
     }
 
     /**
-     * Ends a sequence on all replaced generations, after its requests that wait: it starts again on another one.
+     * Ends a sequence on all replaced generations of a version, after its requests that wait: it starts again on another
+     * one.
      *
-     * @param key the model's key
-     * @param ref the version that the client means
      * @param id the sequence
      * @param other the generation on which it starts
      */
-    void startedAgain(String key, ModelRef ref, Sequence.Id id, Generation other) {
+    void startedAgain(Sequence.Id id, Generation other) {
+        ModelRef version = new ModelRef(other.key(), other.model().version());
         for (Followed one : followed) {
-            if (one.is(key, ref) && !one.generation().equals(other)) {
+            if (one.is(other.key(), version) && !one.generation().equals(other)) {
                 one.generation().model().scheduler().replaceSequence(id);
             }
         }

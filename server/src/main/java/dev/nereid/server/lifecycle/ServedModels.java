@@ -114,20 +114,37 @@ public final class ServedModels implements ModelCatalog {
     /** Returns another generation than the one found, if that took the place of the other one only just now. */
     private Generation ofSequence(InferRequest request, Generation found) {
         Optional<Sequence> sequence = request.options().sequence();
-        if (sequence.isEmpty()) {
+        if (sequence.isEmpty() || sequence.get().start()) {
             return found;
         }
         Sequence.Id id = sequence.get().id();
-        if (sequence.get().start()) {
-            live.startedAgain(key(request.model().name()), request.model(), id, found);
-            return found;
-        }
         Generation followed = found.model().scheduler().hasSequence(id) ? null : following(request);
         if (followed == null) {
             return found;
         }
         found.release();
         return followed;
+    }
+
+    /**
+     * Returns whether a request starts a sequence while those of earlier generations of some model go on.
+     *
+     * @param request the request
+     * @return whether {@link #startedAgain} is to be called when the request was accepted
+     */
+    public boolean startsOverReload(InferRequest request) {
+        return live.hasFollowed()
+                && request.options().sequence().map(Sequence::start).orElse(false);
+    }
+
+    /**
+     * Ends the sequence of the same id on the earlier generations of a version: it has started again.
+     *
+     * @param request the request that starts it, which was accepted
+     * @param generation the generation that got it
+     */
+    public void startedAgain(InferRequest request, Generation generation) {
+        live.startedAgain(request.options().sequence().orElseThrow().id(), generation);
     }
 
     private @Nullable Generation following(InferRequest request) {
@@ -137,9 +154,8 @@ public final class ServedModels implements ModelCatalog {
         }
         Sequence.Id id = sequence.get().id();
         ModelEntry entry = known(request.model().name());
-        boolean startedAgain = entry != null
-                && entry.ready().values().stream()
-                        .anyMatch(generation -> generation.model().scheduler().hasSequence(id));
+        Generation serving = entry == null ? null : entry.find(request.model());
+        boolean startedAgain = serving != null && serving.model().scheduler().hasSequence(id);
         return startedAgain ? null : live.following(key(request.model().name()), request.model(), id);
     }
 
