@@ -213,6 +213,7 @@ final class RunningServer {
      */
     private void close(long end) {
         CompletableFuture<Void> portsClosed = closeRequestPorts();
+        server.endSequences(); // no request of theirs arrives any more
         CompletableFuture<Void> settled = portsClosed.exceptionally(_ -> null);
         settled.copy()
                 .completeOnTimeout(null, Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS)

@@ -305,13 +305,21 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Begins to exit. From now on the server is neither live nor ready, while it still accepts requests, except
-     * those of sequences that start or are idle. For programs that close what is in front of the server first.
-     * {@link #close} has to be called nevertheless.
+     * Begins to exit. From now on the server is neither live nor ready, while it still accepts requests. For programs
+     * that close what is in front of the server first. {@link #close} has to be called nevertheless.
      */
     public void beginExit() {
         phase.compareAndSet(Phase.RUNNING, Phase.EXITING);
         components.lifecycle().beginExit();
+    }
+
+    /**
+     * Ends sequences as soon as they are idle, and refuses requests to models with sequences. For programs whose front
+     * ends take no more requests, after {@link #beginExit}: sequences in the backlog get the slots of those that cannot go
+     * on. Never blocks. Later calls do nothing.
+     */
+    public void endSequences() {
+        components.lifecycle().endSequences();
     }
 
     /**

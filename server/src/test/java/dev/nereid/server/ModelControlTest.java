@@ -410,9 +410,9 @@ final class ModelControlTest {
         }
     }
 
-    /** Nor does a third one drain with an unload, which waits as a load does. */
+    /** An unload never waits, also if a third generation drains with it. */
     @Test
-    void waitsWithAnUnloadWhileTwoGenerationsDrain() throws Exception {
+    void unloadsAtOnceWhileTwoGenerationsDrain() throws Exception {
         Path gate = Files.createFile(directory.resolve("gate"));
         models.recording("m", parameter("gate", gate.toString()));
         try (NereidServer server = NereidServer.start(options("m"))) {
@@ -420,17 +420,17 @@ final class ModelControlTest {
             reload(server);
             RecordingObserver second = RecordingObserver.to(server, "m", 2);
             reload(server);
-
-            CompletionStage<Void> waiting = server.control().unload("m", false);
-
             RecordingObserver third = RecordingObserver.to(server, "m", 3);
-            assertThat(waiting.toCompletableFuture()).isNotDone();
-            assertThat(index(server)).as("it serves on").containsExactly("m 1 READY");
+
+            unload(server, "m");
+
+            assertThat(index(server)).containsExactly("m 1 UNLOADING");
+            assertRefused(server, ModelRef.latest("m"), ErrorCode.NOT_FOUND, "'m' has no available versions");
             Files.delete(gate);
-            waiting.toCompletableFuture().get();
             for (RecordingObserver observer : List.of(first, second, third)) {
                 assertThat(observer.response().values()).hasSize(1);
             }
+            awaitIndex(server, "m 1 UNAVAILABLE unloaded");
         }
         assertThat(events("close")).filteredOn("close m/1"::equals).hasSize(3);
     }

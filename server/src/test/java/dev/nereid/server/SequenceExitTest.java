@@ -41,6 +41,12 @@ final class SequenceExitTest {
             RecordingObserver waiting = RecordingObserver.to(server, "m", position(2, true), 2);
 
             server.beginExit();
+            assertThat(RecordingObserver.to(server, "m", position(1, false), 5)
+                            .response()
+                            .values())
+                    .as("front ends may still send requests")
+                    .containsExactly(5f);
+            server.endSequences();
 
             assertThat(waiting.response().values()).containsExactly(2f);
             assertStopped(RecordingObserver.to(server, "m", position(1, false), 3));

@@ -61,13 +61,24 @@ public record StartReport(
     /** Returns the states of all models, those included that the start did not find. */
     private List<ModelStatus> index() {
         List<ModelStatus> all = new ArrayList<>(models.index());
-        Set<String> known = all.stream().map(ModelStatus::name).collect(Collectors.toSet());
+        Set<String> known = known();
         failed.stream().filter(status -> !known.contains(status.name())).forEach(all::add);
         return all;
     }
 
-    /** Returns the names of the models that failed, in one line; empty if it was none of them. */
+    private Set<String> known() {
+        return models.index().stream().map(ModelStatus::name).collect(Collectors.toSet());
+    }
+
+    /**
+     * Returns the names of the models that failed, in one line; empty if it was none of them, or if something failed that
+     * is no known model, such as a repository that cannot be listed.
+     */
     public Optional<String> failures() {
+        Set<String> known = known();
+        if (failed.stream().anyMatch(status -> !known.contains(status.name()))) {
+            return Optional.empty();
+        }
         List<String> names = index().stream()
                 .filter(status -> status.state() == ModelStatus.State.UNAVAILABLE)
                 .map(ModelStatus::name)

@@ -142,7 +142,7 @@ public final class SequenceQueue implements RequestIntake {
     /** Returns whether the client starts a sequence, so that none of that id has to live. */
     private static boolean mayStart(ScheduledRequest request, Sequence position) {
         Sequence given = request.checked().options().sequence().orElse(null);
-        return given != null && given.id().equals(position.id()) ? given.start() : position.start();
+        return (given != null && given.id().equals(position.id()) ? given : position).start();
     }
 
     /** Returns an id that no sequence has. */

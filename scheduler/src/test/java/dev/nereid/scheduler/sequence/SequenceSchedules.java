@@ -214,8 +214,6 @@ final class SequenceSchedules {
             assertThat(scheduler.queue.sequences()).as("sequences").isZero();
             assertThat(scheduler.queue.stateBytes()).as("bytes of states").isZero();
             assertThat(scheduler.queue.waiting()).as("waiting").isZero();
-            SequenceUse use = scheduler.queue.sequenceUse().orElseThrow();
-            assertThat(use.live() + use.slotsUsed()).as("live, and slots used").isZero();
             scheduler.instances.forEach(
                     instance -> assertThat(instance.violations()).isEmpty());
             runs.forEach(this::checkAnswers);

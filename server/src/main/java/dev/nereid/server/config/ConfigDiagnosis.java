@@ -106,13 +106,16 @@ public final class ConfigDiagnosis {
      * Describes the problems of a text in one line, as the reason of its model.
      *
      * @param problems the problems, at least one
-     * @return the first problems with positions and suggestions, and the number of the others
+     * @return the first problems with positions and suggestions, and the number of the others if all were found
      */
     static String describe(List<ConfigProblem> problems) {
         String first = problems.stream()
                 .limit(MAX_DESCRIBED)
                 .map(ConfigProblem::describe)
                 .collect(Collectors.joining("; "));
+        if (problems.size() >= MAX_PROBLEMS) { // no others were looked for
+            return first + "; and more";
+        }
         int others = problems.size() - MAX_DESCRIBED;
         return others > 0 ? first + "; and " + others + " more" : first;
     }
@@ -168,7 +171,9 @@ public final class ConfigDiagnosis {
                     TextFormatError.unknownField(found.group(3), found.group(4)),
                     field(found.group(3), found.group(4)).orElse("")));
         }
-        return problems;
+        return problems.isEmpty()
+                ? List.of(problem(text, error.line(), error.column(), error.explain(), ""))
+                : problems;
     }
 
     /** Finds a similar field of the message, or where in a configuration there is a field of this name. */

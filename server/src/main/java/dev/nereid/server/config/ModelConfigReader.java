@@ -10,6 +10,7 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.List;
 
 /**
  * Reads model configurations in protobuf's text format. Without state; called on control threads, since it reads files.
@@ -112,8 +113,11 @@ public final class ModelConfigReader {
         String plain = withoutMark(text);
         try {
             return parse(plain);
-        } catch (TextFormat.ParseException _) {
-            throw failure(shown, ConfigDiagnosis.describe(ConfigDiagnosis.ofText(plain)));
+        } catch (TextFormat.ParseException e) {
+            List<ConfigProblem> problems = ConfigDiagnosis.ofText(text);
+            throw failure(
+                    shown,
+                    problems.isEmpty() ? new TextFormatError(e, plain).explain() : ConfigDiagnosis.describe(problems));
         }
     }
 

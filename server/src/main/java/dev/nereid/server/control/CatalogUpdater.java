@@ -196,10 +196,10 @@ final class CatalogUpdater {
             }
             return states.isEmpty() ? null : ModelEntry.of(model, states);
         });
+        live.endReplaced(model); // first, so that the oldest generations end first
         before.forEach((version, generation) ->
                 live.drain(generation, () -> end(model, version, generation, isGone ? null : VersionState.UNLOADED)));
         demand.ifPresent(follower -> follower.unloaded(model));
-        live.endReplaced(model);
     }
 
     /** Unloads everything, and shows what was still to be loaded as unloaded. Called once, after the last task. */

@@ -257,8 +257,8 @@ public final class ModelLifecycle {
     }
 
     /**
-     * Begins to stop: nothing more is loaded or unloaded, the delay of schedulers ends, if there is one, and so do
-     * sequences, as soon as they are idle. Models serve on. Never blocks. Later calls do nothing.
+     * Begins to stop: nothing more is loaded or unloaded, and the delay of schedulers ends, if there is one. Models and
+     * their sequences serve on. Never blocks. Later calls do nothing.
      */
     public void beginExit() {
         poller.ifPresent(RepositoryPoller::close);
@@ -266,6 +266,12 @@ public final class ModelLifecycle {
         demand.ifPresent(DemandModels::end);
         live.end();
         live.all().forEach(generation -> generation.model().beginExit());
+    }
+
+    /** Ends all sequences, as soon as they are idle. Called after {@link #beginExit}; never blocks. */
+    public void endSequences() {
+        live.endSequences();
+        live.all().forEach(generation -> generation.model().endSequences());
     }
 
     /**
@@ -280,6 +286,7 @@ public final class ModelLifecycle {
      */
     public boolean close(Duration budget) {
         beginExit();
+        endSequences();
         nativeHeap.close(); // the process ends, or frees little from here on
         warmups.end();
         threads.end();

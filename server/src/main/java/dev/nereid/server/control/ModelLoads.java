@@ -127,7 +127,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
      *
      * @param model its key
      * @param withNeeded whether models that it needed, and nothing else needs, are unloaded after it
-     * @return completed when none of them takes requests any more
+     * @return completed when none of them takes requests any more; their requests in progress complete afterwards
      */
     CompletionStage<Void> unload(String model, boolean withNeeded) {
         ModelDependencies.Unloads unloads = dependencies.unload(model, withNeeded);
@@ -146,16 +146,8 @@ final class ModelLoads implements RepositoryPoller.Actions {
         return ControlTasks.unwrapped(all);
     }
 
-    /**
-     * Unloads a model, which serves on while two of its generations drain, since no third one is to drain with them. The
-     * sequences of the oldest end meanwhile; after the longest wait, or when the server stops, it is unloaded nevertheless.
-     */
-    private void unloadNow(String model) throws InterruptedException {
-        if (!live.awaitDrained(model, DRAIN_TIMEOUT.toNanos())) {
-            LOG.atWarn()
-                    .addKeyValue("model", ModelKey.name(model))
-                    .log("unloaded while earlier loads of the model still complete requests");
-        }
+    /** Unloads a model at once, however many generations of it drain: the bound is kept where a load makes another one. */
+    private void unloadNow(String model) {
         loader.forget(model);
         sources.forget(model);
         catalog.unload(model, !sources.isPresent(model));
@@ -263,7 +255,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
                     live.isEnded()
                             ? "Server not ready"
                             : "load failed for model '" + ModelKey.name(model)
-                                    + "': earlier loads of it still complete requests after "
+                                    + "': earlier loads of it " + live.whatDrains(model) + " after "
                                     + DRAIN_TIMEOUT.toSeconds() + " s (expected: their end; retry later)");
         }
     }

@@ -132,7 +132,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
 
     private void expire(String key, WaitingRequest waiting, long arrivedNanos) {
         Duration waited = Duration.ofNanos(nanoTime.getAsLong() - arrivedNanos);
-        waiting.refuse(DemandErrors.timedOut(key, waited, planner.ask(Planning::used), budget()));
+        waiting.refuse(DemandErrors.timedOut(key, waited, planner.ask(Planning::taken), budget()));
     }
 
     /**

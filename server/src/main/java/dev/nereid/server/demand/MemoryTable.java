@@ -55,6 +55,11 @@ final class MemoryTable {
         return used;
     }
 
+    /** Returns the bytes that are reserved, accounted and owed. */
+    long taken() {
+        return models.values().stream().mapToLong(ModelMemory::taken).sum();
+    }
+
     /** Returns the bytes that may still be reserved. */
     long free() {
         return budget - used;
@@ -69,7 +74,7 @@ final class MemoryTable {
     long pinnedBytes(Collection<String> without) {
         return models.values().stream()
                 .filter(model -> model.isPinned && !without.contains(model.key))
-                .mapToLong(model -> Math.max(model.expected, model.used()))
+                .mapToLong(ModelMemory::least)
                 .sum();
     }
 
@@ -153,12 +158,12 @@ final class MemoryTable {
         return List.of();
     }
 
-    /** Returns the accounted bytes of the models that take memory, by key. */
+    /** Returns the bytes of the models that take memory, debts included, by key. */
     Map<String, Long> snapshot() {
         Map<String, Long> bytes = new TreeMap<>();
         for (ModelMemory model : models.values()) {
-            if (model.used() > 0) {
-                bytes.put(model.key, model.used());
+            if (model.taken() > 0) {
+                bytes.put(model.key, model.taken());
             }
         }
         return bytes;

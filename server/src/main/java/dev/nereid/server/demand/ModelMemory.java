@@ -18,7 +18,7 @@ final class ModelMemory {
     final String key;
     State state = State.UNLOADED;
 
-    /** What the model took when it was last loaded, or an estimate. */
+    /** What the model took right after its last load, or an estimate. Growth while it serves does not change it. */
     long expected;
 
     /** What is kept free for a load in progress. */
@@ -42,6 +42,16 @@ final class ModelMemory {
     /** Returns the bytes that count against the budget. */
     long used() {
         return reserved + accounted;
+    }
+
+    /** Returns the bytes that are kept free or taken, whether or not the budget has room for them. */
+    long taken() {
+        return used() + debt;
+    }
+
+    /** Returns the bytes of the model beside others, when those have been evicted: a pinned one keeps what it has. */
+    long least() {
+        return isPinned ? Math.max(expected, taken()) : expected;
     }
 
     /** Returns the bytes that will be free soon: what is loaded is being closed. */

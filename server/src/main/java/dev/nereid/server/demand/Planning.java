@@ -127,12 +127,11 @@ final class Planning {
 
     /**
      * Takes note that a loaded generation takes more or less memory than before. What the budget has no room for is a
-     * debt, for which the next decision evicts models that are idle.
+     * debt, for which the next decision evicts models that are idle. What the next load reserves does not change: models
+     * take again what they took at their last load, and one that has grown beyond the budget can be loaded again.
      */
     void resized(String key, long before, long bytes) {
-        ModelMemory model = table.of(key);
-        table.resize(model, before, bytes);
-        model.expected = Math.max(0, model.expected + bytes - before);
+        table.resize(table.of(key), before, bytes);
     }
 
     /** Ends the account of a generation that is closed. */
@@ -164,7 +163,7 @@ final class Planning {
         return new Round(uses).decide();
     }
 
-    /** Returns the bytes that each model takes of the budget. */
+    /** Returns the bytes that each model takes, debts included. */
     Map<String, Long> snapshot() {
         return table.snapshot();
     }
@@ -172,6 +171,11 @@ final class Planning {
     /** Returns the bytes that all models take of the budget. */
     long used() {
         return table.used();
+    }
+
+    /** Returns the bytes that all models take, debts included: more than the budget, if models have grown beyond it. */
+    long taken() {
+        return table.taken();
     }
 
     private void end(Acquisition acquisition) {
@@ -240,35 +244,45 @@ final class Planning {
         /** Frees memory for a model that takes more than was reserved; at worst, the model itself goes. */
         private void pay(ModelMemory model) {
             free = 0;
-            if (!promise(model.debt, Set.of(model.key)) && !promise(model.debt, Set.of())) {
+            if (promise(model.debt, Set.of(model.key)) || promise(model.debt, Set.of())) {
+                return;
+            }
+            ModelUse use = uses.get(model.key);
+            if (use != null && use.isIdle() && model.isEvictable()) { // its debt goes with it
+                evict(model);
+            } else {
                 isBlocked = true;
             }
         }
 
         private void grant(Acquisition acquisition) {
             Set<String> own = new HashSet<>(acquisition.models());
+            List<ModelMemory> missing = missing(acquisition);
             long limit = table.budget() - table.pinnedBytes(own);
-            long all = own.stream()
-                    .map(table::of)
-                    .mapToLong(m -> Math.max(m.expected, m.accounted))
-                    .sum();
-            if (all > limit) {
+            long all = own.stream().map(table::of).mapToLong(ModelMemory::least).sum();
+            if (all > limit && !missing.isEmpty()) {
                 end(acquisition);
                 refused.put(acquisition, DemandErrors.tooLarge(acquisition.models(), all, limit));
                 return;
             }
-            List<ModelMemory> missing = missing(acquisition);
             long need = missingBytes(acquisition);
             boolean isEvicting = missing.stream().anyMatch(model -> model.state == ModelMemory.State.EVICTING);
             if (need <= free && !isEvicting) {
                 reserve(acquisition, missing);
                 free -= need;
                 coming -= need;
-            } else if (promise(need, own)) {
+            } else if (promise(need, own) || promise(need, notGrown(own))) {
                 free = Math.max(0, free - need);
             } else {
                 isBlocked = true;
             }
+        }
+
+        /** Returns the models that would take no less memory if they were loaded again. */
+        private Set<String> notGrown(Set<String> models) {
+            Set<String> others = new HashSet<>(models);
+            others.removeIf(key -> table.of(key).taken() > table.of(key).expected);
+            return others;
         }
 
         private void reserve(Acquisition acquisition, List<ModelMemory> missing) {
@@ -281,6 +295,12 @@ final class Planning {
             acquisition.become(Acquisition.Phase.GRANTED);
         }
 
+        private void evict(ModelMemory model) {
+            model.state = ModelMemory.State.EVICTING;
+            evictions.add(model.key);
+            coming += model.accounted;
+        }
+
         /** Promises bytes that are coming, or are made to come by evictions. */
         private boolean promise(long bytes, Set<String> without) {
             if (bytes > coming) {
@@ -288,11 +308,7 @@ final class Planning {
                 if (victims.isEmpty()) {
                     return false;
                 }
-                for (ModelMemory victim : victims) {
-                    victim.state = ModelMemory.State.EVICTING;
-                    evictions.add(victim.key);
-                    coming += victim.accounted;
-                }
+                victims.forEach(this::evict);
             }
             coming -= bytes;
             return true;

@@ -14,6 +14,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -24,7 +25,10 @@ import org.slf4j.LoggerFactory;
  * <p>A generation that was replaced is in no catalog while it drains, but still executes requests.
  */
 public final class LiveGenerations {
-    /** How many generations of one version drain at a time. A reload waits when there are more. */
+    /**
+     * How many generations of one version drain at a time. A load waits when there are as many; an unload does not, and
+     * may make one more drain.
+     */
     static final int MAX_DRAINING = 2;
 
     /** How long a reload waits for a generation that closes by itself, before it ends the sequences of another one. */
@@ -64,6 +68,9 @@ public final class LiveGenerations {
     private final CopyOnWriteArrayList<Followed> followed = new CopyOnWriteArrayList<>();
 
     private final CompletableFuture<Void> ended = new CompletableFuture<>();
+    /** Whether the sequences of generations that are replaced end at once. */
+    private volatile boolean sequencesEnded;
+
     private final LoadEvents events = new LoadEvents();
     private final FatalErrorHandler fatalErrors;
     private final Runnable whenFreed;
@@ -75,8 +82,9 @@ public final class LiveGenerations {
      *
      * @param generation the generation, which still has leases to give
      * @param drain drains it
+     * @param isReplaced whether the catalog leads to another one already; until then it must not drain
      */
-    private record Followed(Generation generation, Runnable drain) {
+    private record Followed(Generation generation, Runnable drain, AtomicBoolean isReplaced) {
         /** Returns whether it is one of the generations that a client may mean. */
         boolean is(String key, ModelRef ref) {
             return generation.key().equals(key)
@@ -183,19 +191,20 @@ public final class LiveGenerations {
      * @return to be run when no other request finds the generation any more: drains it when its sequences have ended
      */
     public Runnable replace(Generation generation, Runnable whenClosed) {
-        Followed one = new Followed(generation, () -> drain(generation, whenClosed));
+        Followed one = new Followed(generation, () -> drain(generation, whenClosed), new AtomicBoolean());
         draining.add(generation);
         followed.add(one);
         return () -> {
-            if (!generation.model().scheduler().whenSequencesEnd(() -> end(one)) || isEnded()) {
+            one.isReplaced().set(true);
+            if (!generation.model().scheduler().whenSequencesEnd(() -> end(one)) || sequencesEnded) {
                 end(one);
             }
         };
     }
 
-    /** Drains a generation whose sequences go on, once. */
+    /** Drains a generation whose sequences go on, once, and not before it is replaced. */
     private void end(Followed one) {
-        if (followed.remove(one)) {
+        if (one.isReplaced().get() && followed.remove(one)) {
             one.drain().run();
         }
     }
@@ -329,6 +338,11 @@ public final class LiveGenerations {
     /** Lets no thread wait before another generation drains. The server stops, and nothing is loaded any more. */
     public void end() {
         ended.complete(null);
+    }
+
+    /** Ends the sequences of replaced generations, as soon as each has no request, as the server stops. Never blocks. */
+    public void endSequences() {
+        sequencesEnded = true; // before the generations, among which one may not be replaced yet
         followed.forEach(this::end);
     }
 
@@ -379,6 +393,20 @@ public final class LiveGenerations {
                 .filter(one -> one.model().version() == version)
                 .filter(one -> one.key().equals(model))
                 .toList();
+    }
+
+    /**
+     * Says what the draining generations of a model wait for.
+     *
+     * @param model the model's key
+     * @return what they do, as the predicate of a sentence
+     */
+    public String whatDrains(String model) {
+        boolean isAsked = draining.stream()
+                .anyMatch(one -> one.key().equals(model) && one.model().memory().isCalling());
+        return isAsked
+                ? "still complete requests, or wait for the backend, which has not returned from memoryUsage,"
+                : "still complete requests";
     }
 
     /** Returns the sequences of each generation of a version that is not closed, if its model has sequences. */

@@ -2,7 +2,9 @@ package dev.nereid.server.lifecycle;
 
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.server.memory.ReportedMemory;
+import java.lang.ref.WeakReference;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -54,17 +56,20 @@ public final class MemoryRefresh {
     }
 
     private void begin(Generation generation, ReportedMemory memory) {
+        WeakReference<Generation> reference = new WeakReference<>(generation); // may wait longer than the model lives
         try {
-            threads.execute(() -> run(generation, memory));
+            threads.execute(() -> run(reference.get(), memory));
+        } catch (RejectedExecutionException _) { // too many wait: a later request tries again
+            memory.end();
         } catch (OutOfMemoryError e) { // no thread could be started
             memory.end();
             keep(generation, memory, e);
         }
     }
 
-    private void run(Generation generation, ReportedMemory memory) {
+    private void run(@Nullable Generation generation, ReportedMemory memory) {
         try {
-            if (generation.acquire()) {
+            if (generation != null && generation.acquire()) {
                 try {
                     call(generation, memory);
                 } finally {

@@ -259,12 +259,18 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Expects the end of the server. Instances take waiting requests, whatever the configured delay of schedulers.
-     * Sequences end as soon as they are idle, and none start: those in the backlog would wait for the slots of others
-     * whose clients cannot go on, since front ends refuse their requests. Never blocks.
+     * Expects the end of the server. Instances take waiting requests, whatever the configured delay of schedulers. Requests
+     * are accepted as before. Never blocks.
      */
     public void beginExit() {
         scheduler.instances().ifPresent(InstanceControl::endDelay);
+    }
+
+    /**
+     * Ends sequences as soon as they are idle, and lets none start: those in the backlog would wait for the slots of
+     * others whose clients cannot go on, since front ends refuse their requests. Never blocks.
+     */
+    public void endSequences() {
         if (sequenceUse().isPresent()) {
             drain();
         }

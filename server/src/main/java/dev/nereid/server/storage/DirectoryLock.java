@@ -3,8 +3,10 @@ package dev.nereid.server.storage;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -18,6 +20,12 @@ import java.util.concurrent.ConcurrentHashMap;
 final class DirectoryLock implements AutoCloseable {
     /** The files that servers of this process have locked, or try to lock. */
     private static final Set<Path> HELD = ConcurrentHashMap.newKeySet();
+
+    /**
+     * The channels of files that a server of another class loader has locked. They stay open, since the close of one
+     * would end that lock, and are used by the next attempt.
+     */
+    private static final Map<Path, FileChannel> KEPT = new ConcurrentHashMap<>();
 
     private final Path file;
     private final FileChannel channel;
@@ -39,12 +47,18 @@ final class DirectoryLock implements AutoCloseable {
         }
         boolean locked = false;
         try {
-            FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+            FileChannel kept = KEPT.remove(file);
+            FileChannel channel =
+                    kept != null ? kept : FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+            boolean isKept = false;
             try {
                 FileLock lock = channel.tryLock();
                 locked = lock != null;
+            } catch (OverlappingFileLockException _) {
+                KEPT.put(file, channel);
+                isKept = true;
             } finally {
-                if (!locked) {
+                if (!locked && !isKept) {
                     channel.close();
                 }
             }

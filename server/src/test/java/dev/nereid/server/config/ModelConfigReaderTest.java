@@ -95,6 +95,20 @@ class ModelConfigReaderTest {
                 .endsWith("; and 2 more");
     }
 
+    @Test
+    void countsNoProblemsThatItHasNotLookedFor() {
+        assertThat(failure("aaaaaaaaaaaaaaaa: 1\n".repeat(150)).publicMessage())
+                .contains("; 5:1: unknown field")
+                .endsWith("; and more");
+    }
+
+    @Test
+    void reportsASecondByteOrderMark() {
+        assertThat(failure("\uFEFF\uFEFFname: 'a'").publicMessage())
+                .startsWith(START + "1:1: ")
+                .contains("(expected: a name)");
+    }
+
     static final List<Arguments> GRAMMAR = List.of(
             Arguments.of("name: \"a\" 'b'\n\"c\"", "name: \"abc\""),
             Arguments.of("# all\nname: 'a' # of it", "name: \"a\""),

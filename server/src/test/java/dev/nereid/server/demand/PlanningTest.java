@@ -128,6 +128,8 @@ final class PlanningTest {
         use("c", 0, true);
         planning.resized("c", 10, 12);
         assertThat(planning.used()).as("no more than the budget").isEqualTo(30);
+        assertThat(planning.taken()).isEqualTo(32);
+        assertThat(planning.snapshot()).containsEntry("c", 12L);
         assertThat(planning.isShort()).isTrue();
 
         assertThat(decide().evictions()).containsExactly("a");
@@ -142,7 +144,7 @@ final class PlanningTest {
     }
 
     @Test
-    void reservesForTheNextLoadWhatAModelHasGrownTo() {
+    void reservesForTheNextLoadWhatTheLastOneTook() {
         loaded("a");
         planning.resized("a", 10, 14);
         planning.unloaded("a", new InferenceException(ErrorCode.UNAVAILABLE, "unloaded"));
@@ -151,7 +153,59 @@ final class PlanningTest {
         acquire("a");
 
         assertThat(decide().loads()).containsExactly("a");
-        assertThat(planning.used()).isEqualTo(14);
+        assertThat(planning.used()).isEqualTo(10);
+    }
+
+    @Test
+    void loadsAModelAgainThatGrewBeyondTheBudget() {
+        loaded("a");
+        use("a", 1, true);
+        planning.resized("a", 10, 31);
+
+        assertThat(decide().evictions()).containsExactly("a");
+        Acquisition again = acquire("a");
+        assertThat(decide().isEmpty()).as("its memory is not free yet").isTrue();
+        planning.evicted("a", true);
+        planning.closed("a", 31);
+
+        assertThat(decide().loads()).containsExactly("a");
+        load("a");
+        assertThat(decide().held()).containsExactly(again);
+        assertThat(planning.used()).isEqualTo(10);
+    }
+
+    @Test
+    void doesNotRefuseAModelForWhatItTakesWhileItIsClosed() {
+        loaded("a");
+        planning.expect("p", 15, true);
+        use("a", 1, true);
+        planning.resized("a", 10, 31);
+        assertThat(decide().evictions()).containsExactly("a");
+
+        Acquisition again = acquire("a");
+
+        assertThat(decide().refused()).isEmpty();
+        planning.evicted("a", true);
+        planning.closed("a", 31);
+        assertThat(decide().loads()).containsExactly("a");
+        assertThat(again.phase()).isEqualTo(Acquisition.Phase.GRANTED);
+    }
+
+    @Test
+    void keepsWhatANewGenerationTookWhenAReplacedOneGrows() {
+        loaded("a");
+        planning.begun("a", 12);
+        planning.expect("a", 12, false);
+        planning.loaded("a");
+        planning.resized("a", 10, 18);
+        planning.closed("a", 18);
+        planning.unloaded("a", new InferenceException(ErrorCode.UNAVAILABLE, "unloaded"));
+        planning.closed("a", 12);
+
+        acquire("a");
+
+        assertThat(decide().loads()).containsExactly("a");
+        assertThat(planning.used()).isEqualTo(12);
     }
 
     @Test

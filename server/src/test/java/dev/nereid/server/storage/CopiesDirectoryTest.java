@@ -3,9 +3,11 @@ package dev.nereid.server.storage;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -63,6 +65,26 @@ final class CopiesDirectoryTest {
                 assertThat(third.path()).isEqualTo(first.path());
                 assertThat(probe(third)).isEqualTo("locked");
             }
+        }
+    }
+
+    /** As a server of another class loader does, whose locks this one does not know. */
+    @Test
+    void leavesALockOfTheProcessThatItDoesNotKnow() throws Exception {
+        CopiesDirectory first = open();
+        first.close();
+        try (FileChannel other = FileChannel.open(first.path().resolve("lock"), StandardOpenOption.WRITE)) {
+            assertThat(other.tryLock()).isNotNull();
+            for (int i = 0; i < 2; i++) {
+                try (CopiesDirectory second = open()) {
+                    assertThat(second.path()).isNotEqualTo(first.path());
+                }
+            }
+            assertThat(probe(first)).isEqualTo("locked");
+        }
+        try (CopiesDirectory third = open()) {
+            assertThat(third.path()).isEqualTo(first.path());
+            assertThat(probe(third)).isEqualTo("locked");
         }
     }
 }
