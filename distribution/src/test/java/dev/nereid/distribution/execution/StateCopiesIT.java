@@ -98,7 +98,8 @@ class StateCopiesIT {
         batch(model, 1, true, false, ORDER);
         long first = use(model).stateCopies();
         assertThat(first).as("initial states joined").isEqualTo(4);
-        assertThat(use(model).stateBytes()).isEqualTo(4 * Float.BYTES);
+        // stored after the responses
+        Eventually.holds("states", SECONDS, () -> use(model).stateBytes() == 4 * Float.BYTES);
         for (int sum = 2; sum <= 6; sum++) {
             batch(model, sum, false, false, ORDER);
         }
@@ -114,6 +115,7 @@ class StateCopiesIT {
         batch(model, 9, false, true, 4, 2, 3, 1);
         Eventually.holds("no state", SECONDS, () -> use(model).stateBytes() == 0);
         assertThat(use(model).live()).isZero();
+        assertThat(use(model).stateCopies()).isEqualTo(moved);
         assertThat(GRPCInferenceServiceGrpc.newBlockingStub(channel)
                         .modelStatistics(ModelStatisticsRequest.newBuilder()
                                 .setName(model)
