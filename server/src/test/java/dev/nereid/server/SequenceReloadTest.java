@@ -100,7 +100,7 @@ final class SequenceReloadTest {
 
     private static final String TWO_VERSIONS = "version_policy: { all {} }\n" + SEQUENCES;
 
-    private static RecordingObserver send(NereidServer server, long version, boolean start, boolean end) {
+    private static RecordingObserver sendTo(NereidServer server, long version, boolean start, boolean end) {
         return RecordingObserver.to(
                 server, new ModelRef("m", version), new Sequence(new Sequence.Id.Numeric(1), start, end), 1);
     }
@@ -114,11 +114,11 @@ final class SequenceReloadTest {
     void aSequenceOfAnotherVersionDoesNotKeepOneFromItsGeneration() throws Exception {
         models.recording("m", TWO_VERSIONS, 1, 2);
         try (NereidServer server = NereidServer.start(options)) {
-            send(server, 1, true, false).response();
+            sendTo(server, 1, true, false).response();
             reloadBoth(server);
-            send(server, 2, true, false).response(); // another sequence of the same id
-            send(server, 1, false, true).response();
-            send(server, 2, false, true).response();
+            sendTo(server, 2, true, false).response(); // another sequence of the same id
+            sendTo(server, 1, false, true).response();
+            sendTo(server, 2, false, true).response();
         }
     }
 
@@ -126,15 +126,15 @@ final class SequenceReloadTest {
     void aStartWithoutAVersionLeavesTheSequencesOfOtherVersions() throws Exception {
         models.recording("m", TWO_VERSIONS, 1, 2);
         try (NereidServer server = NereidServer.start(options)) {
-            send(server, 1, true, false).response();
-            send(server, 2, true, false).response();
+            sendTo(server, 1, true, false).response();
+            sendTo(server, 2, true, false).response();
             reloadBoth(server);
             send(server, true, false).response(); // on the second version
             assertThat(server.models().sequences().stream()
                             .mapToLong(SequenceStatistics::live)
                             .sum())
                     .isEqualTo(2);
-            send(server, 1, false, true).response();
+            sendTo(server, 1, false, true).response();
             send(server, false, true).response();
         }
     }

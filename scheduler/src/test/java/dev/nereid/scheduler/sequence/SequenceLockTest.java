@@ -31,11 +31,14 @@ final class SequenceLockTest {
     @Test
     void anActionThatFailsLeavesThoseBehindIt() {
         lock.lock();
-        lock.later(() -> {
-            throw new IllegalStateException("for a test");
-        });
-        lock.later(() -> events.add("next"));
-        lock.unlock();
+        try {
+            lock.later(() -> {
+                throw new IllegalStateException("for a test");
+            });
+            lock.later(() -> events.add("next"));
+        } finally {
+            lock.unlock();
+        }
         assertThat(events).containsExactly("next");
     }
 }
