@@ -85,20 +85,6 @@ final class SequenceReloadSchedules implements AutoCloseable {
             }
             """;
 
-    private static final String CONFIG = """
-            backend: "adding"
-            max_batch_size: %d
-            input { name: "INPUT0" data_type: TYPE_FP32 dims: [ 1 ] }
-            output { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 1 ] }
-            instance_group { count: %d kind: KIND_CPU }
-            sequence_batching {
-              max_sequence_idle_microseconds: %d
-              %s
-              control_input { name: "START" control { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } }
-              state { input_name: "SUM_IN" output_name: "SUM_OUT" data_type: TYPE_FP32 dims: [ 1 ] }
-            }
-            """;
-
     private static final int IDS = 50;
 
     /** A request that was sent, and what is expected of it. */
@@ -139,7 +125,19 @@ final class SequenceReloadSchedules implements AutoCloseable {
         loads++;
         models.model(
                 "m",
-                CONFIG.formatted(SLOTS, INSTANCES, IDLE.toNanos() / 1000, strategy)
+                """
+            backend: "adding"
+            max_batch_size: %d
+            input { name: "INPUT0" data_type: TYPE_FP32 dims: [ 1 ] }
+            output { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 1 ] }
+            instance_group { count: %d kind: KIND_CPU }
+            sequence_batching {
+              max_sequence_idle_microseconds: %d
+              %s
+              control_input { name: "START" control { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } }
+              state { input_name: "SUM_IN" output_name: "SUM_OUT" data_type: TYPE_FP32 dims: [ 1 ] }
+            }
+            """.formatted(SLOTS, INSTANCES, IDLE.toNanos() / 1000, strategy)
                         + TestModels.parameter("generation", Integer.toString(loads)));
         reference.load(loads);
         lifecycle

@@ -109,7 +109,8 @@ class IterativeIT {
         long cancelled = texts().ended().getOrDefault(SequenceEndReason.CANCELLED, 0L);
         int told = told().size();
         long before = steps();
-        try (Texts slow = send(overGrpc, COUNT)) {
+        Texts slow = send(overGrpc, COUNT);
+        try (slow) {
             awaitPause(before);
         }
         everythingIsFree();

@@ -52,15 +52,10 @@ class SequenceRefusalsIT {
     @BeforeEach
     void start() throws Exception {
         models = new Repository(directory.resolve("models"))
-                .model(
-                        "gated",
-                        Repository.identity(
-                                        1,
-                                        "FP32",
-                                        "[ 1 ]",
-                                        "sequence_batching { direct { } max_sequence_idle_microseconds: 900000000 }\n"
-                                                + "instance_group { count: 1 kind: KIND_CPU }\n")
-                                .replace("\"identity\"", "\"gated\""));
+                .model("gated", Repository.identity(1, "FP32", "[ 1 ]", """
+                                        sequence_batching { direct { } max_sequence_idle_microseconds: 900000000 }
+                                        instance_group { count: 1 kind: KIND_CPU }
+                                        """).replace("\"identity\"", "\"gated\""));
         server = TestServer.open(
                 NereidServer.start(TestServer.of(models).withPlugins(GatedPlugin.pack(directory.resolve("plugins")))));
         http = server.http();
