@@ -108,11 +108,9 @@ final class RequestSubmission implements Submission {
             if (!models.startsOverReload(request)) {
                 return submit(generation.model(), request, observer, arrivedNanos);
             }
-            RefusalWatch watch = new RefusalWatch(observer);
-            Cancellation cancellation = submit(generation.model(), request, watch, arrivedNanos);
-            if (!watch.isRefused()) {
-                models.startedAgain(request, generation);
-            }
+            AcceptedStart start = new AcceptedStart(observer, () -> models.startedAgain(request, generation));
+            Cancellation cancellation = submit(generation.model(), request, start, arrivedNanos);
+            start.submitted();
             return cancellation;
         } finally {
             generation.release();
