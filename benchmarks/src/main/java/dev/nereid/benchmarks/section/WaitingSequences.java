@@ -39,6 +39,7 @@ final class WaitingSequences {
             start(model, 0, COUNT);
             double heap = (double) (heapBytes() - before) / COUNT;
             double other = (double) (model.bytesInUse() - otherBefore) / COUNT;
+            TimeUnit.NANOSECONDS.sleep(IDLE.toNanos()); // the compiler is at work until then
             long used = processorNanos();
             long start = System.nanoTime();
             TimeUnit.NANOSECONDS.sleep(IDLE.toNanos());
