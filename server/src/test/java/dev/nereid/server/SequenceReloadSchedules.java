@@ -45,7 +45,7 @@ import java.util.function.Supplier;
  * own. Confined.
  */
 final class SequenceReloadSchedules implements AutoCloseable {
-    static final int SLOTS = 3;
+    static final int SLOTS = 2;
     static final int INSTANCES = 2;
     static final Duration IDLE = Duration.ofMillis(100);
 
@@ -181,7 +181,7 @@ final class SequenceReloadSchedules implements AutoCloseable {
 
     private void step() throws Exception {
         int kind = random.nextInt(100);
-        if (kind < 72) {
+        if (kind < 80) {
             long id = 1L + random.nextInt(IDS);
             List<Long> live = reference.ids();
             if (random.nextInt(3) > 0 && !live.isEmpty()) {
@@ -189,14 +189,14 @@ final class SequenceReloadSchedules implements AutoCloseable {
             }
             boolean lives = live.contains(id);
             send(id, random.nextInt(lives ? 12 : 6) < (lives ? 1 : 5), random.nextInt(5) == 0);
-        } else if (kind < 80) {
+        } else if (kind < 87) {
             List<Sent> all = waiting.isEmpty() || random.nextInt(4) == 0 ? done : waiting;
             if (!all.isEmpty()) {
                 Sent one = all.get(random.nextInt(all.size()));
                 reference.cancel(one.request());
                 one.cancellation().cancel();
             }
-        } else if (kind < 90) {
+        } else if (kind < 93) {
             advance(IDLE.toNanos() / (1 + random.nextInt(4)));
         } else if (kind < 98 || !reference.isLoaded()) {
             load();
