@@ -47,7 +47,6 @@ public interface Texts extends AutoCloseable {
                 model_transaction_policy { decoupled: true }
                 sequence_batching {
                   iterative_sequence: true
-                  max_sequence_idle_microseconds: 60000000
                   oldest { max_candidate_sequences: 8 }
                   state { input_name: "AT" output_name: "NEXT" data_type: TYPE_INT32 dims: [ 1 ] }
                 }

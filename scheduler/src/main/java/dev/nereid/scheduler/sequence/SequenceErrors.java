@@ -5,7 +5,6 @@ import dev.nereid.api.Quoted;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Sequence;
-import java.util.concurrent.TimeUnit;
 
 /** Creates the errors of sequences. Where the reference server has a text, it is that text. */
 final class SequenceErrors {
@@ -39,13 +38,6 @@ final class SequenceErrors {
     static InferenceException instanceGone(CheckedRequest request, Sequence.Id id) {
         return unavailable("sequence " + text(id) + " of model '" + request.model() + "' version " + request.version()
                 + " has ended: its instance failed beyond repair; start the sequence again");
-    }
-
-    /** The client of an iterative request did not read its responses. */
-    static InferenceException unread(CheckedRequest request, long nanos) {
-        return unavailable("request to model '" + request.model() + "' version " + request.version()
-                + " has ended: its client read no response for " + TimeUnit.NANOSECONDS.toMicros(nanos)
-                + " microseconds (max_sequence_idle_microseconds); read the responses, or raise that limit");
     }
 
     private static InferenceException invalid(String problem) {

@@ -135,9 +135,7 @@ final class SequenceTable {
     }
 
     private void append(LiveSequence sequence, SequenceEntry entry, long now) {
-        if (!sequence.paused) {
-            times.removeIdle(sequence);
-        }
+        times.removeIdle(sequence);
         sequence.append(entry);
         waiting++;
         if (entry.ends()) {
@@ -186,9 +184,7 @@ final class SequenceTable {
         waiting++;
         instance.count(entry.request(), 1);
         addDeadline(entry);
-        if (paused) {
-            times.addIdle(sequence, nanoTime.getAsLong());
-        } else {
+        if (!paused) { // else until its client reads, or front ends end a connection that does not
             resume(sequence, instance);
         }
     }
@@ -199,7 +195,6 @@ final class SequenceTable {
         SequenceInstance instance = sequence == null ? null : sequence.instance;
         if (sequence != null && instance != null && sequence.head() == entry) {
             sequence.paused = false;
-            times.removeIdle(sequence);
             resume(sequence, instance);
         }
     }
@@ -279,18 +274,6 @@ final class SequenceTable {
         }
     }
 
-    /** Ends a sequence that is idle, or whose client has not read for that long. */
-    private void expireIdle(LiveSequence sequence) {
-        SequenceEntry entry = sequence.paused ? sequence.head() : null;
-        if (entry == null) {
-            endAfterWaiting(sequence, SequenceEndReason.IDLE);
-            return;
-        }
-        unlink(sequence, entry);
-        rejectLater(entry, SequenceErrors.unread(entry.checked(), times.maxIdleNanos()));
-        endIteration(sequence, SequenceEndReason.IDLE);
-    }
-
     /** Ends a sequence after the requests that wait. */
     void endAfterWaiting(LiveSequence sequence, SequenceEndReason reason) {
         sequence.reason = sequence.reason == null ? reason : sequence.reason;
@@ -312,7 +295,6 @@ final class SequenceTable {
     /** Ends the count of a request that is not in its sequence any more. */
     private void left(LiveSequence sequence, SequenceEntry entry) {
         waiting--;
-        times.removeIdle(sequence);
         times.remove(entry.deadline);
         entry.deadline = null;
         if (sequence.instance != null) {
@@ -401,7 +383,7 @@ final class SequenceTable {
 
     /** Ends what has expired. */
     void expire() {
-        times.expire(nanoTime.getAsLong(), this::expireIdle);
+        times.expire(nanoTime.getAsLong(), sequence -> endAfterWaiting(sequence, SequenceEndReason.IDLE));
     }
 
     boolean has(Sequence.Id id) {
@@ -450,13 +432,10 @@ final class SequenceTable {
     /** Ends idle sequences now, and others when they are idle. */
     void stop() {
         stopped = true;
-        LiveSequence next = times.idle().first();
-        while (next != null) {
-            LiveSequence one = next;
-            next = one.next;
-            if (!one.paused) {
-                endAfterWaiting(one, SequenceEndReason.UNLOADED);
-            }
+        for (LiveSequence one = times.idle().first();
+                one != null;
+                one = times.idle().first()) {
+            endAfterWaiting(one, SequenceEndReason.UNLOADED);
         }
         placement.instances().forEach(SequenceInstance::wakeThread);
     }

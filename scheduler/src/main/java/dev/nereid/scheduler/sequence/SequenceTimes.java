@@ -38,17 +38,12 @@ final class SequenceTimes {
         this.timeout = timer.newTimeout(action);
     }
 
-    /** Returns how long a sequence may be idle. */
-    long maxIdleNanos() {
-        return maxIdleNanos;
-    }
-
-    /** Returns the sequences without a request, or with one that is paused, the one that ends first in front. */
+    /** Returns the sequences without a request, the one that ends first in front. */
     SequenceList idle() {
         return idle;
     }
 
-    /** Adds a sequence without a request, or with one that is paused, from now on. */
+    /** Adds a sequence without a request, from now on. */
     void addIdle(LiveSequence sequence, long now) {
         sequence.nanos = now + maxIdleNanos;
         idle.add(sequence);
