@@ -13,7 +13,7 @@ import java.util.concurrent.CountDownLatch;
  * last one; the first one starts on the measuring thread. Confined to them in this order: the server publishes each
  * request safely.
  */
-public final class EmbeddedLane {
+public final class EmbeddedLane implements Lane {
     /** Outcomes of a request that are counted. */
     public enum Ending {
         /** Called at each completion. */
@@ -45,13 +45,8 @@ public final class EmbeddedLane {
         this.counted = counted;
     }
 
-    /**
-     * Begins a period of load.
-     *
-     * @param end when no further request is counted nor started, on the scale of {@link System#nanoTime()}
-     * @param ended counted down when the last request has ended
-     */
-    void start(long end, CountDownLatch ended) {
+    @Override
+    public void start(long end, CountDownLatch ended) {
         latencies.clear();
         failure = "";
         endNanos = end;
@@ -59,13 +54,13 @@ public final class EmbeddedLane {
         next();
     }
 
-    /** Returns the latencies of the period. To be read when the period has ended. */
-    LatencyHistogram latencies() {
+    @Override
+    public LatencyHistogram latencies() {
         return latencies;
     }
 
-    /** Returns the error that stopped the lane early. To be read when the period has ended. */
-    Optional<String> failure() {
+    @Override
+    public Optional<String> failure() {
         return failure.isEmpty() ? Optional.empty() : Optional.of(failure);
     }
 

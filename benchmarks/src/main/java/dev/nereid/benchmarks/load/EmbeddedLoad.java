@@ -12,9 +12,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
@@ -22,9 +19,6 @@ import java.util.stream.Stream;
  * thread that measures.
  */
 public final class EmbeddedLoad implements Workload, AutoCloseable {
-    /** How long calls may take to end after the period of load. */
-    private static final long GRACE_SECONDS = 30;
-
     private final String name;
     private final Arena arena = Arena.ofShared();
     private final List<EmbeddedLane> lanes;
@@ -64,24 +58,7 @@ public final class EmbeddedLoad implements Workload, AutoCloseable {
 
     @Override
     public Sample load(Duration time) throws IOException, InterruptedException {
-        CountDownLatch ended = new CountDownLatch(lanes.size());
-        long end = System.nanoTime() + time.toNanos();
-        lanes.forEach(lane -> lane.start(end, ended));
-        if (!ended.await(time.toSeconds() + GRACE_SECONDS, TimeUnit.SECONDS)) {
-            throw new IOException(
-                    name + ": " + ended.getCount() + " requests not completed within " + GRACE_SECONDS + " s");
-        }
-        LatencyHistogram latencies = new LatencyHistogram();
-        lanes.forEach(lane -> latencies.add(lane.latencies()));
-        Optional<String> failure = lanes.stream()
-                .map(EmbeddedLane::failure)
-                .flatMap(Optional::stream)
-                .findFirst();
-        if (failure.isPresent() || latencies.total() == 0) {
-            throw new IOException(name + ": " + failure.orElse("no request completed in time"));
-        }
-        double seconds = (double) time.toNanos() / TimeUnit.SECONDS.toNanos(1);
-        return new Sample(latencies.total() / seconds, latencies.percentileMicros(50), latencies.percentileMicros(99));
+        return Lane.run(name, lanes, time);
     }
 
     @Override

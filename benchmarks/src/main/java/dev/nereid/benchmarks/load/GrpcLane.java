@@ -15,7 +15,7 @@ import java.util.concurrent.CountDownLatch;
  * first one starts on the measuring thread. Confined to them in this order: each call is started by one thread and
  * ends, through the channel's queue, on the other.
  */
-final class GrpcLane {
+final class GrpcLane implements Lane {
     private final Channel channel;
     private final MethodDescriptor<byte[], Integer> method;
     private final List<GrpcRequest> requests;
@@ -41,13 +41,8 @@ final class GrpcLane {
         count = first;
     }
 
-    /**
-     * Begins a period of load.
-     *
-     * @param end when no further call is counted nor started, on the scale of {@link System#nanoTime()}
-     * @param ended counted down when the last call has ended
-     */
-    void start(long end, CountDownLatch ended) {
+    @Override
+    public void start(long end, CountDownLatch ended) {
         latencies.clear();
         failure = Status.OK;
         endNanos = end;
@@ -55,14 +50,14 @@ final class GrpcLane {
         call();
     }
 
-    /** Returns the latencies of the period. To be read when the period has ended. */
-    LatencyHistogram latencies() {
+    @Override
+    public LatencyHistogram latencies() {
         return latencies;
     }
 
-    /** Returns the error that stopped the lane early. To be read when the period has ended. */
-    Optional<Status> failure() {
-        return failure.isOk() ? Optional.empty() : Optional.of(failure);
+    @Override
+    public Optional<String> failure() {
+        return failure.isOk() ? Optional.empty() : Optional.of(failure.toString());
     }
 
     private void call() {

@@ -7,24 +7,17 @@ import inference.ModelInferRequest;
 import inference.ModelInferResponse;
 import io.grpc.ManagedChannel;
 import io.grpc.MethodDescriptor;
-import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.netty.NettyChannelBuilder;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /** gRPC workload with a fixed number of calls in flight. Owned by, and confined to, the thread that measures. */
 public final class GrpcLoad implements Workload, AutoCloseable {
-    /** How long calls may take to end after the period of load. */
-    private static final long GRACE_SECONDS = 30;
-
     /** More requests than a lane ever sends. */
     private static final long FIRST_IDS = 1L << 40;
 
@@ -100,22 +93,7 @@ public final class GrpcLoad implements Workload, AutoCloseable {
 
     @Override
     public Sample load(Duration time) throws IOException, InterruptedException {
-        CountDownLatch ended = new CountDownLatch(lanes.size());
-        long end = System.nanoTime() + time.toNanos();
-        lanes.forEach(lane -> lane.start(end, ended));
-        if (!ended.await(time.toSeconds() + GRACE_SECONDS, TimeUnit.SECONDS)) {
-            throw new IOException(
-                    name + ": " + ended.getCount() + " calls not completed within " + GRACE_SECONDS + " s");
-        }
-        LatencyHistogram latencies = new LatencyHistogram();
-        lanes.forEach(lane -> latencies.add(lane.latencies()));
-        Optional<Status> failure =
-                lanes.stream().map(GrpcLane::failure).flatMap(Optional::stream).findFirst();
-        if (failure.isPresent() || latencies.total() == 0) {
-            throw new IOException(name + ": " + failure.map(Status::toString).orElse("no call completed in time"));
-        }
-        double seconds = (double) time.toNanos() / TimeUnit.SECONDS.toNanos(1);
-        return new Sample(latencies.total() / seconds, latencies.percentileMicros(50), latencies.percentileMicros(99));
+        return Lane.run(name, lanes, time);
     }
 
     @Override

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * response to the last one, on the channel's event loop; the first one on the measuring thread. Confined to them in this
  * order.
  */
-final class GrpcStreamLane {
+final class GrpcStreamLane implements Lane {
     /** The serialized requests of a stream: the first one, those between, and the last one. Immutable. */
     static final class Messages {
         private final byte[] first;
@@ -52,13 +52,8 @@ final class GrpcStreamLane {
         this.messages = messages;
     }
 
-    /**
-     * Begins a period of load.
-     *
-     * @param end when no further request is counted, on the scale of {@link System#nanoTime()}; one more is sent then
-     * @param ended counted down when the stream has ended
-     */
-    void start(long end, CountDownLatch ended) {
+    @Override
+    public void start(long end, CountDownLatch ended) {
         latencies.clear();
         failure = Status.OK;
         endNanos = end;
@@ -69,14 +64,14 @@ final class GrpcStreamLane {
         call.sendMessage(messages.first);
     }
 
-    /** Returns the latencies of the period. To be read when the period has ended. */
-    LatencyHistogram latencies() {
+    @Override
+    public LatencyHistogram latencies() {
         return latencies;
     }
 
-    /** Returns the error that stopped the lane early. To be read when the period has ended. */
-    Optional<Status> failure() {
-        return failure.isOk() ? Optional.empty() : Optional.of(failure);
+    @Override
+    public Optional<String> failure() {
+        return failure.isOk() ? Optional.empty() : Optional.of(failure.toString());
     }
 
     private final class Listener extends ClientCall.Listener<Integer> {

@@ -7,13 +7,9 @@ import inference.InferParameter;
 import inference.ModelInferRequest;
 import io.grpc.ManagedChannel;
 import io.grpc.MethodDescriptor;
-import io.grpc.Status;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -23,9 +19,6 @@ import java.util.stream.Stream;
  * that measures.
  */
 public final class GrpcStreamLoad implements Workload, AutoCloseable {
-    /** How long the last requests may take after the period of load. */
-    private static final long GRACE_SECONDS = 30;
-
     private final String name;
     private final List<ManagedChannel> channels;
     private final List<GrpcStreamLane> lanes;
@@ -97,24 +90,7 @@ public final class GrpcStreamLoad implements Workload, AutoCloseable {
 
     @Override
     public Sample load(Duration time) throws IOException, InterruptedException {
-        CountDownLatch ended = new CountDownLatch(lanes.size());
-        long end = System.nanoTime() + time.toNanos();
-        lanes.forEach(lane -> lane.start(end, ended));
-        if (!ended.await(time.toSeconds() + GRACE_SECONDS, TimeUnit.SECONDS)) {
-            throw new IOException(
-                    name + ": " + ended.getCount() + " streams not completed within " + GRACE_SECONDS + " s");
-        }
-        LatencyHistogram latencies = new LatencyHistogram();
-        lanes.forEach(lane -> latencies.add(lane.latencies()));
-        Optional<Status> failure = lanes.stream()
-                .map(GrpcStreamLane::failure)
-                .flatMap(Optional::stream)
-                .findFirst();
-        if (failure.isPresent() || latencies.total() == 0) {
-            throw new IOException(name + ": " + failure.map(Status::toString).orElse("no response in time"));
-        }
-        double seconds = (double) time.toNanos() / TimeUnit.SECONDS.toNanos(1);
-        return new Sample(latencies.total() / seconds, latencies.percentileMicros(50), latencies.percentileMicros(99));
+        return Lane.run(name, lanes, time);
     }
 
     @Override
