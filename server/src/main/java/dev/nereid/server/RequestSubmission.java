@@ -108,7 +108,7 @@ final class RequestSubmission implements Submission {
             if (!models.startsOverReload(request)) {
                 return submit(generation.model(), request, observer, arrivedNanos);
             }
-            AcceptedStart start = new AcceptedStart(observer, () -> models.startedAgain(request, generation));
+            StartObserver start = new StartObserver(observer, () -> models.startedAgain(request, generation));
             Cancellation cancellation = submit(generation.model(), request, start, arrivedNanos);
             start.submitted();
             return cancellation;

@@ -7,16 +7,16 @@ import dev.nereid.api.ResponseObserver;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Runs an action once a request is accepted: when it is submitted, or before its client is notified of something else than
- * a refusal. Safe for use by any thread.
+ * The observer of a request that starts a sequence: runs an action once the request is accepted. That is when it was
+ * submitted, or before its client is notified of something else than a refusal. Safe for use by any thread.
  */
-final class AcceptedStart extends ForwardingObserver {
+final class StartObserver extends ForwardingObserver {
     private final Runnable action;
 
     /** Whether the action was run, or will never be. */
     private final AtomicBoolean decided = new AtomicBoolean();
 
-    AcceptedStart(ResponseObserver client, Runnable action) {
+    StartObserver(ResponseObserver client, Runnable action) {
         super(client);
         this.action = action;
     }
