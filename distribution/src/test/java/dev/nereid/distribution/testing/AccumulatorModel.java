@@ -1,13 +1,13 @@
 package dev.nereid.distribution.testing;
 
+import static dev.nereid.distribution.testing.MessageFields.add;
+
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
-import com.google.protobuf.UnknownFieldSet.Field;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -144,7 +144,7 @@ public record AccumulatorModel(String flagType, String idType, boolean flat) {
         add(tensor, 2, INT64); // data_type
         add(tensor, 8, "ROWS"); // name
         ByteString bytes = ByteString.copyFrom(data.flip());
-        tensor.addField(9, Field.newBuilder().addLengthDelimited(bytes).build()); // raw_data
+        add(tensor, 9, bytes); // raw_data
         return tensor;
     }
 
@@ -167,22 +167,5 @@ public record AccumulatorModel(String flagType, String idType, boolean flat) {
         add(info, 1, name); // ValueInfoProto.name
         add(info, 2, union); // type
         return info;
-    }
-
-    private static void add(UnknownFieldSet.Builder message, int number, UnknownFieldSet.Builder value) {
-        message.mergeField(
-                number,
-                Field.newBuilder()
-                        .addLengthDelimited(value.build().toByteString())
-                        .build());
-    }
-
-    private static void add(UnknownFieldSet.Builder message, int number, String value) {
-        ByteString text = ByteString.copyFrom(value, StandardCharsets.UTF_8);
-        message.mergeField(number, Field.newBuilder().addLengthDelimited(text).build());
-    }
-
-    private static void add(UnknownFieldSet.Builder message, int number, long value) {
-        message.mergeField(number, Field.newBuilder().addVarint(value).build());
     }
 }

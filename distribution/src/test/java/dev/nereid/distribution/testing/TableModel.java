@@ -1,5 +1,7 @@
 package dev.nereid.distribution.testing;
 
+import static dev.nereid.distribution.testing.MessageFields.add;
+
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
 import com.google.protobuf.UnknownFieldSet.Field;
@@ -7,7 +9,6 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
@@ -89,7 +90,7 @@ public final class TableModel {
         add(tensor, 1, elements); // TensorProto.dims
         add(tensor, 2, FLOAT); // data_type
         add(tensor, 8, "TABLE"); // name
-        tensor.addField(9, Field.newBuilder().addLengthDelimited(data).build()); // raw_data
+        add(tensor, 9, data); // raw_data
         return tensor;
     }
 
@@ -109,22 +110,5 @@ public final class TableModel {
         add(info, 1, name); // ValueInfoProto.name
         add(info, 2, union); // type
         return info;
-    }
-
-    private static void add(UnknownFieldSet.Builder message, int number, UnknownFieldSet.Builder value) {
-        message.mergeField(
-                number,
-                Field.newBuilder()
-                        .addLengthDelimited(value.build().toByteString())
-                        .build());
-    }
-
-    private static void add(UnknownFieldSet.Builder message, int number, String value) {
-        ByteString text = ByteString.copyFrom(value, StandardCharsets.UTF_8);
-        message.mergeField(number, Field.newBuilder().addLengthDelimited(text).build());
-    }
-
-    private static void add(UnknownFieldSet.Builder message, int number, long value) {
-        message.mergeField(number, Field.newBuilder().addVarint(value).build());
     }
 }
