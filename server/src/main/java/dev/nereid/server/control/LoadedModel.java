@@ -7,8 +7,9 @@ import inference.ModelConfig;
  *
  * @param config its configuration before its backend was involved
  * @param source its files
+ * @param plugin the digest of the plugin of its backend
  */
-record LoadedModel(ModelConfig config, ModelSource source) {
+record LoadedModel(ModelConfig config, ModelSource source, String plugin) {
     /** Returns whether a source has the same files and the same configuration. */
     boolean isFrom(ModelSource other) {
         return hasSameOrigin(other)

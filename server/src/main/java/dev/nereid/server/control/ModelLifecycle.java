@@ -98,19 +98,15 @@ public final class ModelLifecycle {
         overrides = new PrivateDirectory(workDirectory, "overrides-");
         ModelSources sources =
                 new ModelSources(repository, preparation, new OverrideWriter(overrides, OverrideWriter.MAX_BYTES));
-        ModelLoads loads = new ModelLoads(
-                tasks,
-                sources,
-                new ModelLoader(
-                        preparation,
-                        new VersionLoads(loader, live, watch, failures, nanoTime, controlOptions.loadRetries()),
-                        updater,
-                        catalog,
-                        live,
-                        failures),
+        ModelLoader modelLoader = new ModelLoader(
+                backends,
+                preparation,
+                new VersionLoads(loader, live, watch, failures, nanoTime, controlOptions.loadRetries()),
+                updater,
                 catalog,
                 live,
-                threads);
+                failures);
+        ModelLoads loads = new ModelLoads(tasks, sources, modelLoader, catalog, live, threads);
         updates = new InstanceUpdates(repository, preparation, updater, models, catalog);
         NamedModels named = new NamedModels(loads, sources, tasks, models, repository.hasNamespaces());
         demand = describer.map(_ -> demand(
@@ -144,6 +140,7 @@ public final class ModelLifecycle {
         poller = controlOptions.mode() == ModelControlMode.POLL
                 ? Optional.of(new RepositoryPoller(
                         new RepositoryLook(repository, preparation)::read,
+                        modelLoader::readPlugins,
                         loads,
                         new PollState(controlOptions.pollInterval(), controlOptions.stabilityWindow()),
                         environment.clocks(),

@@ -9,6 +9,7 @@ import dev.nereid.server.lifecycle.PreparedModel;
 import dev.nereid.server.lifecycle.ReloadRequiredException;
 import dev.nereid.server.lifecycle.VersionState;
 import dev.nereid.server.lifecycle.VersionUpdater;
+import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
@@ -31,6 +32,7 @@ import org.slf4j.LoggerFactory;
 final class ModelLoader {
     private static final Logger LOG = LoggerFactory.getLogger(ModelLoader.class);
 
+    private final BackendRegistry plugins;
     private final ModelPreparation preparation;
     private final VersionLoads loads;
     private final VersionUpdater updater;
@@ -42,12 +44,14 @@ final class ModelLoader {
     private final ConcurrentHashMap<String, LoadedModel> loaded = new ConcurrentHashMap<>();
 
     ModelLoader(
+            BackendRegistry plugins,
             ModelPreparation preparation,
             VersionLoads loads,
             VersionUpdater updater,
             CatalogUpdater catalog,
             LiveGenerations live,
             LoadFailures failures) {
+        this.plugins = plugins;
         this.preparation = preparation;
         this.loads = loads;
         this.updater = updater;
@@ -60,7 +64,34 @@ final class ModelLoader {
     boolean isLoadedFrom(ModelSource source) {
         String model = source.key();
         LoadedModel before = loaded.get(model);
-        return before != null && before.isFrom(source) && catalog.isWhole(model);
+        return before != null && before.isFrom(source) && !isOutdated(before) && catalog.isWhole(model);
+    }
+
+    /** Returns whether another plugin has taken the place of the one by which a model was loaded. */
+    private boolean isOutdated(LoadedModel before) {
+        return !before.plugin().equals(plugins.digest(before.config().getBackend()));
+    }
+
+    /** Looks for plugins that were added or changed. */
+    void refreshPlugins() {
+        plugins.refresh();
+    }
+
+    /**
+     * Looks for plugins that were added or changed, and compares them with those of the loaded models.
+     *
+     * @return how often plugins have changed, and the models that were loaded by others
+     */
+    RepositoryPoller.PluginState readPlugins() {
+        plugins.refresh();
+        long changes = plugins.changes();
+        Map<String, String> outdated = new TreeMap<>();
+        loaded.forEach((model, before) -> {
+            if (isOutdated(before)) {
+                outdated.put(model, plugins.digest(before.config().getBackend()));
+            }
+        });
+        return new RepositoryPoller.PluginState(changes, outdated);
     }
 
     /** Forgets what a model was loaded from, so that nothing of it is kept at the next load. */
@@ -79,21 +110,27 @@ final class ModelLoader {
         String model = source.key();
         PreparedModel prepared = prepare(source);
         LoadAgents agents = new LoadAgents(prepared.agents());
+        String plugin = plugins.digest(prepared.config().getBackend()); // at the latest that by which it is loaded
         try {
-            load(prepared, source, agents, isForced || !prepared.agents().isEmpty());
+            load(
+                    prepared,
+                    source,
+                    agents,
+                    plugin,
+                    isForced || !prepared.agents().isEmpty());
         } finally {
             agents.release();
         }
-        loaded.put(model, new LoadedModel(prepared.config(), source));
+        loaded.put(model, new LoadedModel(prepared.config(), source, plugin));
     }
 
     /** Loads the versions that need it. Agents take part in loads alone, so that a model which has any is loaded anew. */
-    private void load(PreparedModel prepared, ModelSource source, LoadAgents agents, boolean isForced)
+    private void load(PreparedModel prepared, ModelSource source, LoadAgents agents, String plugin, boolean isForced)
             throws InterruptedException {
         String model = source.key();
         Supplier<GenerationHooks> hooks = () -> agents.use(source.use());
-        VersionChanges changes =
-                VersionChanges.of(prepared, source, isForced ? null : loaded.get(model), catalog.serving(model));
+        VersionChanges changes = VersionChanges.of(
+                prepared, source, isForced ? null : loaded.get(model), catalog.serving(model), plugin);
         catalog.loading(model, changes.loaded());
         NavigableMap<Long, VersionState> states = new TreeMap<>();
         for (long version : changes.loaded()) {

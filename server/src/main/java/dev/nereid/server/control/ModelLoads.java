@@ -169,6 +169,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
                 dependencies.request(model);
             }
             loadNeeded(source);
+            loader.refreshPlugins();
             if (isForced || !loader.isLoadedFrom(source)) {
                 awaitDrained(model);
                 threads.run(() -> {

@@ -24,6 +24,11 @@ final class PollState {
     private final long windowNanos;
     private final Map<String, Model> models = new HashMap<>();
 
+    /** The models whose plugins were replaced, at the last look. */
+    private Map<String, String> outdated = Map.of();
+
+    private long pluginChanges;
+
     PollState(Duration interval, Duration window) {
         intervalNanos = interval.toNanos();
         windowNanos = window.toNanos();
@@ -63,6 +68,33 @@ final class PollState {
         for (String name : loaded) {
             models.computeIfAbsent(name, _ -> new Model()).taken = Optional.of(ModelFingerprint.UNSEEN);
         }
+    }
+
+    /**
+     * Takes note of the plugins, before the models of a look: models of replaced plugins are loaded again, and those
+     * whose load failed are tried at once when there are other plugins.
+     *
+     * @param changes how often a plugin was added or replaced
+     * @param replaced the keys of models that were loaded by other plugins, each with a text for the present one
+     * @param nowNanos the time of the look
+     */
+    void lookAtPlugins(long changes, Map<String, String> replaced, long nowNanos) {
+        Map<String, String> seen = new HashMap<>();
+        replaced.forEach((key, plugin) -> {
+            Model model = models.get(key);
+            boolean isKnown = plugin.equals(outdated.get(key));
+            if (model != null && !model.isBusy && !isKnown) {
+                model.taken = Optional.of(ModelFingerprint.UNSEEN);
+            }
+            if (isKnown || (model != null && !model.isBusy)) {
+                seen.put(key, plugin);
+            }
+        });
+        if (changes != pluginChanges) {
+            models.values().stream().filter(model -> model.failures > 0).forEach(model -> model.retryNanos = nowNanos);
+        }
+        outdated = Map.copyOf(seen);
+        pluginChanges = changes;
     }
 
     /**

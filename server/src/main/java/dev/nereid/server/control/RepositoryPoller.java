@@ -36,7 +36,20 @@ final class RepositoryPoller implements AutoCloseable {
         void retain(Set<String> models);
     }
 
+    /**
+     * The plugins at a look. Immutable.
+     *
+     * @param changes how often one was added or replaced
+     * @param outdated the models that were loaded by plugins which have been replaced, by key, with those in their place
+     */
+    record PluginState(long changes, Map<String, String> outdated) {
+        PluginState {
+            outdated = Map.copyOf(outdated);
+        }
+    }
+
     private final Supplier<Map<String, ModelFingerprint>> looks;
+    private final Supplier<PluginState> plugins;
     private final Actions actions;
     private final LongSupplier nanoTime;
     private final Timeout timeout;
@@ -52,6 +65,7 @@ final class RepositoryPoller implements AutoCloseable {
      * Creates a poller that does not look yet.
      *
      * @param looks reads the state of the files of all models; blocks
+     * @param plugins reads the state of the plugins; blocks
      * @param actions loads and unloads them
      * @param state decides
      * @param clocks the clock and the timer
@@ -59,11 +73,13 @@ final class RepositoryPoller implements AutoCloseable {
      */
     RepositoryPoller(
             Supplier<Map<String, ModelFingerprint>> looks,
+            Supplier<PluginState> plugins,
             Actions actions,
             PollState state,
             SchedulerClocks clocks,
             Executor executor) {
         this.looks = looks;
+        this.plugins = plugins;
         this.actions = actions;
         this.state = state;
         intervalNanos = state.intervalNanos();
@@ -89,7 +105,7 @@ final class RepositoryPoller implements AutoCloseable {
     private void look() {
         long pause = intervalNanos;
         try {
-            pause = act(looks.get());
+            pause = act(looks.get(), plugins.get());
         } catch (InferenceException e) {
             LOG.atError().log("failed to poll model repository: {}", e.publicMessage());
         } finally {
@@ -100,10 +116,11 @@ final class RepositoryPoller implements AutoCloseable {
     }
 
     /** Acts on what was seen; returns the time until the next look. */
-    private long act(Map<String, ModelFingerprint> present) {
+    private long act(Map<String, ModelFingerprint> present, PluginState loaders) {
         PollState.Decision decision;
         lock.lock();
         try {
+            state.lookAtPlugins(loaders.changes(), loaders.outdated(), nanoTime.getAsLong());
             decision = state.look(present, nanoTime.getAsLong());
         } finally {
             lock.unlock();

@@ -24,13 +24,16 @@ record VersionChanges(
      * @param source its files now
      * @param before what it was last loaded from; {@code null} if it is not loaded
      * @param serving the generations that serve
+     * @param plugin the digest of the plugin of its backend
      */
     static VersionChanges of(
             PreparedModel prepared,
             ModelSource source,
             @Nullable LoadedModel before,
-            NavigableMap<Long, Generation> serving) {
-        boolean isSame = before != null && before.differsInInstancesAlone(prepared.config());
+            NavigableMap<Long, Generation> serving,
+            String plugin) {
+        boolean isSame =
+                before != null && before.plugin().equals(plugin) && before.differsInInstancesAlone(prepared.config());
         boolean hasSameInstances = before != null
                 && before.config()
                         .getInstanceGroupList()

@@ -9,8 +9,10 @@ import dev.nereid.spi.ErrorCode;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.SortedSet;
 import java.util.TreeMap;
@@ -18,14 +20,16 @@ import java.util.TreeSet;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Registers the backends of plugins by name. Owns the plugins and the backends. Safe for use by any thread.
  *
- * <p>The registered plugins are an immutable snapshot that {@link #refresh} replaces as a whole. A plugin and its
+ * <p>The registered plugins are an immutable snapshot that {@link #refresh} replaces. A plugin and its
  * backends are open while they are leased: {@link BackendSlot} and {@link PluginSlot}.
  */
 public final class BackendRegistry implements AutoCloseable {
@@ -35,6 +39,7 @@ public final class BackendRegistry implements AutoCloseable {
     private final PluginEnvironment environment;
     private final AtomicReference<PluginSnapshot> plugins = new AtomicReference<>(PluginSnapshot.EMPTY);
     private final AtomicBoolean closed = new AtomicBoolean();
+    private final AtomicLong changes = new AtomicLong();
     private final Executor actionThreads;
 
     private BackendRegistry(List<Path> directories, PluginEnvironment environment) {
@@ -62,19 +67,80 @@ public final class BackendRegistry implements AutoCloseable {
     }
 
     /**
-     * Looks for plugins again, and adds the new ones. Those that are registered stay as they are, whatever became of
-     * their files. Blocks; broken plugins are tried again.
+     * Looks for plugins again: adds new ones, and replaces those whose jars have changed. Blocks.
+     *
+     * <p>A replaced plugin serves the leases that it has, and is closed with the last of them. One whose files are gone stays
+     * until another plugin brings a backend of the same name. A plugin that is broken changes nothing; it is reported, and
+     * tried again when its jars or those of others change. A plugin with native libraries is not replaced.
      */
     public void refresh() {
         List<PluginSource> sources = directories.stream()
                 .flatMap(directory -> new PluginDirectory(directory).scan().stream())
                 .toList();
-        plugins.updateAndGet(PluginSnapshot::withoutBroken);
+        Set<Path> present = new LinkedHashSet<>();
+        sources.forEach(source -> present.add(source.path()));
+        plugins.updateAndGet(now -> now.withBrokenOf(present));
         for (PluginSource source : sources) {
-            if (!plugins.get().plugins().containsKey(source.path())) {
-                add(source);
+            String stamp = source.stamp();
+            PluginSnapshot now = plugins.get();
+            PluginSlot registered = now.plugins().get(source.path());
+            if (registered != null && registered.hasStamp(stamp)) {
+                forgetBroken(source.path());
+            } else if (!now.isBroken(source.path(), stamp + present) && !isSame(registered, source, stamp)) {
+                add(source, stamp + present, present);
             }
         }
+    }
+
+    /** Returns whether a plugin that was written again need not or cannot be replaced. */
+    private boolean isSame(@Nullable PluginSlot registered, PluginSource source, String stamp) {
+        if (registered == null) {
+            return false;
+        }
+        try {
+            boolean equal = PluginSlot.digest(source).equals(registered.digest());
+            if (!equal && registered.isNative()) {
+                registered.needsRestart();
+                LOG.atWarn().addKeyValue("plugin", source.name()).log(PluginSlot.RESTART);
+            }
+            if (equal || registered.isNative()) {
+                registered.saw(stamp);
+                forgetBroken(source.path());
+                return true;
+            }
+        } catch (PluginException e) {
+            return false; // reported as any other broken plugin
+        }
+        return false;
+    }
+
+    private void forgetBroken(Path path) {
+        PluginSnapshot now = plugins.get();
+        if (now.broken().containsKey(path)) {
+            Set<Path> others = new LinkedHashSet<>(now.broken().keySet());
+            others.remove(path);
+            plugins.updateAndGet(latest -> latest.withBrokenOf(others));
+        }
+    }
+
+    /**
+     * Returns how often a plugin was added or replaced.
+     *
+     * @return a number that never falls
+     */
+    public long changes() {
+        return changes.get();
+    }
+
+    /**
+     * Returns the digest of the plugin of a backend.
+     *
+     * @param name the name of the backend
+     * @return hexadecimal digits; an empty text if there is no such backend
+     */
+    public String digest(String name) {
+        BackendSlot slot = plugins.get().backends().get(name);
+        return slot == null ? "" : slot.plugin().digest();
     }
 
     /**
@@ -85,6 +151,20 @@ public final class BackendRegistry implements AutoCloseable {
      * @throws BackendException if there is no such backend, or if it cannot be created; the next call tries again
      */
     public BackendLease acquire(String name) throws BackendException {
+        while (true) {
+            BackendSlot slot = find(name);
+            try {
+                return slot.acquire();
+            } catch (BackendException e) {
+                if (slot.equals(plugins.get().backends().get(name))) {
+                    throw e;
+                }
+                // It was replaced meanwhile.
+            }
+        }
+    }
+
+    private BackendSlot find(String name) throws BackendException {
         PluginSnapshot now = plugins.get();
         BackendSlot slot = now.backends().get(name);
         if (slot == null) {
@@ -95,7 +175,7 @@ public final class BackendRegistry implements AutoCloseable {
                             + now.brokenReason(name)
                             + Spelling.question(name, now.backends().keySet()));
         }
-        return slot.acquire();
+        return slot;
     }
 
     /**
@@ -106,13 +186,22 @@ public final class BackendRegistry implements AutoCloseable {
      * @throws BackendException if there is no such agent, or if its plugin cannot be loaded
      */
     public AgentLease acquireAgent(String name) throws BackendException {
-        PluginSlot plugin = plugins.get().agents().get(name);
-        if (plugin == null) {
-            throw new BackendException(
-                    ErrorCode.INVALID_ARGUMENT,
-                    "repository agent '" + name + "': unknown (expected: one of " + agents() + ")");
+        while (true) {
+            PluginSlot plugin = plugins.get().agents().get(name);
+            if (plugin == null) {
+                throw new BackendException(
+                        ErrorCode.INVALID_ARGUMENT,
+                        "repository agent '" + name + "': unknown (expected: one of " + agents() + ")");
+            }
+            try {
+                return plugin.acquireAgent(name);
+            } catch (BackendException e) {
+                if (plugin.equals(plugins.get().agents().get(name))) {
+                    throw e;
+                }
+                // It was replaced meanwhile.
+            }
         }
-        return plugin.acquireAgent(name);
     }
 
     /**
@@ -154,7 +243,7 @@ public final class BackendRegistry implements AutoCloseable {
         PluginSnapshot now = plugins.get();
         List<BackendStatus> all = new ArrayList<>();
         now.backends().values().forEach(slot -> all.add(slot.status()));
-        all.addAll(now.broken());
+        now.broken().values().forEach(broken -> all.add(broken.status()));
         return List.copyOf(all);
     }
 
@@ -172,14 +261,15 @@ public final class BackendRegistry implements AutoCloseable {
         List.copyOf(now.plugins().values()).reversed().forEach(PluginSlot::end);
     }
 
-    private void add(PluginSource source) {
+    private void add(PluginSource source, String stamp, Set<Path> present) {
         PluginSlot plugin = null;
         boolean added = false;
         try {
             plugin = PluginSlot.of(source, environment);
-            added = register(plugin, plugin.names());
+            added = register(plugin, plugin.names(), present);
         } catch (PluginException e) {
-            plugins.updateAndGet(now -> now.withBroken(source.name(), e.reason()));
+            BackendStatus status = new BackendStatus("", source.name(), BackendStatus.State.BROKEN, e.reason());
+            plugins.updateAndGet(now -> now.withBroken(source.path(), new PluginSnapshot.Broken(stamp, status)));
             LOG.atWarn()
                     .addKeyValue("plugin", source.name())
                     .addKeyValue("reason", e.reason())
@@ -191,8 +281,8 @@ public final class BackendRegistry implements AutoCloseable {
         }
     }
 
-    /** Adds a plugin to the snapshot, and returns whether no other thread was quicker. */
-    private boolean register(PluginSlot plugin, PluginSlot.Names names) throws PluginException {
+    /** Adds a plugin to the snapshot in place of others, and returns whether no other thread was quicker. */
+    private boolean register(PluginSlot plugin, PluginSlot.Names names, Set<Path> present) throws PluginException {
         Map<String, BackendSlot> backends = new LinkedHashMap<>();
         names.backends()
                 .keySet()
@@ -200,12 +290,29 @@ public final class BackendRegistry implements AutoCloseable {
         Path path = plugin.source().path();
         while (true) {
             PluginSnapshot now = plugins.get();
-            if (now.plugins().containsKey(path)) {
+            PluginSlot registered = now.plugins().get(path);
+            if (registered != null && registered.digest().equals(plugin.digest())) {
                 return false;
             }
-            if (plugins.compareAndSet(now, now.with(path, plugin, backends, names))) {
+            Set<PluginSlot> replaced = now.replacedBy(path, present, names);
+            Set<Path> broken = new LinkedHashSet<>(now.broken().keySet());
+            broken.remove(path);
+            PluginSnapshot next =
+                    now.without(replaced).with(path, plugin, backends, names).withBrokenOf(broken);
+            if (plugins.compareAndSet(now, next)) {
+                changes.incrementAndGet();
+                end(now.backendsOf(replaced), replaced);
                 return true;
             }
+        }
+    }
+
+    /** Ends replaced plugins: they are closed with their last leases, those of models that still use them. */
+    private static void end(List<BackendSlot> backends, Set<PluginSlot> replaced) {
+        backends.forEach(BackendSlot::end);
+        for (PluginSlot plugin : replaced) {
+            plugin.end();
+            LOG.atInfo().addKeyValue("plugin", plugin.name()).log("plugin replaced");
         }
     }
 }

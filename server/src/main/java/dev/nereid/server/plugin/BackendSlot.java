@@ -44,6 +44,11 @@ final class BackendSlot {
         return new BackendLease(opened.acquire(), plugin.digest());
     }
 
+    /** Returns the plugin of the backend. */
+    PluginSlot plugin() {
+        return plugin;
+    }
+
     /** Returns the name of the plugin. */
     String pluginName() {
         return plugin.name();
@@ -54,7 +59,7 @@ final class BackendSlot {
             String reason = lease.get().provider(name).unavailable().orElse("");
             BackendStatus.State state =
                     reason.isEmpty() ? BackendStatus.State.AVAILABLE : BackendStatus.State.UNAVAILABLE;
-            return new BackendStatus(name, plugin.name(), state, reason);
+            return new BackendStatus(name, plugin.name(), state, reason.isEmpty() ? plugin.notice() : reason);
         } catch (BackendException e) {
             return new BackendStatus(
                     name, plugin.name(), BackendStatus.State.UNAVAILABLE, String.valueOf(e.getMessage()));

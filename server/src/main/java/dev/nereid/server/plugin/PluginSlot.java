@@ -30,38 +30,58 @@ final class PluginSlot {
      */
     record Names(Map<String, Set<String>> backends, List<String> agents) {}
 
+    /** Why a plugin is not replaced. */
+    static final String RESTART =
+            "plugin has changed and needs a restart of the server: it contains native libraries, and"
+                    + " the JVM binds each of them to the class loader that loaded it first";
+
     private final PluginSource source;
     private final String digest;
     private final boolean isNative;
     private final CountedResource<Plugin> loaded;
 
+    /** The stamp of its jars when their content was last compared with that of this plugin. */
+    private volatile String stamp;
+
+    private volatile boolean needsRestart;
+
     /**
      * Creates the slot of a plugin that is not loaded.
      *
      * @param digest the digest of its jars
+     * @param stamp the {@linkplain PluginSource#stamp stamp} of its jars
      * @param isNative whether it contains native libraries
      * @param loading loads it
      */
-    PluginSlot(PluginSource source, String digest, boolean isNative, CountedResource.Lifecycle<Plugin> loading) {
+    PluginSlot(
+            PluginSource source,
+            String digest,
+            String stamp,
+            boolean isNative,
+            CountedResource.Lifecycle<Plugin> loading) {
         this.source = source;
         this.digest = digest;
+        this.stamp = stamp;
         this.isNative = isNative;
         loaded = new CountedResource<>("plugin '" + source.name() + "'", loading, isNative);
     }
 
     /** Checks a plugin without loading it, and makes the copies of its jars. */
     static PluginSlot of(PluginSource source, PluginEnvironment environment) throws PluginException {
+        String stamp = source.stamp(); // before the content: a later change is seen at the next look
         String digest = digest(source);
         PluginSource copy = environment.copies().copy(source, digest);
         PluginManifest.check(copy, environment.spi(), Plugin.PROVIDERS);
         return new PluginSlot(
                 source,
                 digest,
+                stamp,
                 PluginManifest.isNative(copy),
                 new Loading(source, digest, environment.spi(), environment.copies()));
     }
 
-    private static String digest(PluginSource source) throws PluginException {
+    /** Computes the digest of the jars of a plugin. */
+    static String digest(PluginSource source) throws PluginException {
         if (source.jars().isEmpty()) {
             throw new PluginException("no file *.jar in its directory (expected: the plugin's jars)");
         }
@@ -84,6 +104,26 @@ final class PluginSlot {
 
     String digest() {
         return digest;
+    }
+
+    /** Returns whether the plugin was registered, or last seen, with these jars. */
+    boolean hasStamp(String other) {
+        return stamp.equals(other);
+    }
+
+    /** Takes note of jars that need not be looked at again. */
+    void saw(String other) {
+        stamp = other;
+    }
+
+    /** Takes note of a change that only a restart can bring into effect. */
+    void needsRestart() {
+        needsRestart = true;
+    }
+
+    /** Returns what the operator has to do about the plugin; empty for nothing. */
+    String notice() {
+        return needsRestart ? RESTART : "";
     }
 
     /** Returns whether the plugin contains native libraries, and so is kept. */

@@ -2,11 +2,12 @@ package dev.nereid.server.plugin;
 
 import dev.nereid.server.plugin.jar.PluginException;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * The registered plugins at one moment. Immutable.
@@ -15,22 +16,30 @@ import java.util.Map;
  * @param backends their backends by name
  * @param agents the plugins of repository agents by the agents' names
  * @param platforms names of backends by the legacy platforms that mean them
- * @param broken the plugins that cannot be used
+ * @param broken the plugins that cannot be used, by their paths
  */
 record PluginSnapshot(
         Map<Path, PluginSlot> plugins,
         Map<String, BackendSlot> backends,
         Map<String, PluginSlot> agents,
         Map<String, String> platforms,
-        List<BackendStatus> broken) {
-    static final PluginSnapshot EMPTY = new PluginSnapshot(Map.of(), Map.of(), Map.of(), Map.of(), List.of());
+        Map<Path, Broken> broken) {
+    static final PluginSnapshot EMPTY = new PluginSnapshot(Map.of(), Map.of(), Map.of(), Map.of(), Map.of());
+
+    /**
+     * A plugin that cannot be used. Immutable.
+     *
+     * @param stamp changes with its jars and with the other plugins, and then it is tried again
+     * @param status its name and the reason
+     */
+    record Broken(String stamp, BackendStatus status) {}
 
     PluginSnapshot {
         plugins = Collections.unmodifiableMap(new LinkedHashMap<>(plugins));
         backends = Collections.unmodifiableMap(new LinkedHashMap<>(backends));
         agents = Map.copyOf(agents);
         platforms = Map.copyOf(platforms);
-        broken = List.copyOf(broken);
+        broken = Collections.unmodifiableMap(new LinkedHashMap<>(broken));
     }
 
     /**
@@ -67,21 +76,66 @@ record PluginSnapshot(
         return new PluginSnapshot(allPlugins, allBackends, allAgents, allPlatforms, broken);
     }
 
+    /** Returns the plugins whose place a plugin takes: that of the same path, and those whose files are gone. */
+    Set<PluginSlot> replacedBy(Path path, Set<Path> present, PluginSlot.Names names) {
+        Set<PluginSlot> replaced = new LinkedHashSet<>();
+        plugins.forEach((other, slot) -> {
+            boolean isGone = !present.contains(other);
+            boolean sharesNames = backends.entrySet().stream()
+                            .anyMatch(one -> one.getValue().plugin().equals(slot)
+                                    && names.backends().containsKey(one.getKey()))
+                    || names.agents().stream().anyMatch(agent -> slot.equals(agents.get(agent)));
+            if (other.equals(path) || (isGone && sharesNames)) {
+                replaced.add(slot);
+            }
+        });
+        return replaced;
+    }
+
+    /** Returns the backends of some plugins. */
+    List<BackendSlot> backendsOf(Set<PluginSlot> some) {
+        return backends.values().stream()
+                .filter(slot -> some.contains(slot.plugin()))
+                .toList();
+    }
+
+    /** Removes plugins with all that they bring. */
+    PluginSnapshot without(Set<PluginSlot> removed) {
+        Map<Path, PluginSlot> allPlugins = new LinkedHashMap<>(plugins);
+        allPlugins.values().removeAll(removed);
+        Map<String, BackendSlot> allBackends = new LinkedHashMap<>(backends);
+        allBackends.values().removeIf(slot -> removed.contains(slot.plugin()));
+        Map<String, PluginSlot> allAgents = new LinkedHashMap<>(agents);
+        allAgents.values().removeAll(removed);
+        Map<String, String> allPlatforms = new LinkedHashMap<>(platforms);
+        allPlatforms.values().retainAll(allBackends.keySet());
+        return new PluginSnapshot(allPlugins, allBackends, allAgents, allPlatforms, broken);
+    }
+
     /** Adds a plugin that cannot be used. */
-    PluginSnapshot withBroken(String plugin, String reason) {
-        List<BackendStatus> all = new ArrayList<>(broken);
-        all.add(new BackendStatus("", plugin, BackendStatus.State.BROKEN, reason));
+    PluginSnapshot withBroken(Path path, Broken plugin) {
+        Map<Path, Broken> all = new LinkedHashMap<>(broken);
+        all.put(path, plugin);
         return new PluginSnapshot(plugins, backends, agents, platforms, all);
     }
 
-    /** Forgets which plugins cannot be used, before all of them are looked at again. */
-    PluginSnapshot withoutBroken() {
-        return new PluginSnapshot(plugins, backends, agents, platforms, List.of());
+    /** Keeps those of the plugins that cannot be used whose paths are among the given ones. */
+    PluginSnapshot withBrokenOf(Set<Path> paths) {
+        Map<Path, Broken> kept = new LinkedHashMap<>(broken);
+        kept.keySet().retainAll(paths);
+        return kept.equals(broken) ? this : new PluginSnapshot(plugins, backends, agents, platforms, kept);
+    }
+
+    /** Returns whether a plugin cannot be used, and has not changed since that was found out. */
+    boolean isBroken(Path path, String stamp) {
+        Broken known = broken.get(path);
+        return known != null && known.stamp().equals(stamp);
     }
 
     /** Returns a sentence about a broken plugin, or an empty text. */
     String brokenReason(String plugin) {
-        return broken.stream()
+        return broken.values().stream()
+                .map(Broken::status)
                 .filter(status -> status.plugin().equals(plugin))
                 .findFirst()
                 .map(status -> " Plugin '" + plugin + "' is broken: " + status.reason())

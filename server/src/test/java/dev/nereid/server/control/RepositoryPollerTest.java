@@ -34,6 +34,7 @@ final class RepositoryPollerTest {
 
     private final RepositoryPoller poller = new RepositoryPoller(
             this::look,
+            () -> new RepositoryPoller.PluginState(0, Map.of()),
             actions,
             new PollState(INTERVAL, WINDOW),
             new SchedulerClocks(clock, InstantSource.system(), timer),

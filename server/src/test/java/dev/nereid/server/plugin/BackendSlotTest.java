@@ -211,7 +211,7 @@ final class BackendSlotTest {
                 Map.of("", Map.of("shared", "all", "both", "all"), "counting", Map.of("both", "own")),
                 root.resolve("cache"),
                 3);
-        PluginSlot plugin = new PluginSlot(source, "0123", isNative, new CountedResource.Lifecycle<>() {
+        PluginSlot plugin = new PluginSlot(source, "0123", "", isNative, new CountedResource.Lifecycle<>() {
             @Override
             public Plugin open() throws BackendException {
                 try {

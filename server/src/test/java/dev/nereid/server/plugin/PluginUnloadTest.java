@@ -156,6 +156,101 @@ final class PluginUnloadTest {
     }
 
     @Test
+    void replacesAPluginWhoseJarsHaveChangedAndDropsItsClassLoader() throws Exception {
+        write("one", "first");
+        try (BackendRegistry registry = open();
+                UnloadWatch watch = new UnloadWatch()) {
+            BackendLease old = registry.acquire("one");
+            String digest = registry.digest("one");
+            late("second").write(plugins.resolve("one/late.jar"));
+
+            registry.refresh();
+
+            try (BackendLease fresh = registry.acquire("one")) {
+                assertThat(text(fresh)).isEqualTo("second");
+                assertThat(text(old)).isEqualTo("first");
+                assertThat(watch.loaded()).isEqualTo(2);
+                old.close();
+            }
+            assertThat(watch.awaitUnloaded()).isTrue();
+            assertThat(registry.digest("one")).isNotEqualTo(digest);
+            assertThat(registry.changes()).isEqualTo(2);
+            registry.refresh();
+            assertThat(registry.changes()).isEqualTo(2);
+        }
+    }
+
+    @Test
+    void leavesAPluginInPlaceWhoseNewJarIsBroken() throws Exception {
+        write("one", "first");
+        try (BackendRegistry registry = open()) {
+            Files.writeString(plugins.resolve("one/late.jar"), "half a jar");
+            registry.refresh();
+
+            assertThat(registry.statuses())
+                    .extracting(BackendStatus::backend, BackendStatus::state)
+                    .containsExactly(
+                            tuple("one", BackendStatus.State.AVAILABLE), tuple("", BackendStatus.State.BROKEN));
+            try (BackendLease lease = registry.acquire("one")) {
+                assertThat(text(lease)).isEqualTo("first");
+            }
+
+            late("second").write(plugins.resolve("one/late.jar"));
+            registry.refresh();
+
+            assertThat(registry.statuses())
+                    .extracting(BackendStatus::state)
+                    .containsExactly(BackendStatus.State.AVAILABLE);
+            try (BackendLease lease = registry.acquire("one")) {
+                assertThat(text(lease)).isEqualTo("second");
+            }
+        }
+    }
+
+    @Test
+    void replacesAPluginByOneOfAnotherFileNameOnceItsFilesAreGone() throws Exception {
+        plugin("one", "first").write(plugins.resolve("one-1.jar"));
+        try (BackendRegistry registry = open()) {
+            String first = registry.digest("one");
+            plugin("one", "second").write(plugins.resolve("one-2.jar"));
+            registry.refresh();
+            assertThat(registry.digest("one")).isEqualTo(first);
+            assertThat(registry.statuses())
+                    .filteredOn(status -> status.state() == BackendStatus.State.BROKEN)
+                    .singleElement()
+                    .extracting(BackendStatus::reason)
+                    .asString()
+                    .contains("is the name of a backend of plugin 'one-1' already");
+
+            Files.delete(plugins.resolve("one-1.jar"));
+            registry.refresh();
+
+            assertThat(registry.digest("one")).isNotEmpty().isNotEqualTo(first);
+            assertThat(registry.statuses()).hasSize(1);
+        }
+    }
+
+    @Test
+    void leavesAPluginWithNativeLibrariesUntilARestart() throws Exception {
+        late("first").write(plugins.resolve("one/late.jar"));
+        plugin("one", "first").attribute("Nereid-Native", "true").write(plugins.resolve("one/plugin.jar"));
+        try (BackendRegistry registry = open()) {
+            late("second").write(plugins.resolve("one/late.jar"));
+            registry.refresh();
+            registry.refresh();
+
+            try (BackendLease lease = registry.acquire("one")) {
+                assertThat(text(lease)).isEqualTo("first");
+            }
+            assertThat(registry.statuses())
+                    .singleElement()
+                    .extracting(BackendStatus::reason)
+                    .asString()
+                    .contains("needs a restart", "native libraries", "class loader");
+        }
+    }
+
+    @Test
     void usesThePluginInPlaceWithoutACacheDirectory() throws Exception {
         write("one", "first");
         Path none = Files.writeString(cache.resolve("file"), "not a directory");
