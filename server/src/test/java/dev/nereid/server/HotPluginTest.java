@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.ModelControl;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.server.options.ModelControlOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.plugin.PluginJar;
@@ -24,7 +26,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Jars that are put into the plugin directory, and replaced there, while a server runs. */
-@Timeout(120)
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class HotPluginTest {
     private static final String TIMES = """
             package times;
@@ -121,9 +123,9 @@ final class HotPluginTest {
 
     @Test
     void followsThePluginDirectoryWhenItPolls() throws Exception {
-        try (NereidServer server =
-                NereidServer.start(options(control -> control.withPoll(Duration.ofMillis(20), Duration.ofMillis(20)))
-                        .withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
+        try (NereidServer server = NereidServer.start(options(control ->
+                        control.withMode(ModelControlMode.POLL).withPoll(Duration.ofMillis(20), Duration.ofMillis(20)))
+                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             drop(2);
             await(server, 14);
 
@@ -134,8 +136,7 @@ final class HotPluginTest {
     }
 
     private static void await(NereidServer server, float expected) {
-        while (server.models().index().stream()
-                        .noneMatch(status -> status.reason().isEmpty())
+        while (server.models().index().stream().noneMatch(status -> status.state() == ModelStatus.State.READY)
                 || infer(server) != expected) {
             Thread.onSpinWait();
         }
