@@ -10,6 +10,7 @@ import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.StrategyBatcher;
+import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.ExecutionWatch;
@@ -371,6 +372,13 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         return threads.workers().stream()
                 .filter(worker -> worker.executesOn(thread))
                 .map(InstanceWorker::name)
+                .findFirst();
+    }
+
+    @Override
+    public Optional<RunningExecution> executionOn(Thread thread) {
+        return threads.workers().stream()
+                .flatMap(worker -> worker.executionOn(thread).stream())
                 .findFirst();
     }
 

@@ -228,6 +228,15 @@ public final class ServedModel implements AutoCloseable {
                 .map(instance -> new ExecutingInstance(settings.name(), settings.version(), instance));
     }
 
+    /**
+     * Returns whether requests are in flight.
+     *
+     * @return whether some wait, are executed, or have open responses
+     */
+    public boolean hasRequests() {
+        return scheduler.inFlight() > 0;
+    }
+
     /** Returns the overdue executions. */
     OverdueExecutions overdue() {
         return scheduler
