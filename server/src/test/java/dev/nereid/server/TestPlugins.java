@@ -214,6 +214,49 @@ final class TestPlugins {
             }
             """;
 
+    /** A decoupled backend that passes on the responses of the decoupled model {@code numbers}. */
+    private static final String NARRATING = """
+            package narrating;
+
+            import dev.nereid.spi.*;
+
+            public final class Narrating implements BackendProvider {
+                public String name() { return "narrating"; }
+
+                public Backend create(BackendContext context) {
+                    return model -> instance -> batch -> {
+                        for (InferenceRequest request : batch.requests()) {
+                            model.models().request("numbers")
+                                    .onBehalfOf(request)
+                                    .input("IN", request.requireInput("IN"))
+                                    .send(new Narrator(request.sender()));
+                        }
+                    };
+                }
+
+                record Narrator(ResponseSender sender) implements ModelResponseObserver {
+                    public boolean isReady() { return sender.isReady(); }
+
+                    public void onReady(Runnable action) { sender.onReady(action); }
+
+                    public void onResponse(ModelResponse number) {
+                        InferenceResponse response = sender.newResponse();
+                        try (number) {
+                            response.put("OUT", number.requireOutput("OUT"), number.lease("OUT"));
+                            sender.send(response);
+                        } catch (BackendException e) {
+                            response.discard();
+                            sender.sendError(e);
+                        }
+                    }
+
+                    public void onCompleted() { sender.complete(); }
+
+                    public void onError(BackendException error) { sender.fail(error); }
+                }
+            }
+            """;
+
     /**
      * A function that sends INPUT0 to the models of the parameter {@code to}, one after another, in the way of the
      * parameter {@code mode}.
@@ -482,6 +525,10 @@ final class TestPlugins {
             """;
 
     private TestPlugins() {}
+
+    static void narrating(Path plugins) {
+        PluginJar.of(NARRATING).provider("narrating.Narrating").write(plugins.resolve("narrating.jar"));
+    }
 
     static void calling(Path plugins) {
         PluginJar.of(CALLING, CALLING.replace("Calling", "Short").replace("LONG", "SHORT"))
