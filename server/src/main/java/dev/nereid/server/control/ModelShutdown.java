@@ -83,15 +83,17 @@ final class ModelShutdown {
 
     /** Waits for the models whose requests in progress may send requests to others, before those refuse them. */
     private boolean awaitCallers(long deadline) throws InterruptedException {
-        List<Generation> calling = live.all().stream()
+        List<ServedModel> calling = live.all().stream()
                 .filter(one ->
                         callers.contains(new ModelRef(one.key(), one.model().version())))
+                .map(Generation::model)
                 .toList();
-        while (calling.stream().anyMatch(one -> one.model().hasRequests())) {
-            if (nanoTime.getAsLong() - deadline >= 0) {
-                return false;
+        while (calling.stream().anyMatch(ServedModel::hasRequests)) { // they may send requests to each other
+            for (ServedModel model : calling) {
+                if (!model.awaitIdle(deadline - nanoTime.getAsLong())) {
+                    return false;
+                }
             }
-            TimeUnit.MILLISECONDS.sleep(1);
         }
         return true;
     }

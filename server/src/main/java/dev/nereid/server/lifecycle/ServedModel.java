@@ -291,7 +291,7 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Waits until no request is in flight, after {@link #drain}.
+     * Waits until no request is in flight. More may come, unless it {@linkplain #drain drains}.
      *
      * @param nanos how long to wait
      * @return whether none is in flight
