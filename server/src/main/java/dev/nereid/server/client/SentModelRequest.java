@@ -12,6 +12,7 @@ import dev.nereid.spi.ModelResponseObserver;
 import dev.nereid.spi.SentRequest;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -19,19 +20,18 @@ import org.slf4j.LoggerFactory;
 final class SentModelRequest implements SentRequest, ResponseObserver {
     private static final Logger LOG = LoggerFactory.getLogger(SentModelRequest.class);
 
-    /** Stands for a request that is to be cancelled as soon as it is submitted. */
-    private static final Cancellation CANCELLED = () -> {};
-
     private final String model;
     private final ModelResponseObserver observer;
     private final OpenResponses open;
     private final ResponseFlow flow;
 
-    /** Cancels the request; {@link Cancellation#NONE} until it is submitted. */
-    private final AtomicReference<Cancellation> cancellation = new AtomicReference<>(Cancellation.NONE);
+    /** Cancels the request; {@code null} until it is submitted. */
+    private volatile @Nullable Cancellation submitted;
+
+    private volatile boolean cancelled;
 
     /** The action on cancellation of the cause; completed requests close it. */
-    private final AtomicReference<CancelHook> hook = new AtomicReference<>();
+    private final AtomicReference<@Nullable CancelHook> hook = new AtomicReference<>();
 
     /**
      * Creates a request that is not submitted yet.
@@ -55,9 +55,10 @@ final class SentModelRequest implements SentRequest, ResponseObserver {
     void submit(InferenceServer server, InferRequest request, Function<Runnable, CancelHook> cause) {
         guard("onStart", () -> observer.onStart(this));
         hook.set(cause.apply(this::cancel));
-        Cancellation submitted = server.infer(request, this);
-        if (!cancellation.compareAndSet(Cancellation.NONE, submitted)) {
-            submitted.cancel();
+        Cancellation cancellation = server.infer(request, this);
+        submitted = cancellation;
+        if (cancelled) { // before it was submitted
+            cancellation.cancel();
         }
     }
 
@@ -69,8 +70,11 @@ final class SentModelRequest implements SentRequest, ResponseObserver {
 
     @Override
     public void cancel() {
-        Cancellation submitted = cancellation.getAndUpdate(one -> one == Cancellation.NONE ? CANCELLED : one);
-        submitted.cancel();
+        cancelled = true;
+        Cancellation cancellation = submitted;
+        if (cancellation != null) {
+            cancellation.cancel();
+        }
     }
 
     @Override

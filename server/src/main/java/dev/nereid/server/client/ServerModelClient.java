@@ -52,9 +52,9 @@ final class ServerModelClient implements ModelClient {
     private static CompletionStage<Void> control(Supplier<CompletionStage<Void>> task) {
         CompletableFuture<Void> outcome = new CompletableFuture<>();
         try {
-            task.get().whenComplete((done, failure) -> {
+            task.get().whenComplete((_, failure) -> {
                 if (failure == null) {
-                    outcome.complete(done);
+                    outcome.complete(null);
                 } else {
                     outcome.completeExceptionally(translated(failure));
                 }
