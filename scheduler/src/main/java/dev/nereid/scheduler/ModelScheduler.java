@@ -343,9 +343,11 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
             return "instances that are gone: " + gone + " (load the model again)";
         }
         String overdue = names(serving, InstanceWorker::isOverdue);
-        return overdue.isEmpty()
-                ? ""
-                : "instances whose executions take longer than " + watch.limit().toSeconds() + " s: " + overdue;
+        String limit = " take longer than " + watch.limit().toSeconds() + " s: ";
+        if (!overdue.isEmpty()) {
+            return "instances whose executions" + limit + overdue;
+        }
+        return watch.deferred() == 0 ? "" : "requests whose deferred executions" + limit + watch.deferred();
     }
 
     private static String names(List<InstanceWorker> workers, Predicate<InstanceWorker> which) {

@@ -145,8 +145,18 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
         startedNanos = nanos;
     }
 
-    /** Returns when the current or last execution began. */
-    long startedNanos() {
+    @Override
+    public boolean isExecuting() {
+        return latch.execution() > 0 && !latch.isWaiting() && !latch.isCompleted();
+    }
+
+    @Override
+    public String id() {
+        return checked.id();
+    }
+
+    @Override
+    public long startedNanos() {
         return startedNanos;
     }
 
