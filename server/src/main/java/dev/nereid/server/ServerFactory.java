@@ -93,6 +93,7 @@ final class ServerFactory {
                     refusals);
             lifecycle.start();
             watchdog.add(health.heap());
+            watchdog.add(new ThreadWatch());
             started = true;
             return server;
         } finally {
