@@ -245,6 +245,25 @@ final class LoadCommandsIT {
         assertNothingOutside();
     }
 
+    /** JSON decodes the escapes of a name, before the server looks at the path. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "\\u002e\\u002e/escaped",
+                "1\\u002f..\\/..\\/escaped",
+                "\\u002fetc\\u002fescaped",
+                "x\\u0000/escaped"
+            })
+    void refusesEscapedPathsOfFiles(String path) throws Exception {
+        String body =
+                "{\"parameters\":{\"config\":\"" + CONFIG.replace("\"", "\\\"") + "\",\"file:" + path + "\":\"eA==\"}}";
+        HttpResponse<String> response = post("/v2/repository/models/echo/load", body);
+
+        assertThat(response.statusCode()).as(response.body()).isEqualTo(400);
+        assertThat(response.body()).contains("failed to load 'echo', file override: '");
+        assertNothingOutside();
+    }
+
     private static void assertNothingOutside() throws IOException {
         try (Stream<Path> all = Files.walk(directory)) {
             assertThat(all).noneMatch(path -> path.toString().contains("escaped"));
