@@ -22,6 +22,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
@@ -38,6 +39,8 @@ final class CatalogUpdaterTest {
     private static final String MODEL = "m";
     private static final VersionState.Unavailable BROKEN =
             VersionState.Unavailable.of(ErrorCode.INTERNAL, "the file is broken");
+
+    private static final long END_NANOS = TimeUnit.SECONDS.toNanos(20);
 
     private final CountDownLatch gate = new CountDownLatch(1);
     private final LiveGenerations live = new LiveGenerations(FatalErrorHandler.NONE, this::awaitGate);
@@ -66,9 +69,7 @@ final class CatalogUpdaterTest {
     void close() throws Exception {
         gate.countDown();
         catalog.unloadAll();
-        while (!live.all().isEmpty()) {
-            Thread.onSpinWait();
-        }
+        assertThat(live.awaitAllClosed(END_NANOS)).isTrue();
         generations.close();
     }
 
@@ -90,12 +91,19 @@ final class CatalogUpdaterTest {
             steps[step].run();
             if (step == position) {
                 gate.countDown();
-                while (live.all().contains(first)) {
-                    Thread.onSpinWait(); // until its end was shown, which comes before
-                }
+                awaitEnd(first);
             }
         }
         assertThat(live.all()).doesNotContain(first);
+    }
+
+    /** Waits until the end of a generation was shown, after which it is forgotten. */
+    private void awaitEnd(Generation generation) {
+        long begun = System.nanoTime();
+        while (live.all().contains(generation)) {
+            assertThat(System.nanoTime() - begun).as("waited").isLessThan(END_NANOS);
+            Thread.onSpinWait();
+        }
     }
 
     private List<String> index() {
@@ -182,9 +190,7 @@ final class CatalogUpdaterTest {
         Generation second = generations.begin(live, MODEL, 2);
 
         run(position, () -> serve(2, second), () -> catalog.unload(MODEL, false), catalog::unloadAll);
-        while (live.all().contains(second)) {
-            Thread.onSpinWait();
-        }
+        awaitEnd(second);
 
         assertThat(index()).containsExactly("2 UNAVAILABLE unloaded");
     }
