@@ -3,6 +3,7 @@ package dev.nereid.server;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
 import dev.nereid.api.Refusals;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -14,9 +15,13 @@ import dev.nereid.server.lifecycle.Resolution;
 import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.request.OwnedStrings;
 import dev.nereid.spi.ErrorCode;
+import java.util.List;
 import java.util.Optional;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -32,6 +37,7 @@ final class RequestSubmission implements Submission {
     private final TensorPool memory;
     private final Refusals refusals;
     private volatile boolean closed;
+    private volatile boolean closedToClients;
 
     /**
      * Creates the submission of a server's requests.
@@ -46,6 +52,11 @@ final class RequestSubmission implements Submission {
         this.demand = demand;
         this.memory = memory;
         this.refusals = refusals;
+    }
+
+    /** Refuses the requests of clients from now on, and accepts those of models whose requests are in progress. */
+    void closeToClients() {
+        closedToClients = true;
     }
 
     /** Refuses all requests from now on. */
@@ -94,7 +105,7 @@ final class RequestSubmission implements Submission {
     }
 
     private Resolution find(InferRequest request) {
-        if (closed) {
+        if (closed || (closedToClients && request.options().callers().isEmpty())) {
             throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
         }
         return models.acquire(request);
@@ -105,6 +116,7 @@ final class RequestSubmission implements Submission {
             Generation generation, InferRequest request, ResponseObserver observer, long arrivedNanos) {
         try {
             generation.used(arrivedNanos);
+            refuseCircle(request, generation);
             if (!models.startsOverReload(request)) {
                 return submit(generation.model(), request, observer, arrivedNanos);
             }
@@ -112,9 +124,28 @@ final class RequestSubmission implements Submission {
             Cancellation cancellation = submit(generation.model(), request, start, arrivedNanos);
             start.submitted();
             return cancellation;
+        } catch (InferenceException e) {
+            return refused(request, observer, e);
         } finally {
             generation.release();
         }
+    }
+
+    /** Refuses a request to a version that waits for it. */
+    private static void refuseCircle(InferRequest request, Generation generation) {
+        List<ModelRef> callers = request.options().callers();
+        if (callers.isEmpty()
+                || !callers.contains(
+                        new ModelRef(generation.key(), generation.model().version()))) {
+            return;
+        }
+        String path = Stream.concat(callers.stream().map(ModelRef::name), Stream.of(generation.key()))
+                .map(ModelKey::name)
+                .collect(Collectors.joining(" -> "));
+        throw new InferenceException(
+                ErrorCode.INVALID_ARGUMENT,
+                "request to model '" + ModelKey.name(generation.key()) + "' would wait for itself: " + path
+                        + " (expected: models that do not send requests in a circle)");
     }
 
     /** Checks a request and queues it. */

@@ -8,6 +8,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Tensor;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -144,8 +145,18 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
         startedNanos = nanos;
     }
 
-    /** Returns when the current or last execution began. */
-    long startedNanos() {
+    @Override
+    public boolean isExecuting() {
+        return latch.execution() > 0 && !latch.isWaiting() && !latch.isCompleted();
+    }
+
+    @Override
+    public String id() {
+        return checked.id();
+    }
+
+    @Override
+    public long startedNanos() {
         return startedNanos;
     }
 
@@ -210,6 +221,22 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
             inputsKept = true;
         }
         return inside;
+    }
+
+    /**
+     * Keeps the inputs for a tensor that lies in them. Called during the execution.
+     *
+     * @return ends that; empty if the tensor lies elsewhere, or the request is released
+     */
+    public Optional<Runnable> keep(Tensor input) {
+        if (!tryRetain()) {
+            return Optional.empty();
+        }
+        if (!keepInputsFor(input)) {
+            release();
+            return Optional.empty();
+        }
+        return Optional.of(this::release);
     }
 
     /** Keeps the inputs until the last release. The caller retains the request. */

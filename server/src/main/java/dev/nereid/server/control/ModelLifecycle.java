@@ -5,6 +5,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.server.client.ModelClients;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.demand.ModelActions;
 import dev.nereid.server.lifecycle.LiveGenerations;
@@ -41,6 +42,7 @@ import java.util.function.LongSupplier;
  */
 public final class ModelLifecycle {
     private final ServedModels models;
+    private final ModelClients clients;
     private final LiveGenerations live;
     private final RunningWarmups warmups = new RunningWarmups();
     private final ModelLoadWatch watch;
@@ -82,12 +84,13 @@ public final class ModelLifecycle {
         memory = new MemoryThreads();
         MemoryRefresh refresh = new MemoryRefresh(live, memory, nanoTime, fatalErrors);
         models = new ServedModels(live, watch, refresh);
+        clients = new ModelClients(models);
         tasks = new ControlTasks(fatalErrors);
         threads = new LoadThreads(options.loadThreads(), nativeHeap::freed);
         MeterRegistry meters = new MeterRegistry(environment.clocks().wallClock());
         ModelPreparation preparation = new ModelPreparation(
                 backends, options, environment.rateLimiter().isLimiting(), watch);
-        VersionLoader loader = new VersionLoader(backends, options, environment, warmups, watch, meters);
+        VersionLoader loader = new VersionLoader(backends, options, environment, warmups, watch, meters, clients::of);
         VersionUpdater updater = new VersionUpdater(backends, loader, options, warmups);
         Optional<ModelDescriber> describer = controlOptions.mode() == ModelControlMode.DEMAND
                 ? Optional.of(new ModelDescriber(
@@ -149,7 +152,7 @@ public final class ModelLifecycle {
                         environment.clocks(),
                         look -> Thread.ofVirtual().name("poll").start(look)))
                 : Optional.empty();
-        shutdown = new ModelShutdown(models, live, catalog, nanoTime);
+        shutdown = new ModelShutdown(models, live, catalog, clients.callers(), nanoTime);
     }
 
     private DemandModels demand(
@@ -203,6 +206,15 @@ public final class ModelLifecycle {
      */
     public ServedModels models() {
         return models;
+    }
+
+    /**
+     * Returns the clients by which models send requests to each other.
+     *
+     * @return the clients, always the same
+     */
+    public ModelClients clients() {
+        return clients;
     }
 
     /**

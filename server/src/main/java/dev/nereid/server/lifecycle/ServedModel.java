@@ -228,6 +228,15 @@ public final class ServedModel implements AutoCloseable {
                 .map(instance -> new ExecutingInstance(settings.name(), settings.version(), instance));
     }
 
+    /**
+     * Returns whether requests are in flight.
+     *
+     * @return whether some wait, are executed, or have open responses
+     */
+    public boolean hasRequests() {
+        return scheduler.inFlight() > 0;
+    }
+
     /** Returns the overdue executions. */
     OverdueExecutions overdue() {
         return scheduler
@@ -282,7 +291,7 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Waits until no request is in flight, after {@link #drain}.
+     * Waits until no request is in flight. More may come, unless it {@linkplain #drain drains}.
      *
      * @param nanos how long to wait
      * @return whether none is in flight

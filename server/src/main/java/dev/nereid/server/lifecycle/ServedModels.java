@@ -11,6 +11,7 @@ import dev.nereid.api.statistics.LoadCounts;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.OverdueExecutions;
 import dev.nereid.api.statistics.SequenceStatistics;
+import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.repository.ModelKey;
@@ -287,6 +288,19 @@ public final class ServedModels implements ModelCatalog {
     public Optional<ExecutingInstance> instanceOn(Thread thread) {
         return live.all().stream()
                 .flatMap(generation -> generation.model().instanceOn(thread).stream())
+                .findFirst();
+    }
+
+    /**
+     * Finds the execution that a thread is in.
+     *
+     * @param thread any thread
+     * @return what it executes at this moment; empty if it executes nothing
+     */
+    public Optional<RunningExecution> executionOn(Thread thread) {
+        return live.all().stream()
+                .flatMap(generation -> generation.model().scheduler().instances().stream())
+                .flatMap(running -> running.executionOn(thread).stream())
                 .findFirst();
     }
 

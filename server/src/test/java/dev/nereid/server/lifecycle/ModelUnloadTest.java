@@ -201,7 +201,10 @@ final class ModelUnloadTest {
                 environment,
                 new RunningWarmups(),
                 new ModelLoadWatch(Supervision.NONE, System::nanoTime),
-                new MeterRegistry(InstantSource.system()));
+                new MeterRegistry(InstantSource.system()),
+                _ -> {
+                    throw new UnsupportedOperationException("no other models");
+                });
     }
 
     private PreparedModel prepare(String name, String execution, String more) throws IOException {
