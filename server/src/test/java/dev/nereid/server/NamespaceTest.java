@@ -8,8 +8,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.statistics.LoadCounts;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.statistics.LoadCounts;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.server.options.ServerOptions;
