@@ -99,7 +99,10 @@ public final class TestGenerations implements AutoCloseable {
                 new SchedulerEnvironment(new TensorPool(1 << 24, 1 << 20, true), nanoTime, timer),
                 new RunningWarmups(),
                 watch,
-                new MeterRegistry(InstantSource.system()));
+                new MeterRegistry(InstantSource.system()),
+                _ -> {
+                    throw new UnsupportedOperationException("no other models");
+                });
     }
 
     /** Returns the directory of a model, which is created by its first load. */
