@@ -11,6 +11,8 @@ import dev.nereid.server.plugin.jar.SpiVersion;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.warmup.RunningWarmups;
 import dev.nereid.spi.BackendException;
+import dev.nereid.testkit.FakeModelClient;
+import dev.nereid.testkit.LeakCheckingMemory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -100,9 +102,7 @@ public final class TestGenerations implements AutoCloseable {
                 new RunningWarmups(),
                 watch,
                 new MeterRegistry(InstantSource.system()),
-                _ -> {
-                    throw new UnsupportedOperationException("no other models");
-                });
+                _ -> new FakeModelClient(new LeakCheckingMemory()));
     }
 
     /** Returns the directory of a model, which is created by its first load. */
