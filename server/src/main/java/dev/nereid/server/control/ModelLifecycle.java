@@ -129,7 +129,7 @@ public final class ModelLifecycle {
                 demand.orElseThrow(),
                 new RepositoryIndex(models, Optional.of(repository))));
         Function<String, CompletionStage<Void>> load =
-                model -> ModelKey.namespace(model).isEmpty() ? named.load(model) : loads.load(model);
+                model -> ModelKey.namespace(model).isEmpty() ? named.load(model, false) : loads.load(model);
         startup = new StartupLoads(
                 repository,
                 demandControl

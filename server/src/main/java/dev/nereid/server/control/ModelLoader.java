@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.TreeMap;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
@@ -41,6 +42,12 @@ final class ModelLoader {
     /** What the models that serve were loaded from, by name. */
     private final ConcurrentHashMap<String, LoadedModel> loaded = new ConcurrentHashMap<>();
 
+    /**
+     * Identities of the last forced loads of models, by name. They outlive unloads and evictions, so that responses which
+     * were cached before are never used again.
+     */
+    private final ConcurrentHashMap<String, String> forcedLoads = new ConcurrentHashMap<>();
+
     ModelLoader(
             ModelPreparation preparation,
             VersionLoads loads,
@@ -63,37 +70,50 @@ final class ModelLoader {
         return before != null && before.isFrom(source) && catalog.isWhole(model);
     }
 
-    /** Forgets what a model was loaded from, so that nothing of it is kept at the next load. */
-    void forget(String model) {
+    /**
+     * Forgets what a model was loaded from, so that nothing of it is kept at the next load.
+     *
+     * @param isGone whether the model is not in the repository any more
+     */
+    void forget(String model, boolean isGone) {
         loaded.remove(model);
+        if (isGone) {
+            forcedLoads.remove(model);
+        }
     }
 
     /**
      * Loads a model.
      *
      * @param source what it is loaded from
-     * @param isForced whether all versions are loaded, also those whose files have not changed
+     * @param isWhole whether all versions are loaded, also those whose files have not changed
+     * @param isForced whether responses that were cached before are not used again
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it cannot be loaded; the catalog has the reason
      */
-    void load(ModelSource source, boolean isForced) throws InterruptedException {
+    void load(ModelSource source, boolean isWhole, boolean isForced) throws InterruptedException {
         String model = source.key();
-        PreparedModel prepared = prepare(source);
+        String forcedLoad =
+                isForced ? UUID.randomUUID().toString() : forcedLoads.getOrDefault(model, PreparedModel.NOT_FORCED);
+        PreparedModel prepared = prepare(source).withForcedLoad(forcedLoad);
         LoadAgents agents = new LoadAgents(prepared.agents());
         try {
-            load(prepared, source, agents, isForced || !prepared.agents().isEmpty());
+            load(prepared, source, agents, isWhole || !prepared.agents().isEmpty());
         } finally {
             agents.release();
         }
         loaded.put(model, new LoadedModel(prepared.config(), source));
+        if (isForced) {
+            forcedLoads.put(model, forcedLoad);
+        }
     }
 
     /** Loads the versions that need it. Agents take part in loads alone, so that a model which has any is loaded anew. */
-    private void load(PreparedModel prepared, ModelSource source, LoadAgents agents, boolean isForced)
+    private void load(PreparedModel prepared, ModelSource source, LoadAgents agents, boolean isWhole)
             throws InterruptedException {
         String model = source.key();
         Supplier<GenerationHooks> hooks = () -> agents.use(source.use());
         VersionChanges changes =
-                VersionChanges.of(prepared, source, isForced ? null : loaded.get(model), catalog.serving(model));
+                VersionChanges.of(prepared, source, isWhole ? null : loaded.get(model), catalog.serving(model));
         catalog.loading(model, changes.loaded());
         NavigableMap<Long, VersionState> states = new TreeMap<>();
         for (long version : changes.loaded()) {

@@ -71,20 +71,33 @@ final class ModelLoads implements RepositoryPoller.Actions {
     @Override
     public CompletionStage<Void> load(String model) {
         return ControlTasks.unwrapped(tasks.share(
-                        model, "load", () -> loadNow(model, () -> sources.find(model), Reason.REQUESTED))
+                        model, "load", () -> loadNow(model, () -> sources.find(model), Reason.REQUESTED, false))
+                .thenCompose(_ -> loadWaiting(model)));
+    }
+
+    /**
+     * Loads all versions of a model anew, also if nothing of it has changed. A configuration that a client has given stays
+     * as with {@link #load(String)}. Responses that were cached before are not used again.
+     *
+     * @param model its key
+     * @return as {@link #load(String)}
+     */
+    CompletionStage<Void> reload(String model) {
+        return ControlTasks.unwrapped(tasks.share(
+                        model, "reload", () -> loadNow(model, () -> sources.find(model), Reason.REQUESTED, true))
                 .thenCompose(_ -> loadWaiting(model)));
     }
 
     /**
      * Loads a model with the configuration and files of a client, also if nothing of it has changed. Equal requests that
-     * wait are done once, unless their files are large.
+     * wait in a row are done once, unless their files are large.
      *
      * @param model its key
      * @param load the request
      * @return as {@link #load(String)}
      */
     CompletionStage<Void> load(String model, ModelControl.Load load) {
-        ControlTasks.Work work = () -> loadNow(model, () -> sources.find(model, load), Reason.FORCED);
+        ControlTasks.Work work = () -> loadNow(model, () -> sources.find(model, load), Reason.GIVEN, load.isForced());
         CompletionStage<Void> loaded = isComparable(load) ? tasks.share(model, load, work) : tasks.submit(model, work);
         return ControlTasks.unwrapped(loaded.thenCompose(_ -> loadWaiting(model)));
     }
@@ -97,14 +110,14 @@ final class ModelLoads implements RepositoryPoller.Actions {
     private enum Reason {
         /** For its own sake. */
         REQUESTED,
-        /** For its own sake, also if nothing of it has changed. */
-        FORCED,
+        /** For its own sake, from what a client has sent: all versions, also if nothing of it has changed. */
+        GIVEN,
         /** Because another model needs it. */
         NEEDED
     }
 
     private CompletionStage<Void> loadNeeded(String model) {
-        return tasks.share(model, "needed", () -> loadNow(model, () -> sources.find(model), Reason.NEEDED));
+        return tasks.share(model, "needed", () -> loadNow(model, () -> sources.find(model), Reason.NEEDED, false));
     }
 
     /** Loads the models that were unloaded because a model was unloaded. Their failures are theirs alone. */
@@ -148,9 +161,10 @@ final class ModelLoads implements RepositoryPoller.Actions {
 
     /** Unloads a model at once, however many generations of it drain: the bound is kept where a load makes another one. */
     private void unloadNow(String model) {
-        loader.forget(model);
+        boolean isGone = !sources.isPresent(model);
+        loader.forget(model, isGone);
         sources.forget(model);
-        catalog.unload(model, !sources.isPresent(model));
+        catalog.unload(model, isGone);
     }
 
     @Override
@@ -158,21 +172,22 @@ final class ModelLoads implements RepositoryPoller.Actions {
         sources.retain(models);
     }
 
-    private void loadNow(String model, Supplier<ModelSource> finding, Reason reason) throws InterruptedException {
+    private void loadNow(String model, Supplier<ModelSource> finding, Reason reason, boolean isForced)
+            throws InterruptedException {
         if (reason == Reason.NEEDED && catalog.isWhole(model)) {
             return;
         }
-        boolean isForced = reason == Reason.FORCED;
-        ModelSource source = find(model, finding, isForced);
+        boolean isGiven = reason == Reason.GIVEN;
+        ModelSource source = find(model, finding, isGiven);
         try {
             if (reason != Reason.NEEDED) {
                 dependencies.request(model);
             }
             loadNeeded(source);
-            if (isForced || !loader.isLoadedFrom(source)) {
+            if (isForced || isGiven || !loader.isLoadedFrom(source)) {
                 awaitDrained(model);
                 threads.run(() -> {
-                    loader.load(source, isForced);
+                    loader.load(source, isForced || isGiven, isForced);
                     return null;
                 });
                 sources.loaded(source);

@@ -153,16 +153,18 @@ public final class VersionLoader {
                     strategy,
                     SequencePlanReader.plan(
                             config, context.settings(), prepared.directory().path()),
-                    new Load(
-                            prepared.directory().key(),
-                            started,
-                            () -> LoadId.of(config, lease.digest(), prepared.directory(), version)));
+                    new Load(prepared.directory().key(), started, () -> loadId(prepared, config, lease, version)));
             try (WarmupSamples warmup = warmup(prepared, config, context.settings())) {
                 ServedModel served = serve(parts, plans, instances, warmup.samples(), rollback);
                 rollback.commit();
                 return served;
             }
         }
+    }
+
+    private static String loadId(PreparedModel prepared, ModelConfig config, BackendLease lease, long version) {
+        String content = LoadId.of(config, lease.digest(), prepared.directory(), version);
+        return prepared.forcedLoad().isEmpty() ? content : content + ":" + prepared.forcedLoad();
     }
 
     /**

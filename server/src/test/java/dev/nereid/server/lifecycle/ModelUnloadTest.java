@@ -25,6 +25,8 @@ import dev.nereid.server.warmup.RunningWarmups;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.MemoryPlace;
+import dev.nereid.testkit.FakeModelClient;
+import dev.nereid.testkit.LeakCheckingMemory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -202,9 +204,7 @@ final class ModelUnloadTest {
                 new RunningWarmups(),
                 new ModelLoadWatch(Supervision.NONE, System::nanoTime),
                 new MeterRegistry(InstantSource.system()),
-                _ -> {
-                    throw new UnsupportedOperationException("no other models");
-                });
+                _ -> new FakeModelClient(new LeakCheckingMemory()));
     }
 
     private PreparedModel prepare(String name, String execution, String more) throws IOException {
