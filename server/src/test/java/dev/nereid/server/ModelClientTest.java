@@ -218,6 +218,32 @@ final class ModelClientTest {
     }
 
     @Test
+    void releasesTheResponseOfAnObserverThatThrows() throws Exception {
+        calling("caller", "throw", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "caller", 1).error().publicMessage())
+                    .isEqualTo("ended");
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void refusesACauseWhoseExecutionIsFinished() throws Exception {
+        System.clearProperty("calling.late");
+        calling("caller", "late", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            RecordingObserver.to(server, "caller", 1).response();
+
+            await(() -> System.getProperty("calling.late") != null);
+            assertThat(System.getProperty("calling.late")).contains("its execution is finished (expected: not yet)");
+            await(() -> server.memory().bytesInUse() == 0);
+            assertThat(successes(server, "a")).isZero();
+        }
+    }
+
+    @Test
     void loadsAndUnloadsOtherModels() throws Exception {
         calling("caller", "load", "a");
         models.recording("a", "");

@@ -309,6 +309,37 @@ final class TestPlugins {
                                 public void onError(BackendException e) { outcome.completeExceptionally(e); }
                             });
                             return outcome;
+                        case "throw":
+                            CompletableFuture<Void> thrown = new CompletableFuture<>();
+                            ask(models, to.get(0), request, input).send(new ModelResponseObserver() {
+                                public void onResponse(ModelResponse response) {
+                                    throw new IllegalStateException("an observer that throws");
+                                }
+
+                                public void onCompleted() { thrown.completeExceptionally(new BackendException(ErrorCode.NOT_FOUND, "ended")); }
+
+                                public void onError(BackendException e) { thrown.completeExceptionally(e); }
+                            });
+                            return thrown;
+                        case "late":
+                            new Thread(() -> {
+                                try {
+                                    while (true) {
+                                        ask(models, to.get(0), request, input);
+                                        request.id();
+                                        Thread.onSpinWait();
+                                    }
+                                } catch (IllegalStateException finished) {
+                                    try {
+                                        ask(models, to.get(0), request, input).send();
+                                    } catch (IllegalStateException e) {
+                                        System.setProperty("calling.late", e.getMessage());
+                                    }
+                                }
+                            }).start();
+                            Tensor copy = request.response().allocate("OUTPUT0", input.type(), input.shape());
+                            MemorySegment.copy(input.data(), 0, copy.data(), 0, input.byteSize());
+                            return CompletableFuture.completedStage(null);
                         case "leave":
                             ask(models, to.get(0), request, input).send().thenAccept(ModelResponse::close);
                             Tensor own = request.response().allocate("OUTPUT0", input.type(), input.shape());

@@ -33,7 +33,6 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** A request of a model to another one under construction. Confined to one thread at a time. */
@@ -167,23 +166,27 @@ final class OutgoingRequest implements ModelRequest {
         }
         sent = true;
         SentModelRequest request = new SentModelRequest(model, observer, clients.responses());
-        Runnable release = keepInputs();
+        KeptInputs kept = new KeptInputs();
         InferenceServer server;
-        InferRequest checked;
+        InferRequest outgoing;
         try {
             refusal.ifPresent(reason -> {
                 throw reason;
             });
             server = clients.server();
-            checked = request(waiting, release);
+            tensors.forEach(tensor -> keep(tensor).ifPresent(kept.memory::add));
+            outgoing = request(waiting, kept);
+            InferenceRequest causing = cause;
+            request.begin(causing == null ? _ -> NO_HOOK : causing::onCancel);
         } catch (InferenceException e) {
-            release.run();
+            kept.run();
             request.refuse(e);
             return request;
+        } catch (RuntimeException | Error e) { // such as a cause whose execution is finished
+            kept.run();
+            throw e;
         }
-        InferenceRequest causing = cause;
-        Function<Runnable, CancelHook> onCancel = causing == null ? _ -> NO_HOOK : causing::onCancel;
-        request.submit(server, checked, onCancel);
+        request.submit(server, outgoing);
         return request;
     }
 
@@ -212,18 +215,22 @@ final class OutgoingRequest implements ModelRequest {
         return List.copyOf(all);
     }
 
-    /** Keeps the memory of the inputs that the server knows; returns what ends that, once. */
-    private Runnable keepInputs() {
-        List<Runnable> kept = new ArrayList<>();
-        for (Tensor tensor : tensors) {
-            Optional<Runnable> own = cause instanceof CausingRequest causing ? causing.keep(tensor) : Optional.empty();
-            own.or(() -> clients.responses().keep(tensor)).ifPresent(kept::add);
-        }
-        AtomicBoolean released = new AtomicBoolean();
-        return () -> {
+    /** Keeps the memory of an input if the server knows it; returns what ends that. */
+    private Optional<Runnable> keep(Tensor tensor) {
+        Optional<Runnable> own = cause instanceof CausingRequest causing ? causing.keep(tensor) : Optional.empty();
+        return own.or(() -> clients.responses().keep(tensor));
+    }
+
+    /** Ends what keeps the memory of the inputs, once. */
+    private static final class KeptInputs implements Runnable {
+        private final List<Runnable> memory = new ArrayList<>();
+        private final AtomicBoolean released = new AtomicBoolean();
+
+        @Override
+        public void run() {
             if (released.compareAndSet(false, true)) {
-                kept.forEach(Runnable::run);
+                memory.forEach(Runnable::run);
             }
-        };
+        }
     }
 }

@@ -48,13 +48,17 @@ final class SentModelRequest implements SentRequest, ResponseObserver {
     }
 
     /**
-     * Submits the request.
+     * Begins the request.
      *
      * @param cause registers an action that runs when the causing request is cancelled
      */
-    void submit(InferenceServer server, InferRequest request, Function<Runnable, CancelHook> cause) {
-        guard("onStart", () -> observer.onStart(this));
+    void begin(Function<Runnable, CancelHook> cause) {
         hook.set(cause.apply(this::cancel));
+        guard("onStart", () -> observer.onStart(this));
+    }
+
+    /** Submits the request, which has begun. */
+    void submit(InferenceServer server, InferRequest request) {
         Cancellation cancellation = server.infer(request, this);
         submitted = cancellation;
         if (cancelled) { // before it was submitted
@@ -62,7 +66,7 @@ final class SentModelRequest implements SentRequest, ResponseObserver {
         }
     }
 
-    /** Ends a request that is not submitted. */
+    /** Ends a request that has not begun. */
     void refuse(InferenceException reason) {
         guard("onStart", () -> observer.onStart(this));
         onError(reason);
@@ -80,11 +84,18 @@ final class SentModelRequest implements SentRequest, ResponseObserver {
     @Override
     public void onResponse(InferResponse response) {
         boolean last = response.isFinal();
-        if (!guard("onResponse", () -> observer.onResponse(new ReceivedResponse(response, open)))) {
-            cancel();
-        }
-        if (last) {
-            end("onCompleted", observer::onCompleted);
+        ReceivedResponse received = new ReceivedResponse(response, open);
+        boolean accepted = false;
+        try {
+            accepted = guard("onResponse", () -> observer.onResponse(received));
+        } finally { // also after an error of the virtual machine: somebody may wait for the end
+            if (!accepted) {
+                received.close();
+                cancel();
+            }
+            if (last) {
+                end("onCompleted", observer::onCompleted);
+            }
         }
     }
 
