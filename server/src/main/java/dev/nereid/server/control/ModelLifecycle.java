@@ -7,6 +7,7 @@ import dev.nereid.api.ModelStatus;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.demand.ModelActions;
+import dev.nereid.server.ensemble.EnsembleLoader;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.MemoryRefresh;
 import dev.nereid.server.lifecycle.MeterRegistry;
@@ -88,6 +89,7 @@ public final class ModelLifecycle {
         ModelPreparation preparation = new ModelPreparation(
                 backends, options, environment.rateLimiter().isLimiting(), watch);
         VersionLoader loader = new VersionLoader(backends, options, environment, warmups, watch, meters);
+        EnsembleLoader ensembles = new EnsembleLoader(models, options, environment, meters);
         VersionUpdater updater = new VersionUpdater(backends, loader, options, warmups);
         Optional<ModelDescriber> describer = controlOptions.mode() == ModelControlMode.DEMAND
                 ? Optional.of(new ModelDescriber(
@@ -103,7 +105,8 @@ public final class ModelLifecycle {
                 sources,
                 new ModelLoader(
                         preparation,
-                        new VersionLoads(loader, live, watch, failures, nanoTime, controlOptions.loadRetries()),
+                        new VersionLoads(
+                                loader, ensembles, live, watch, failures, nanoTime, controlOptions.loadRetries()),
                         updater,
                         catalog,
                         live,
@@ -118,6 +121,7 @@ public final class ModelLifecycle {
                 environment,
                 new OnDemandLoads(loads, tasks, catalog, live, models.onDemand(), refresh),
                 catalog));
+        demand.ifPresent(ensembles::follow);
         Optional<DemandModelControl> demandControl = describer.map(one -> new DemandModelControl(
                 named,
                 loads,
