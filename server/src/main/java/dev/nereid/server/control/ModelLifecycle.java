@@ -7,6 +7,8 @@ import dev.nereid.api.ModelStatus;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.demand.ModelActions;
+import dev.nereid.server.dependency.ModelDependencies;
+import dev.nereid.server.ensemble.DependentEnsembles;
 import dev.nereid.server.ensemble.EnsembleLoader;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.MemoryRefresh;
@@ -100,6 +102,7 @@ public final class ModelLifecycle {
         overrides = new PrivateDirectory(workDirectory, "overrides-");
         ModelSources sources =
                 new ModelSources(repository, preparation, new OverrideWriter(overrides, OverrideWriter.MAX_BYTES));
+        ModelDependencies dependencies = new ModelDependencies();
         ModelLoads loads = new ModelLoads(
                 tasks,
                 sources,
@@ -110,10 +113,12 @@ public final class ModelLifecycle {
                         updater,
                         catalog,
                         live,
-                        failures),
+                        failures,
+                        new DependentEnsembles(models, dependencies, ensembles)),
                 catalog,
                 live,
-                threads);
+                threads,
+                dependencies);
         updates = new InstanceUpdates(repository, preparation, updater, models, catalog);
         NamedModels named = new NamedModels(loads, sources, tasks, models, repository.hasNamespaces());
         demand = describer.map(_ -> demand(

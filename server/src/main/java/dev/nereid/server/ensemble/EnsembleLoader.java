@@ -83,7 +83,7 @@ public final class EnsembleLoader {
         String name = prepared.directory().name();
         ConfigValidation.checkTensors(prepared.config());
         List<ModelRef> refs = steps.find(key, prepared.config());
-        List<ModelConfig> configs = steps.configs(name, refs, null);
+        List<ModelConfig> configs = steps.configs(name, refs, Map.of());
         ModelConfig config = StepValidation.check(prepared.config(), configs);
         ConfigValidation.check(config, name); // again, since it may be decoupled now
         ModelSettings settings = ModelSettingsReader.settings(config, version);
@@ -142,18 +142,18 @@ public final class EnsembleLoader {
     }
 
     /**
-     * Checks that a loaded ensemble would still fit the models of its steps if one of them changed.
+     * Checks a loaded ensemble against models that are to take the place of those that serve.
      *
      * @param key the key of the ensemble
      * @param ensemble its configuration
-     * @param step the key of the model that changes
-     * @param versions the configurations of its versions afterwards, at least one
-     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} with the reason if it would not
+     * @param candidates the configurations of such models, by key and version
+     * @return the configuration of the ensemble as it would be loaded
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} with the reason if it does not fit
      */
-    public void checkStep(String key, ModelConfig ensemble, String step, NavigableMap<Long, ModelConfig> versions) {
+    ModelConfig check(String key, ModelConfig ensemble, Map<String, NavigableMap<Long, ModelConfig>> candidates) {
         List<ModelRef> refs = steps.find(key, ensemble);
-        List<ModelConfig> configs =
-                steps.configs(ensemble.getName(), refs, new EnsembleSteps.Candidate(step, versions));
-        ConfigValidation.check(StepValidation.check(ensemble, configs), ensemble.getName());
+        ModelConfig checked = StepValidation.check(ensemble, steps.configs(ensemble.getName(), refs, candidates));
+        ConfigValidation.check(checked, ensemble.getName());
+        return checked;
     }
 }

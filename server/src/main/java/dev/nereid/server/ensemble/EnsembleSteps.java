@@ -9,8 +9,8 @@ import inference.ModelConfig;
 import inference.ModelEnsembling;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.NavigableMap;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Finds the models that the steps of ensembles name. Immutable; safe for use by any thread.
@@ -18,9 +18,6 @@ import org.jspecify.annotations.Nullable;
  * @param models the models of the server
  */
 record EnsembleSteps(ServedModels models) {
-    /** A model in place of the one that serves. */
-    record Candidate(String key, NavigableMap<Long, ModelConfig> versions) {}
-
     /**
      * Returns the model of each step. A model is looked for in the namespace of the ensemble first, then in all.
      *
@@ -44,16 +41,15 @@ record EnsembleSteps(ServedModels models) {
      * Returns the configuration of the latest version of the model of each step.
      *
      * @param ensemble the name of the ensemble
-     * @param candidate takes the place of a model that serves; {@code null} for none
+     * @param candidates the configurations of models that are to take the place of those that serve, by version
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if a model or the version of a step is not loaded
      */
-    List<ModelConfig> configs(String ensemble, List<ModelRef> steps, @Nullable Candidate candidate) {
+    List<ModelConfig> configs(
+            String ensemble, List<ModelRef> steps, Map<String, NavigableMap<Long, ModelConfig>> candidates) {
         List<ModelConfig> configs = new ArrayList<>();
         for (ModelRef step : steps) {
-            configs.add(
-                    candidate != null && candidate.key().equals(step.name())
-                            ? config(ensemble, step, candidate.versions())
-                            : config(ensemble, step));
+            NavigableMap<Long, ModelConfig> candidate = candidates.get(step.name());
+            configs.add(candidate == null ? config(ensemble, step) : config(ensemble, step, candidate));
         }
         return configs;
     }

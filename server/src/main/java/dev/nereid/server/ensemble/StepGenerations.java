@@ -60,8 +60,7 @@ final class StepGenerations implements StepModels {
 
     /** Loads all models, and keeps them loaded until the request has leases on them. */
     private Cancellation load(CheckedRequest request, Receiver receiver) {
-        CompletableFuture<Runnable> loads = demand.orElseThrow()
-                .acquireAll(steps.stream().map(ModelRef::name).distinct().toList());
+        CompletableFuture<Runnable> loads = demand.orElseThrow().acquireAll(withNested());
         CompletableFuture<Void> _ = loads.handle((hold, failure) -> {
             if (failure == null) {
                 acquired(request, hold, receiver);
@@ -71,6 +70,14 @@ final class StepGenerations implements StepModels {
             return null;
         });
         return () -> loads.cancel(false);
+    }
+
+    /** Returns the models of all steps, and of those of ensembles among them. */
+    private List<String> withNested() {
+        return steps.stream()
+                .flatMap(step -> models.onDemand().withSteps(step.name()).stream())
+                .distinct()
+                .toList();
     }
 
     private void acquired(CheckedRequest request, Runnable hold, Receiver receiver) {
