@@ -7,6 +7,8 @@ import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Tensor;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -18,6 +20,16 @@ import org.jspecify.annotations.Nullable;
  * <p>A superclass and no component of {@link ScheduledRequest}, since every request would need one more object.
  */
 abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.Detached permits ScheduledRequest {
+    private static final VarHandle INPUTS_FREED;
+
+    static {
+        try {
+            INPUTS_FREED = MethodHandles.lookup().findVarHandle(RequestUse.class, "inputsFreed", boolean.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
     final ModelScope model;
     final CheckedRequest checked;
     final CompletionLatch latch = new CompletionLatch();
@@ -46,8 +58,8 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
     /** Whether an output lies in the inputs. Written during the execution, before its end. */
     private boolean inputsKept;
 
-    /** Whether the inputs were freed before the last release. Written by the holder of a reference. */
-    private boolean inputsFreed;
+    /** Whether the inputs were freed before the last release. Set once, by the holder of a reference. */
+    private volatile boolean inputsFreed;
 
     RequestUse(ModelScope model, CheckedRequest checked, long enqueuedNanos) {
         this.model = model;
@@ -264,8 +276,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
             if (used != null) {
                 used.endCurrent();
             }
-            if (!usesClientMemory()) {
-                inputsFreed = true;
+            if (!usesClientMemory() && INPUTS_FREED.compareAndSet(this, false, true)) {
                 checked.releaseInputs();
             }
         } catch (Throwable e) {

@@ -8,6 +8,9 @@ import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.server.client.ModelClients;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.demand.ModelActions;
+import dev.nereid.server.dependency.ModelDependencies;
+import dev.nereid.server.ensemble.DependentEnsembles;
+import dev.nereid.server.ensemble.EnsembleLoader;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.MemoryRefresh;
 import dev.nereid.server.lifecycle.MeterRegistry;
@@ -91,6 +94,7 @@ public final class ModelLifecycle {
         ModelPreparation preparation = new ModelPreparation(
                 backends, options, environment.rateLimiter().isLimiting(), watch);
         VersionLoader loader = new VersionLoader(backends, options, environment, warmups, watch, meters, clients::of);
+        EnsembleLoader ensembles = new EnsembleLoader(models, options, environment, meters);
         VersionUpdater updater = new VersionUpdater(backends, loader, options, warmups);
         Optional<ModelDescriber> describer = controlOptions.mode() == ModelControlMode.DEMAND
                 ? Optional.of(new ModelDescriber(
@@ -101,19 +105,23 @@ public final class ModelLifecycle {
         overrides = new PrivateDirectory(workDirectory, "overrides-");
         ModelSources sources =
                 new ModelSources(repository, preparation, new OverrideWriter(overrides, OverrideWriter.MAX_BYTES));
+        ModelDependencies dependencies = new ModelDependencies();
         ModelLoads loads = new ModelLoads(
                 tasks,
                 sources,
                 new ModelLoader(
                         preparation,
-                        new VersionLoads(loader, live, watch, failures, nanoTime, controlOptions.loadRetries()),
+                        new VersionLoads(
+                                loader, ensembles, live, watch, failures, nanoTime, controlOptions.loadRetries()),
                         updater,
                         catalog,
                         live,
-                        failures),
+                        failures,
+                        new DependentEnsembles(models, dependencies, ensembles)),
                 catalog,
                 live,
-                threads);
+                threads,
+                dependencies);
         updates = new InstanceUpdates(repository, preparation, updater, models, catalog);
         NamedModels named = new NamedModels(loads, sources, tasks, models, repository.hasNamespaces());
         demand = describer.map(_ -> demand(
@@ -121,6 +129,7 @@ public final class ModelLifecycle {
                 environment,
                 new OnDemandLoads(loads, tasks, catalog, live, models.onDemand(), refresh),
                 catalog));
+        demand.ifPresent(ensembles::follow);
         Optional<DemandModelControl> demandControl = describer.map(one -> new DemandModelControl(
                 named,
                 loads,

@@ -1,6 +1,7 @@
 package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.server.ensemble.DependentEnsembles;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.GenerationHooks;
 import dev.nereid.server.lifecycle.LiveGenerations;
@@ -38,6 +39,7 @@ final class ModelLoader {
     private final CatalogUpdater catalog;
     private final LiveGenerations live;
     private final LoadFailures failures;
+    private final DependentEnsembles dependents;
 
     /** What the models that serve were loaded from, by name. */
     private final ConcurrentHashMap<String, LoadedModel> loaded = new ConcurrentHashMap<>();
@@ -54,13 +56,15 @@ final class ModelLoader {
             VersionUpdater updater,
             CatalogUpdater catalog,
             LiveGenerations live,
-            LoadFailures failures) {
+            LoadFailures failures,
+            DependentEnsembles dependents) {
         this.preparation = preparation;
         this.loads = loads;
         this.updater = updater;
         this.catalog = catalog;
         this.live = live;
         this.failures = failures;
+        this.dependents = dependents;
     }
 
     /** Returns whether a model serves as a whole, and was loaded from the same files. */
@@ -133,6 +137,11 @@ final class ModelLoader {
                 serving.put(version, generation);
             }
         });
+        try {
+            dependents.check(model, serving);
+        } catch (InferenceException e) {
+            throw refuse(model, states, changes.updated(), e);
+        }
         agents.loadComplete();
         catalog.serve(model, serving, source.files().versions().keySet(), source.isOverridden());
     }
@@ -195,23 +204,54 @@ final class ModelLoader {
                 reasons.put(version, failed);
             }
         });
-        StringBuilder text = new StringBuilder("load failed for model '" + ModelKey.name(model) + "': ");
+        String text = describe(reasons);
+        VersionState.Unavailable discarded = VersionState.Unavailable.of(
+                ErrorCode.UNAVAILABLE,
+                "not served, since another version of this load failed: " + List.copyOf(reasons.keySet()));
+        reasons.putAll(discard(states, updated, discarded));
+        catalog.failed(model, reasons);
+        return failure(model, text);
+    }
+
+    /** Closes what was loaded, since an ensemble that serves does not fit it; returns the error of the load. */
+    private InferenceException refuse(
+            String model,
+            NavigableMap<Long, VersionState> states,
+            NavigableMap<Long, Generation> updated,
+            InferenceException cause) {
+        VersionState.Unavailable reason = VersionState.Unavailable.of(cause.code(), cause.publicMessage());
+        NavigableMap<Long, VersionState.Unavailable> reasons = discard(states, updated, reason);
+        catalog.failed(model, reasons);
+        return failure(model, reasons.isEmpty() ? cause.publicMessage() : describe(reasons));
+    }
+
+    private NavigableMap<Long, VersionState.Unavailable> discard(
+            NavigableMap<Long, VersionState> states,
+            NavigableMap<Long, Generation> updated,
+            VersionState.Unavailable reason) {
+        NavigableMap<Long, VersionState.Unavailable> reasons = new TreeMap<>();
+        states.descendingMap().forEach((version, state) -> {
+            if (state instanceof VersionState.Ready(Generation generation)
+                    && !generation.equals(updated.get(version))) {
+                live.discard(generation);
+                reasons.put(version, reason);
+            }
+        });
+        return reasons;
+    }
+
+    private static InferenceException failure(String model, String reasons) {
+        return new InferenceException(
+                ErrorCode.INVALID_ARGUMENT, "load failed for model '" + ModelKey.name(model) + "': " + reasons);
+    }
+
+    private static String describe(NavigableMap<Long, VersionState.Unavailable> reasons) {
+        StringBuilder text = new StringBuilder();
         reasons.forEach((version, failed) -> text.append("version ")
                 .append(version)
                 .append(" is at UNAVAILABLE state: ")
                 .append(failed.reason())
                 .append(";\n"));
-        VersionState.Unavailable discarded = VersionState.Unavailable.of(
-                ErrorCode.UNAVAILABLE,
-                "not served, since another version of this load failed: " + List.copyOf(reasons.keySet()));
-        states.descendingMap().forEach((version, state) -> {
-            if (state instanceof VersionState.Ready(Generation generation)
-                    && !generation.equals(updated.get(version))) {
-                live.discard(generation);
-                reasons.put(version, discarded);
-            }
-        });
-        catalog.failed(model, reasons);
-        return new InferenceException(ErrorCode.INVALID_ARGUMENT, text.toString());
+        return text.toString();
     }
 }

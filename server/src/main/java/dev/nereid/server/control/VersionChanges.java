@@ -30,7 +30,9 @@ record VersionChanges(
             ModelSource source,
             @Nullable LoadedModel before,
             NavigableMap<Long, Generation> serving) {
-        boolean isSame = before != null && before.differsInInstancesAlone(prepared.config());
+        boolean isSame = before != null
+                && before.differsInInstancesAlone(prepared.config())
+                && !prepared.config().hasEnsembleScheduling();
         boolean hasSameInstances = before != null
                 && before.config()
                         .getInstanceGroupList()

@@ -24,8 +24,11 @@ import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.instance.LoadedInstance;
 import dev.nereid.server.memory.ReportedMemory;
+import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.request.RequestChecks;
+import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
 import java.time.Duration;
@@ -77,6 +80,42 @@ public final class ServedModel implements AutoCloseable {
         this.load = load;
         description = ModelSettingsReader.description(config, List.of(settings.version()));
         checks = RequestChecks.forModel(settings);
+    }
+
+    /**
+     * Creates an ensemble, which has neither a backend nor instances.
+     *
+     * @param key the key of the model
+     * @param config its configuration
+     * @param settings the configuration as schedulers see it
+     * @param scheduler executes its requests; owned and closed by the model
+     * @param classifier finds the classes of its outputs
+     * @param time the duration of the load
+     * @return the model
+     */
+    public static ServedModel ofEnsemble(
+            String key,
+            ModelConfig config,
+            ModelSettings settings,
+            Scheduler scheduler,
+            Classifier classifier,
+            Duration time) {
+        ReportedMemory memory = new ReportedMemory(List.of(), System.nanoTime());
+        LoadFigures load = new LoadFigures(memory, time, ModelKey.namespace(key));
+        return new ServedModel(config, settings, scheduler, NoModel.INSTANCE, List.of(), classifier, load);
+    }
+
+    /** The model of an ensemble, which no backend has. */
+    private enum NoModel implements Model {
+        INSTANCE;
+
+        @Override
+        public ModelInstance newInstance(InstanceContext context) {
+            throw new UnsupportedOperationException("instance of an ensemble (expected: none)");
+        }
+
+        @Override
+        public void close() {}
     }
 
     /**
@@ -146,6 +185,20 @@ public final class ServedModel implements AutoCloseable {
      */
     public ModelConfig config() {
         return config;
+    }
+
+    /**
+     * Returns the configuration as schedulers see it.
+     *
+     * @return the configuration of this version
+     */
+    public ModelSettings settings() {
+        return settings;
+    }
+
+    /** Returns the labels of an output, in the order of its elements; empty if it has none. */
+    List<String> labels(String output) {
+        return classifier.labels(output);
     }
 
     String configJson() {

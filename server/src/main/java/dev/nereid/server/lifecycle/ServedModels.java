@@ -198,6 +198,19 @@ public final class ServedModels implements ModelCatalog {
         return read(model, ServedModel::config, found -> found.config(model));
     }
 
+    /**
+     * Returns the labels of an output of a loaded version.
+     *
+     * @param model the model
+     * @param output the name of the output
+     * @return the labels in the order of its elements; empty if it has none, or the version is not loaded
+     */
+    public List<String> labels(ModelRef model, String output) {
+        ModelEntry entry = known(model.name());
+        Generation generation = entry == null ? null : entry.find(model);
+        return generation == null ? List.of() : generation.model().labels(output);
+    }
+
     @Override
     public String configJson(ModelRef model) {
         return read(model, ServedModel::configJson, found -> found.configJson(model));
