@@ -57,9 +57,10 @@ final class SequenceInstanceTest {
             assertThat(send(server, 1, true, false).response().values()).containsExactly(1f);
             assertThat(send(server, 1, false, true).response().values()).containsExactly(1f);
             assertThat(send(server, 2, false, true).response().values()).containsExactly(1f);
-            SequenceStatistics sequences = server.models().sequences().getFirst();
-            assertThat(sequences.live()).isZero();
-            assertThat(sequences.slotsUsed()).isZero();
+            await(() -> {
+                SequenceStatistics sequences = server.models().sequences().getFirst();
+                return sequences.live() == 0 && sequences.slotsUsed() == 0;
+            });
         }
     }
 
