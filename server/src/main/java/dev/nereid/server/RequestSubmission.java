@@ -3,7 +3,6 @@ package dev.nereid.server;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.ModelRef;
 import dev.nereid.api.Refusals;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -15,13 +14,10 @@ import dev.nereid.server.lifecycle.Resolution;
 import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.memory.TensorPool;
-import dev.nereid.server.repository.ModelKey;
+import dev.nereid.server.request.CallerCheck;
 import dev.nereid.server.request.OwnedStrings;
 import dev.nereid.spi.ErrorCode;
-import java.util.List;
 import java.util.Optional;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -116,7 +112,10 @@ final class RequestSubmission implements Submission {
             Generation generation, InferRequest request, ResponseObserver observer, long arrivedNanos) {
         try {
             generation.used(arrivedNanos);
-            refuseCircle(request, generation);
+            CallerCheck.check(
+                    request.options().callers(),
+                    generation.key(),
+                    generation.model().version());
             if (!models.startsOverReload(request)) {
                 return submit(generation.model(), request, observer, arrivedNanos);
             }
@@ -129,23 +128,6 @@ final class RequestSubmission implements Submission {
         } finally {
             generation.release();
         }
-    }
-
-    /** Refuses a request to a version that waits for it. */
-    private static void refuseCircle(InferRequest request, Generation generation) {
-        List<ModelRef> callers = request.options().callers();
-        if (callers.isEmpty()
-                || !callers.contains(
-                        new ModelRef(generation.key(), generation.model().version()))) {
-            return;
-        }
-        String path = Stream.concat(callers.stream().map(ModelRef::name), Stream.of(generation.key()))
-                .map(ModelKey::name)
-                .collect(Collectors.joining(" -> "));
-        throw new InferenceException(
-                ErrorCode.INVALID_ARGUMENT,
-                "request to model '" + ModelKey.name(generation.key()) + "' would wait for itself: " + path
-                        + " (expected: models that do not send requests in a circle)");
     }
 
     /** Checks a request and queues it. */

@@ -157,6 +157,45 @@ final class ModelClientTest {
     }
 
     @Test
+    void refusesCirclesThroughEnsembles() throws Exception {
+        calling("caller", "forward", "pipeline");
+        ensemble("pipeline", "caller");
+        calling("outer", "forward", "other_pipeline");
+        ensemble("other_pipeline", "outer");
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "pipeline", 1).error().publicMessage())
+                    .contains("request to model 'pipeline' would wait for itself: pipeline -> caller -> pipeline");
+            assertThat(RecordingObserver.to(server, "outer", 1).error().publicMessage())
+                    .contains("request to model 'outer' would wait for itself: outer -> other_pipeline -> outer");
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void sendsRequestsToEnsembles() throws Exception {
+        calling("caller", "forward", "pipeline,a,pipeline");
+        ensemble("pipeline", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "caller", 3, 4).response().values())
+                    .containsExactly(3f, 4f);
+            await(() -> server.memory().bytesInUse() == 0);
+            assertThat(successes(server, "a")).isEqualTo(3);
+            assertThat(successes(server, "pipeline")).isEqualTo(2);
+        }
+    }
+
+    private void ensemble(String name, String step) {
+        models.model(name, "platform: \"ensemble\"\nmax_batch_size: 8\n" + TestModels.TENSORS + """
+                ensemble_scheduling { step [ {
+                  model_name: "%s" model_version: -1
+                  input_map { key: "INPUT0" value: "INPUT0" }
+                  output_map { key: "OUTPUT0" value: "OUTPUT0" }
+                } ] }
+                """.formatted(step));
+    }
+
+    @Test
     void cancelsWithTheCausingRequest() throws Exception {
         calling("caller", "forward", "a");
         models.recording("a", parameter("gate", gate.toString()));

@@ -4,6 +4,7 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ResponseStream;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -15,6 +16,7 @@ import dev.nereid.scheduler.time.Timeout;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -60,6 +62,7 @@ public final class EnsembleRun implements StepModels.Receiver {
     private final EnsembleFlow producers;
     private final ResponseStream responses;
     private @Nullable PinnedModels models;
+    private List<ModelRef> callers = List.of();
     private @Nullable Cancellation acquisition;
     private @Nullable Timeout expiry;
     private @Nullable InferenceException failure;
@@ -200,6 +203,7 @@ public final class EnsembleRun implements StepModels.Receiver {
     private void start(PinnedModels acquired) {
         acquiring = false;
         models = acquired;
+        callers = scope.models().callers(request.checked());
         if (!stopped) {
             flow.begin(EnsembleInputs.of(plan.settings(), request));
         }
@@ -239,7 +243,8 @@ public final class EnsembleRun implements StepModels.Receiver {
         submitted.add(step);
         boolean isSubmitted = false;
         try {
-            InferRequest message = StepMessages.request(request.checked(), flow, step, model.settings(), scope.now());
+            InferRequest message =
+                    StepMessages.request(request.checked(), callers, flow, step, model.settings(), scope.now());
             flow.wasGiven(step.ready());
             step.submitted(model.submit(message, step));
             isSubmitted = true;

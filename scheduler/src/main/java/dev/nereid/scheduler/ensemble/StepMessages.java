@@ -26,11 +26,17 @@ final class StepMessages {
      * Creates the request of a step. It holds a reference to each value.
      *
      * @param ensemble the request to the ensemble
+     * @param callers the model versions that wait for it
      * @param settings the configuration of the step's model
      * @param nowNanos the time, from which the remaining timeout is computed
      */
     static InferRequest request(
-            CheckedRequest ensemble, DataFlow flow, StepExecution execution, ModelSettings settings, long nowNanos) {
+            CheckedRequest ensemble,
+            List<ModelRef> callers,
+            DataFlow flow,
+            StepExecution execution,
+            ModelSettings settings,
+            long nowNanos) {
         StepPlan step = execution.step();
         List<InputTensor> inputs = new ArrayList<>(step.inputs().length);
         TensorValue.Mark mark = null;
@@ -52,7 +58,7 @@ final class StepMessages {
                 inputs,
                 step.requested(),
                 ensemble.parameters(),
-                options(ensemble, mark, nowNanos),
+                options(ensemble, callers, mark, nowNanos),
                 held(flow, execution.ready()));
     }
 
@@ -84,16 +90,15 @@ final class StepMessages {
         };
     }
 
-    private static RequestOptions options(CheckedRequest ensemble, TensorValue.@Nullable Mark mark, long nowNanos) {
+    private static RequestOptions options(
+            CheckedRequest ensemble, List<ModelRef> callers, TensorValue.@Nullable Mark mark, long nowNanos) {
         RequestOptions own = ensemble.options();
-        if (own.timeoutMicros() == 0 && mark == null) {
-            return own;
-        }
         return new RequestOptions(
                 own.priority(),
                 remaining(own.timeoutMicros(), nowNanos - ensemble.arrivedNanos()),
                 own.deadlineNanos(),
-                SequenceMarks.position(mark, own.sequence()));
+                SequenceMarks.position(mark, own.sequence()),
+                callers);
     }
 
     /** Returns the rest of a timeout, at least a microsecond: 0 would mean none. */

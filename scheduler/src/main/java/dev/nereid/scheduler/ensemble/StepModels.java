@@ -2,7 +2,9 @@ package dev.nereid.scheduler.ensemble;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
 import dev.nereid.scheduler.request.CheckedRequest;
+import java.util.List;
 
 /** Finds the models of the steps of one ensemble. Safe for use by any thread; never blocks. */
 public interface StepModels {
@@ -31,6 +33,14 @@ public interface StepModels {
      * @return the handle that ends the wait for a load; the receiver is called in any case
      */
     Cancellation acquire(CheckedRequest request, Receiver receiver);
+
+    /**
+     * Returns the model versions that wait for the requests of the steps.
+     *
+     * @param request the request to the ensemble
+     * @return those that wait for the request, the outermost first, and the ensemble behind them
+     */
+    List<ModelRef> callers(CheckedRequest request);
 
     /**
      * Describes what keeps steps from being executed. Never blocks.

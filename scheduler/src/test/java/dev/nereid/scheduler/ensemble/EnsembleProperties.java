@@ -55,8 +55,7 @@ class EnsembleProperties {
         try (LeakCheckingMemory memory = new LeakCheckingMemory()) {
             FakeSteps steps = new FakeSteps(ensemble.stepSettings(), memory);
             FakeClock clock = new FakeClock();
-            SchedulerEnvironment environment =
-                    new SchedulerEnvironment(memory, clock, new TimeoutQueue(() -> {}));
+            SchedulerEnvironment environment = new SchedulerEnvironment(memory, clock, new TimeoutQueue(() -> {}));
             EnsemblePlan plan = ensemble.plan(new EnsembleLimits(random.nextInt(3)));
             EnsembleScheduler scheduler = EnsembleScheduler.start(
                     plan, steps, AdmissionLimits.NONE, environment, new ModelMeter(InstantSource.system()));

@@ -4,6 +4,7 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
+import dev.nereid.api.ModelRef;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -56,8 +57,11 @@ final class FakeSteps implements StepModels, PinnedModels {
 
         void respond(Map<String, Long> outputs, Map<String, ParameterValue> parameters, boolean last) {
             sent++;
-            StepResponse response = new StepResponse(memory, outputs, parameters, last);
-            if (last) {
+            respondWith(new StepResponse(memory, outputs, parameters, last));
+        }
+
+        void respondWith(StepResponse response) {
+            if (response.isFinal()) {
                 end();
             }
             observer.onResponse(response);
@@ -100,6 +104,11 @@ final class FakeSteps implements StepModels, PinnedModels {
         acquired.incrementAndGet();
         receiver.acquired(this);
         return Cancellation.NONE;
+    }
+
+    @Override
+    public List<ModelRef> callers(CheckedRequest request) {
+        return List.of();
     }
 
     @Override

@@ -93,7 +93,7 @@ public final class EnsembleLoader {
                 ResponseCacheSetting.of(config).select(environment.cache(), () -> "ensemble " + UUID.randomUUID()));
         EnsembleScheduler scheduler = EnsembleScheduler.start(
                 EnsemblePlan.of(settings, definitions(config, configs), limits(config)),
-                new StepGenerations(models, refs, demand),
+                new StepGenerations(models, new ModelRef(key, version), refs, demand),
                 options.limits(),
                 own,
                 meters.of(key, version));

@@ -12,6 +12,7 @@ import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.OnDemandModel;
 import dev.nereid.server.lifecycle.Resolution;
 import dev.nereid.server.lifecycle.ServedModels;
+import dev.nereid.server.request.CallerCheck;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,6 +20,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,17 +29,20 @@ import org.jspecify.annotations.Nullable;
  */
 final class StepGenerations implements StepModels {
     private final ServedModels models;
+    private final List<ModelRef> callers;
     private final List<ModelRef> steps;
     private final Optional<DemandModels> demand;
 
     /**
      * Creates the models of an ensemble.
      *
+     * @param ensemble the key and the version of the ensemble
      * @param steps the model of each step, by its key
      * @param demand loads models that are loaded on demand; empty if none are
      */
-    StepGenerations(ServedModels models, List<ModelRef> steps, Optional<DemandModels> demand) {
+    StepGenerations(ServedModels models, ModelRef ensemble, List<ModelRef> steps, Optional<DemandModels> demand) {
         this.models = models;
+        callers = List.of(ensemble);
         this.steps = List.copyOf(steps);
         this.demand = demand;
     }
@@ -112,7 +117,13 @@ final class StepGenerations implements StepModels {
         try {
             for (int i = 0; i < steps.size(); i++) {
                 switch (acquire(steps.get(i), request)) {
-                    case Generation generation -> found.add(generation);
+                    case Generation generation -> {
+                        found.add(generation);
+                        CallerCheck.check(
+                                callers(request),
+                                generation.key(),
+                                generation.model().version());
+                    }
                     case OnDemandModel _ -> {
                         return null;
                     }
@@ -133,6 +144,14 @@ final class StepGenerations implements StepModels {
                 ? models.acquire(step)
                 : models.acquire(new InferRequest(
                         step, request.id(), List.of(), List.of(), Map.of(), request.options(), () -> {}));
+    }
+
+    @Override
+    public List<ModelRef> callers(CheckedRequest request) {
+        List<ModelRef> outer = request.options().callers();
+        return outer.isEmpty()
+                ? callers
+                : Stream.concat(outer.stream(), callers.stream()).toList();
     }
 
     @Override
