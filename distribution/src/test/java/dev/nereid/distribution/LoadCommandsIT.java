@@ -162,7 +162,8 @@ final class LoadCommandsIT {
     }
 
     private static void loadPipeline() throws Exception {
-        assertThat(post("/v2/repository/models/pipeline/load", "{}").statusCode()).isEqualTo(200);
+        assertThat(post("/v2/repository/models/pipeline/load", "{}").statusCode())
+                .isEqualTo(200);
     }
 
     private static boolean isReady(String model) {
