@@ -36,6 +36,7 @@ public final class FakeRequest implements InferenceRequest {
     private Optional<Sequence> sequence = Optional.empty();
     private OptionalLong deadlineNanos = OptionalLong.empty();
     private String id = "";
+    private volatile boolean isSenderRequested;
     private boolean isNull;
     private boolean isIterative;
     private long timeoutMicros;
@@ -238,6 +239,15 @@ public final class FakeRequest implements InferenceRequest {
         return completion.isComplete();
     }
 
+    /**
+     * Says whether the backend requested the sender, and so has to end it.
+     *
+     * @return whether it did
+     */
+    public boolean isSenderRequested() {
+        return isSenderRequested;
+    }
+
     boolean hasState(String output) {
         return states.containsKey(output);
     }
@@ -344,6 +354,7 @@ public final class FakeRequest implements InferenceRequest {
 
     @Override
     public ResponseSender sender() {
+        isSenderRequested = sender.isPresent();
         return sender.orElseThrow(() -> new IllegalStateException("model: not decoupled"));
     }
 }

@@ -152,8 +152,7 @@ public final class OrtExecution implements AutoCloseable {
     /**
      * Runs the model. Blocks until it is done, failed or terminated.
      *
-     * @throws OrtException if ONNX Runtime reports a failure, a termination among them
-     * @throws IllegalStateException if an input was not passed
+     * @throws OrtException if an input was not passed, or ONNX Runtime reports a failure, a termination among them
      */
     public void run() throws OrtException {
         requireBegun();
@@ -170,7 +169,7 @@ public final class OrtExecution implements AutoCloseable {
     }
 
     /** Writes names and values of the inputs for C, and returns their number. */
-    private int collectInputs() {
+    private int collectInputs() throws OrtException {
         int count = 0;
         for (int i = 0; i < inputs.length; i++) {
             if (inputs[i].isSet()) {

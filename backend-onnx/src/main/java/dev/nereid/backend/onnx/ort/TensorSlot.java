@@ -132,9 +132,9 @@ final class TensorSlot {
     }
 
     /** Throws if there is no data, unless the model declares this input optional. */
-    void requireOptional() {
+    void requireOptional() throws OrtException {
         if (info.kind() != OrtTensorInfo.Kind.OPTIONAL) {
-            throw new IllegalStateException(named() + "no data (expected: data for every input)");
+            throw new OrtException(OrtErrorCode.INVALID_ARGUMENT, named() + "no data (expected: data for every input)");
         }
     }
 

@@ -169,7 +169,7 @@ class OrtExecutionTest {
             execution.output(0);
 
             assertThatThrownBy(execution::run)
-                    .isInstanceOf(IllegalStateException.class)
+                    .isInstanceOf(OrtException.class)
                     .hasMessage("'b': no data (expected: data for every input)");
             assertThatThrownBy(() -> execution.takeOutput(0)).isInstanceOf(IllegalStateException.class);
             execution.end();

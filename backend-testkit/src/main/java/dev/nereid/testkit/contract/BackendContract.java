@@ -1,0 +1,310 @@
+package dev.nereid.testkit.contract;
+
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendProvider;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeBackendContext;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * The contract of a backend, as a JUnit test. A subclass names the backend and a model with requests to it:
+ *
+ * {@snippet :
+ * final class TwiceContractTest extends BackendContract {
+ *     @Override
+ *     protected BackendProvider provider() {
+ *         return new Twice();
+ *     }
+ *
+ *     @Override
+ *     protected ContractModel model() {
+ *         return ContractModel.of(ModelSettings.builder("doubled", 1)
+ *                         .maxBatchSize(8)
+ *                         .input(TensorSpec.of("INPUT", DataType.FP32, Shape.of(Shape.VARIABLE)))
+ *                         .output(TensorSpec.of("OUTPUT", DataType.FP32, Shape.of(Shape.VARIABLE)))
+ *                         .build())
+ *                 .with(ContractExample.request()
+ *                         .input("INPUT", Shape.of(1, 2), 1f, 2.5f)
+ *                         .output("OUTPUT", Shape.of(1, 2), 2f, 5f));
+ *     }
+ * }
+ * }
+ *
+ * <p>The configuration of the model decides what is tested: batches, ragged and optional inputs, sequences with their
+ * null requests and states, decoupled responses. A test that does not apply is skipped, with the reason.
+ */
+public abstract class BackendContract {
+    private static final int LOADS = 1000;
+    private static final int INSTANCES = 2;
+    private static final int MAX_BATCH = 4;
+
+    @TempDir
+    private Path temporary;
+
+    private ContractModel model =
+            ContractModel.of(ModelSettings.builder("none", 0).build());
+
+    /** For subclasses. */
+    protected BackendContract() {}
+
+    /**
+     * Returns the provider of the backend.
+     *
+     * @return the provider, a new one or always the same
+     */
+    protected abstract BackendProvider provider();
+
+    /**
+     * Returns a model of the backend.
+     *
+     * @return the model, with at least one request
+     */
+    protected abstract ContractModel model();
+
+    /**
+     * Returns how often the model is loaded to find leaks.
+     *
+     * @return 1,000 unless overridden
+     */
+    protected int loads() {
+        return LOADS;
+    }
+
+    /** Reads the model. Skips everything if the backend says that it cannot work on this machine. */
+    @BeforeEach
+    public final void readModel() {
+        Optional<String> reason = provider().unavailable();
+        assumeTrue(reason.isEmpty(), () -> "backend unavailable: " + reason.orElse(""));
+        ContractModel given = model();
+        model = given.cacheDirectory().isPresent() ? given : given.withCache(temporary);
+        require(!successful().isEmpty(), "examples: none that succeeds (expected: at least one)");
+    }
+
+    /** The name fits configurations, and is the same at every call. */
+    @Test
+    public final void namesItself() {
+        String name = provider().name();
+        require(name.matches("[a-z0-9_-]+"), "name: '" + name + "' (expected: lower-case letters, digits, _ and -)");
+        require(name.equals(provider().name()), "name: differs from call to call (expected: always '" + name + "')");
+    }
+
+    /** What the backend completes agrees with the configuration. */
+    @Test
+    public final void completesWithoutContradiction() throws BackendException {
+        Path cache = model.cacheDirectory().orElseThrow();
+        try (Backend backend = provider().create(new FakeBackendContext(model.backendSettings(), cache, 1))) {
+            Optional<ModelCompletion> completion = backend.complete(model.context(0));
+            completion.ifPresent(found -> {
+                ContractChecks.agree("input", model.settings().inputs(), found.inputs());
+                ContractChecks.agree("output", model.settings().outputs(), found.outputs());
+            });
+        }
+    }
+
+    /** Each request alone gets its responses, also after the others: nothing of an earlier execution is used. */
+    @Test
+    public final void respondsToEachRequest() throws BackendException {
+        try (LocalModel local = load()) {
+            for (int round = 0; round < 2; round++) {
+                for (ContractExample example : model.examples()) {
+                    ContractChecks.check(example, local.infer(example));
+                }
+            }
+        }
+    }
+
+    /** Requests of equal shapes get the same responses in a batch. */
+    @Test
+    public final void respondsToBatches() throws BackendException {
+        assumeTrue(model.settings().maxBatchSize() > 1, "the model has no batches: max_batch_size");
+        try (LocalModel local = load()) {
+            for (ContractExample first : successful()) {
+                List<ContractExample> batch = new ArrayList<>();
+                for (ContractExample other : successful()) {
+                    if (ContractChecks.fitTogether(first, other)) {
+                        batch.add(other);
+                    }
+                }
+                batch.add(first);
+                runBatch(local, limited(batch));
+            }
+        }
+    }
+
+    /** Requests whose ragged inputs differ in shape get the same responses in a batch. */
+    @Test
+    public final void respondsToRaggedBatches() throws BackendException {
+        assumeTrue(hasInput(TensorSpec.Trait.RAGGED), "the model has no ragged inputs: allow_ragged_batch");
+        List<ContractExample> examples = limited(successful());
+        require(
+                examples.stream().anyMatch(one -> !ContractChecks.fitTogether(examples.getFirst(), one)),
+                "examples: all of one shape (expected: two of different shapes, since an input is ragged)");
+        try (LocalModel local = load()) {
+            runBatch(local, examples);
+        }
+    }
+
+    /** A request without an optional input gets its response. */
+    @Test
+    public final void respondsWithoutOptionalInputs() throws BackendException {
+        assumeTrue(hasInput(TensorSpec.Trait.OPTIONAL), "the model has no optional inputs");
+        for (TensorSpec input : model.settings().inputs()) {
+            boolean shown = successful().stream().anyMatch(one -> !one.inputs().containsKey(input.name()));
+            require(
+                    !input.is(TensorSpec.Trait.OPTIONAL) || shown,
+                    "examples: all have the input '" + input.name()
+                            + "' (expected: one without, since it is optional)");
+        }
+        try (LocalModel local = load()) {
+            for (ContractExample example : successful()) {
+                ContractChecks.check(example, local.infer(example));
+            }
+        }
+    }
+
+    /** A request without an input that is required fails at most itself, and with a proper error. */
+    @Test
+    public final void survivesMissingInputs() throws BackendException {
+        ContractExample first = successful().getFirst();
+        try (LocalModel local = load()) {
+            for (String input : first.inputs().keySet()) {
+                Optional<BackendException> failure =
+                        local.infer(first.without(input)).failure();
+                failure.ifPresent(error ->
+                        require(!String.valueOf(error.getMessage()).isBlank(), "failure without a message: " + error));
+                ContractChecks.check(first, local.infer(first));
+            }
+        }
+    }
+
+    /** A request that fails leaves the others of its batch alone. */
+    @Test
+    public final void failsOneRequestOfABatchAlone() throws BackendException {
+        assumeTrue(model.settings().maxBatchSize() > 1, "the model has no batches: max_batch_size");
+        assumeTrue(successful().size() < model.examples().size(), "no example with an expected failure");
+        ContractExample good = successful().getFirst();
+        try (LocalModel local = load()) {
+            for (ContractExample bad : model.examples()) {
+                if (bad.failure().isPresent() && ContractChecks.fitTogether(good, bad)) {
+                    runBatch(local, List.of(good, bad, good));
+                }
+            }
+        }
+    }
+
+    /** A null request of a sequence batch fails nothing and changes no response. */
+    @Test
+    public final void leavesNullRequestsAlone() throws BackendException {
+        assumeTrue(model.settings().sequenceBatching().isPresent(), "the model has no sequences: sequence_batching");
+        assumeTrue(model.settings().maxBatchSize() > 1, "the model has no batches: max_batch_size");
+        try (LocalModel local = load()) {
+            for (ContractExample example : successful()) {
+                ContractExample empty = ContractChecks.nullRequest(example);
+                List<LocalResponse> responses =
+                        local.execution(List.of(empty, example), Set.of(0)).run(local.instance(0), () -> {});
+                responses.getFirst().failure().ifPresent(error -> {
+                    throw new AssertionError("null request failed (expected: ignored): " + error, error);
+                });
+                ContractChecks.check(example, responses.getLast());
+            }
+        }
+    }
+
+    /** A cancelled request ends, before its execution or during it, and the next one is served. */
+    @Test
+    public final void endsCancelledRequests() throws BackendException {
+        try (LocalModel local = load()) {
+            for (ContractExample example : successful()) {
+                LocalExecution before = local.execution(List.of(example), Set.of());
+                before.cancel();
+                before.run(local.instance(0), () -> {});
+                LocalExecution during = local.execution(List.of(example), Set.of());
+                during.run(local.instance(0), during::cancel);
+                ContractChecks.check(example, local.infer(example));
+            }
+        }
+    }
+
+    /** Memory that is exhausted fails requests, and leaves nothing open. */
+    @Test
+    public final void survivesExhaustedMemory() throws BackendException {
+        ContractExample first = successful().getFirst();
+        try (LocalModel local = load()) {
+            new LocalExecution(model, List.of(first), Set.of(), new LeakCheckingMemory(ContractChecks.byteSize(first)))
+                    .run(local.instance(0), () -> {});
+            ContractChecks.check(first, local.infer(first));
+        }
+    }
+
+    /** Instances execute at the same time without touching one another's requests. */
+    @Test
+    public final void executesInstancesAtTheSameTime() throws BackendException {
+        try (LocalModel local = LocalModel.load(provider(), model, INSTANCES)) {
+            ConcurrentRuns.run(INSTANCES, thread -> {
+                List<ContractExample> order = new ArrayList<>(model.examples());
+                if (thread % 2 == 1) {
+                    Collections.reverse(order);
+                }
+                for (ContractExample example : order) {
+                    LocalExecution execution = local.execution(List.of(example), Set.of());
+                    ContractChecks.check(
+                            example,
+                            execution.run(local.instance(thread), () -> {}).getFirst());
+                }
+            });
+        }
+    }
+
+    /** Loads and unloads leave no models, threads, files and native memory behind. */
+    @Test
+    public final void leavesNothingBehindAfterLoads() throws BackendException {
+        LoadCycles cycles = new LoadCycles(provider(), model, successful().getFirst());
+        cycles.run(loads());
+    }
+
+    private void runBatch(LocalModel local, List<ContractExample> batch) {
+        List<LocalResponse> responses = local.inferTogether(batch);
+        for (int i = 0; i < batch.size(); i++) {
+            ContractChecks.check(batch.get(i), responses.get(i));
+        }
+    }
+
+    private LocalModel load() throws BackendException {
+        return LocalModel.load(provider(), model);
+    }
+
+    private List<ContractExample> successful() {
+        return model.examples().stream()
+                .filter(example -> example.failure().isEmpty())
+                .toList();
+    }
+
+    private List<ContractExample> limited(List<ContractExample> examples) {
+        int limit = Math.min(MAX_BATCH, model.settings().maxBatchSize());
+        return examples.subList(Math.max(0, examples.size() - limit), examples.size());
+    }
+
+    private boolean hasInput(TensorSpec.Trait trait) {
+        return model.settings().inputs().stream().anyMatch(input -> input.is(trait));
+    }
+
+    private static void require(boolean holds, String message) {
+        if (!holds) {
+            throw new AssertionError(message);
+        }
+    }
+}

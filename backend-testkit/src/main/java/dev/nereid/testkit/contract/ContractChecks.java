@@ -1,0 +1,103 @@
+package dev.nereid.testkit.contract;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import java.lang.foreign.Arena;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** Compares responses with what their requests expect. Static functions only. */
+final class ContractChecks {
+    private ContractChecks() {}
+
+    /** Fails if a request did not get what it expects. */
+    static void check(ContractExample expected, LocalResponse actual) {
+        if (expected.failure().isPresent()) {
+            checkFailure(expected.failure().get(), actual.failure());
+            return;
+        }
+        actual.failure().ifPresent(error -> {
+            throw new AssertionError("request failed (expected: a response): " + error, error);
+        });
+        if (expected.responses().size() != actual.responses().size()
+                && !(expected.responses().isEmpty() && isOneWithoutOutputs(actual))) {
+            throw new AssertionError("responses: " + actual.responses().size() + " (expected: "
+                    + expected.responses().size() + ")");
+        }
+        for (int i = 0; i < expected.responses().size(); i++) {
+            checkTensors(
+                    "output", i, expected.responses().get(i), actual.responses().get(i));
+        }
+        checkTensors("state", 0, expected.states(), actual.states());
+    }
+
+    private static boolean isOneWithoutOutputs(LocalResponse actual) {
+        return actual.responses().size() == 1 && actual.responses().getFirst().isEmpty();
+    }
+
+    private static void checkFailure(String text, Optional<BackendException> failure) {
+        String message =
+                failure.map(error -> String.valueOf(error.getMessage())).orElse("");
+        if (failure.isEmpty() || !message.contains(text)) {
+            throw new AssertionError("failure: " + failure + " (expected: a message with '" + text + "')");
+        }
+    }
+
+    private static void checkTensors(String role, int response, Map<String, Tensor> expected, Map<String, Tensor> all) {
+        expected.forEach((name, tensor) -> {
+            Tensor actual = all.get(name);
+            if (actual == null) {
+                throw new AssertionError(
+                        role + " '" + name + "' of response " + response + ": missing (expected: " + tensor + ")");
+            }
+            LocalTensors.checkEqual(role + " '" + name + "' of response " + response, tensor, actual);
+        });
+    }
+
+    /** Returns whether two requests can be in one batch without ragged inputs. */
+    static boolean fitTogether(ContractExample one, ContractExample other) {
+        return one.inputs().keySet().equals(other.inputs().keySet())
+                && one.inputs().keySet().stream()
+                        .allMatch(name -> item(one.inputs().get(name))
+                                .equals(item(other.inputs().get(name))));
+    }
+
+    private static Shape item(Tensor tensor) {
+        return tensor.shape().rank() == 0 ? tensor.shape() : tensor.shape().dropFirst();
+    }
+
+    /** Returns a request without content in the place of another: all inputs are 0, those for controls too. */
+    static ContractExample nullRequest(ContractExample example) {
+        ContractExample empty = ContractExample.request();
+        example.inputs()
+                .forEach((name, tensor) -> empty.input(
+                        name,
+                        Tensor.of(
+                                tensor.type(),
+                                tensor.shape(),
+                                Arena.ofAuto()
+                                        .allocate(Math.max(1, tensor.byteSize()), Long.BYTES)
+                                        .asSlice(0, tensor.byteSize()))));
+        return empty;
+    }
+
+    static long byteSize(ContractExample example) {
+        return example.inputs().values().stream().mapToLong(Tensor::byteSize).sum();
+    }
+
+    /** Fails if a tensor that the backend completes differs from that of the configuration. */
+    static void agree(String role, List<TensorSpec> configured, List<TensorSpec> completed) {
+        for (TensorSpec spec : configured) {
+            Optional<TensorSpec> found = completed.stream()
+                    .filter(one -> one.name().equals(spec.name()))
+                    .findFirst();
+            if (!completed.isEmpty() && (found.isEmpty() || found.get().type() != spec.type())) {
+                throw new AssertionError(role + " '" + spec.name() + "': completed as "
+                        + found.map(TensorSpec::toString).orElse("nothing") + " (expected: " + spec + ")");
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+package dev.nereid.testkit.contract;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * One request to a model, with the responses that it gets. Confined to the thread that builds it; not changed
+ * afterwards.
+ *
+ * <p>Tensors have the batch dimension if the model has one. Their memory must stay alive: that of the methods with
+ * numbers does.
+ */
+public final class ContractExample {
+    private final Map<String, Tensor> inputs = new LinkedHashMap<>();
+    private final Map<String, ParameterValue> parameters = new LinkedHashMap<>();
+    private final Map<String, Tensor> states = new LinkedHashMap<>();
+    private final List<Map<String, Tensor>> responses = new ArrayList<>();
+    private Optional<Sequence> sequence = Optional.empty();
+    private Optional<String> failure = Optional.empty();
+
+    private ContractExample() {}
+
+    /**
+     * Starts a request without inputs.
+     *
+     * @return the request
+     */
+    public static ContractExample request() {
+        return new ContractExample();
+    }
+
+    /**
+     * Adds an input, also one for the control of sequences or for a state.
+     *
+     * @param name its name
+     * @param tensor its content
+     * @return this example
+     */
+    public ContractExample input(String name, Tensor tensor) {
+        inputs.put(name, requireNonNull(tensor, "tensor"));
+        return this;
+    }
+
+    /**
+     * Adds an input of {@link DataType#FP32}.
+     *
+     * @param name its name
+     * @param shape its shape
+     * @param numbers its elements
+     * @return this example
+     */
+    public ContractExample input(String name, Shape shape, float... numbers) {
+        return input(name, floats(shape, numbers));
+    }
+
+    /**
+     * Adds an input of {@link DataType#INT32}.
+     *
+     * @param name its name
+     * @param shape its shape
+     * @param numbers its elements
+     * @return this example
+     */
+    public ContractExample input(String name, Shape shape, int... numbers) {
+        return input(name, ints(shape, numbers));
+    }
+
+    /**
+     * Adds a parameter of the request.
+     *
+     * @param name its name
+     * @param value its value
+     * @return this example
+     */
+    public ContractExample parameter(String name, ParameterValue value) {
+        parameters.put(name, value);
+        return this;
+    }
+
+    /**
+     * Makes the request part of a sequence.
+     *
+     * @param position its position
+     * @return this example
+     */
+    public ContractExample sequence(Sequence position) {
+        sequence = Optional.of(position);
+        return this;
+    }
+
+    /**
+     * Adds an expected output to the last expected response. The first output begins the first response.
+     *
+     * @param name its name
+     * @param tensor its content: numbers with a fraction may differ by rounding
+     * @return this example
+     */
+    public ContractExample output(String name, Tensor tensor) {
+        if (responses.isEmpty()) {
+            responses.add(new LinkedHashMap<>());
+        }
+        responses.getLast().put(name, requireNonNull(tensor, "tensor"));
+        return this;
+    }
+
+    /**
+     * Adds an expected output of {@link DataType#FP32}.
+     *
+     * @param name its name
+     * @param shape its shape
+     * @param numbers its elements
+     * @return this example
+     */
+    public ContractExample output(String name, Shape shape, float... numbers) {
+        return output(name, floats(shape, numbers));
+    }
+
+    /**
+     * Adds an expected output of {@link DataType#INT32}.
+     *
+     * @param name its name
+     * @param shape its shape
+     * @param numbers its elements
+     * @return this example
+     */
+    public ContractExample output(String name, Shape shape, int... numbers) {
+        return output(name, ints(shape, numbers));
+    }
+
+    /**
+     * Begins the next expected response of a decoupled model.
+     *
+     * @return this example
+     */
+    public ContractExample response() {
+        responses.add(new LinkedHashMap<>());
+        return this;
+    }
+
+    /**
+     * Adds the expected new value of a state.
+     *
+     * @param output the name of the state's output
+     * @param tensor its content
+     * @return this example
+     */
+    public ContractExample state(String output, Tensor tensor) {
+        states.put(output, requireNonNull(tensor, "tensor"));
+        return this;
+    }
+
+    /**
+     * Expects that the request fails, and alone in its batch.
+     *
+     * @param text a part of the message
+     * @return this example
+     */
+    public ContractExample failure(String text) {
+        failure = Optional.of(text);
+        return this;
+    }
+
+    /**
+     * Creates a tensor of {@link DataType#FP32}.
+     *
+     * @param shape its shape
+     * @param numbers its elements
+     * @return the tensor, in memory that is collected as garbage
+     */
+    public static Tensor floats(Shape shape, float... numbers) {
+        return Tensor.of(DataType.FP32, shape, Arena.ofAuto().allocateFrom(ValueLayout.JAVA_FLOAT, numbers));
+    }
+
+    /**
+     * Creates a tensor of {@link DataType#INT32}.
+     *
+     * @param shape its shape
+     * @param numbers its elements
+     * @return the tensor, in memory that is collected as garbage
+     */
+    public static Tensor ints(Shape shape, int... numbers) {
+        return Tensor.of(DataType.INT32, shape, Arena.ofAuto().allocateFrom(ValueLayout.JAVA_INT, numbers));
+    }
+
+    Map<String, Tensor> inputs() {
+        return inputs;
+    }
+
+    Map<String, ParameterValue> parameters() {
+        return parameters;
+    }
+
+    Map<String, Tensor> states() {
+        return states;
+    }
+
+    List<Map<String, Tensor>> responses() {
+        return responses;
+    }
+
+    Optional<Sequence> sequence() {
+        return sequence;
+    }
+
+    Optional<String> failure() {
+        return failure;
+    }
+
+    /** Returns the same request without an input, and without expectations. */
+    ContractExample without(String input) {
+        ContractExample copy = new ContractExample();
+        copy.inputs.putAll(inputs);
+        copy.inputs.remove(input);
+        copy.parameters.putAll(parameters);
+        copy.sequence = sequence;
+        return copy;
+    }
+}

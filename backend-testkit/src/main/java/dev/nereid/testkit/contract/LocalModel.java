@@ -1,0 +1,158 @@
+package dev.nereid.testkit.contract;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendProvider;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.testkit.FakeBackendContext;
+import dev.nereid.testkit.FakeInstanceContext;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * A model in memory, without a server: one backend, one model, its instances. Confined to the test's thread; {@link
+ * #close} closes all of them, in the order of the server, and fails if scratch memory is left.
+ *
+ * <p>An execution goes through the same checks as in a {@link BackendContract}: outputs fit the configuration, inputs
+ * stay as they are, no memory is left, and every request ends. A model is loaded and responds in milliseconds:
+ *
+ * {@snippet :
+ * ContractModel model = ContractModel.of(ModelSettings.builder("doubled", 1)
+ *         .maxBatchSize(8)
+ *         .input(TensorSpec.of("INPUT", DataType.FP32, Shape.of(Shape.VARIABLE)))
+ *         .output(TensorSpec.of("OUTPUT", DataType.FP32, Shape.of(Shape.VARIABLE)))
+ *         .build());
+ * try (LocalModel doubled = LocalModel.load(new Twice(), model)) {
+ *     Tensor out = doubled.infer(ContractExample.request().input("INPUT", Shape.of(1, 2), 1, 2.5f)).output("OUTPUT");
+ * }
+ * }
+ */
+public final class LocalModel implements AutoCloseable {
+    private static final int PROCESSORS = 2;
+
+    private final ContractModel given;
+    private final Backend backend;
+    private final Model model;
+    private final LeakCheckingMemory scratch = new LeakCheckingMemory();
+    private final List<ModelInstance> instances = new ArrayList<>();
+
+    private LocalModel(ContractModel given, Backend backend, Model model) {
+        this.given = given;
+        this.backend = backend;
+        this.model = model;
+    }
+
+    /**
+     * Loads a model with one instance.
+     *
+     * @param provider creates the backend
+     * @param model the model
+     * @return the model, owned by the caller
+     * @throws BackendException if backend, model or instance cannot be created
+     */
+    public static LocalModel load(BackendProvider provider, ContractModel model) throws BackendException {
+        return load(provider, model, 1);
+    }
+
+    static LocalModel load(BackendProvider provider, ContractModel model, int instances) throws BackendException {
+        Path cache = model.cacheDirectory().orElseGet(LocalModel::temporaryDirectory);
+        Backend backend = provider.create(new FakeBackendContext(model.backendSettings(), cache, PROCESSORS));
+        LocalModel local = null;
+        try {
+            local = of(backend, model, instances);
+            return local;
+        } finally {
+            if (local == null) {
+                backend.close();
+            }
+        }
+    }
+
+    private static LocalModel of(Backend backend, ContractModel given, int instances) throws BackendException {
+        Model model = backend.load(given.context(instances));
+        LocalModel local = new LocalModel(given, backend, model);
+        boolean created = false;
+        try {
+            for (int i = 0; i < instances; i++) {
+                local.instances.add(model.newInstance(new FakeInstanceContext(
+                        given.settings().name() + "_0_" + i, Device.CPU, List.of(), local.scratch)));
+            }
+            created = true;
+            return local;
+        } finally {
+            if (!created) {
+                local.instances.forEach(ModelInstance::close);
+                model.close();
+            }
+        }
+    }
+
+    private static Path temporaryDirectory() {
+        try {
+            Path directory = Files.createTempDirectory("nereid-backend");
+            directory.toFile().deleteOnExit();
+            return directory;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /**
+     * Executes one request.
+     *
+     * @param request the request; what it expects does not count
+     * @return the response, or the error with which the request failed
+     * @throws AssertionError if the backend violates its contract
+     */
+    public LocalResponse infer(ContractExample request) {
+        return inferTogether(List.of(request)).getFirst();
+    }
+
+    /**
+     * Executes several requests as one batch.
+     *
+     * @param requests the requests, at least one
+     * @return the responses in the order of the requests
+     * @throws AssertionError if the backend violates its contract
+     */
+    public List<LocalResponse> inferTogether(List<ContractExample> requests) {
+        return execution(requests, Set.of()).run(instances.getFirst(), () -> {});
+    }
+
+    LocalExecution execution(List<ContractExample> requests, Set<Integer> nulls) {
+        return new LocalExecution(given, requests, nulls, new LeakCheckingMemory());
+    }
+
+    ModelInstance instance(int index) {
+        return instances.get(index);
+    }
+
+    Model model() {
+        return model;
+    }
+
+    /**
+     * Closes instances, model and backend.
+     *
+     * @throws AssertionError if scratch memory of an instance is open, or was closed twice
+     */
+    @Override
+    public void close() {
+        closeModel();
+        backend.close();
+    }
+
+    private void closeModel() {
+        instances.forEach(ModelInstance::close);
+        model.close();
+        scratch.close();
+    }
+}

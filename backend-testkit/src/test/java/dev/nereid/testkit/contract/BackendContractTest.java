@@ -1,0 +1,477 @@
+package dev.nereid.testkit.contract;
+
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendProvider;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.SequenceBatching;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.StateSpec;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Right backends pass the contract, and each deliberate fault is found by one of its tests. */
+final class BackendContractTest {
+    private static final Shape ANY = Shape.of(Shape.VARIABLE);
+    private static final int LEAK = 4 << 20;
+
+    @TempDir
+    private Path cache;
+
+    private static ContractExample example(float... numbers) {
+        float[] doubled = new float[numbers.length];
+        for (int i = 0; i < numbers.length; i++) {
+            doubled[i] = 2 * numbers[i];
+        }
+        Shape shape = Shape.of(1, numbers.length);
+        return ContractExample.request().input("IN", shape, numbers).output("OUT", shape, doubled);
+    }
+
+    private static TensorSpec input(TensorSpec.Trait... traits) {
+        TensorSpec spec = TensorSpec.of("IN", DataType.FP32, ANY);
+        for (TensorSpec.Trait trait : traits) {
+            spec = spec.with(trait);
+        }
+        return spec;
+    }
+
+    private static ContractModel batching() {
+        return ContractModel.of(ModelSettings.builder("m", 1)
+                        .maxBatchSize(4)
+                        .input(input(TensorSpec.Trait.RAGGED))
+                        .input(TensorSpec.of("MORE", DataType.FP32, Shape.of(1)).with(TensorSpec.Trait.OPTIONAL))
+                        .output(TensorSpec.of("OUT", DataType.FP32, ANY))
+                        .build())
+                .with(example(1, 2))
+                .with(example(3, 4))
+                .with(example(5, 6, 7))
+                .with(ContractExample.request()
+                        .input("IN", Shape.of(1, 1), 1f)
+                        .input("MORE", Shape.of(1, 1), 10f)
+                        .output("OUT", Shape.of(1, 1), 12f))
+                .with(ContractExample.request()
+                        .input("IN", Shape.of(1, 2), 1f, -1f)
+                        .failure("IN: -1.0"));
+    }
+
+    private static ContractModel decoupled() {
+        return ContractModel.of(ModelSettings.builder("m", 1)
+                        .decoupled(true)
+                        .input(input())
+                        .output(TensorSpec.of("OUT", DataType.FP32, ANY))
+                        .build())
+                .with(ContractExample.request()
+                        .input("IN", Shape.of(1), 3f)
+                        .output("OUT", Shape.of(1), 6f)
+                        .response()
+                        .output("OUT", Shape.of(1), 6f))
+                .withTimeout(Duration.ofMillis(100));
+    }
+
+    private static ContractModel stateful() {
+        return ContractModel.of(ModelSettings.builder("m", 1)
+                        .maxBatchSize(4)
+                        .input(input())
+                        .output(TensorSpec.of("OUT", DataType.FP32, ANY))
+                        .sequenceBatching(SequenceBatching.of(SequenceBatching.Strategy.DIRECT, Duration.ofSeconds(1))
+                                .with(StateSpec.of("SUM_IN", "SUM_OUT", DataType.FP32, Shape.of(1))))
+                        .build())
+                .with(example(5)
+                        .input("SUM_IN", Shape.of(1, 1), 2f)
+                        .state("SUM_OUT", ContractExample.floats(Shape.of(1, 1), 7)));
+    }
+
+    /** One test of the contract. */
+    private interface Check {
+        void run(BackendContract contract) throws BackendException;
+    }
+
+    private void finds(BackendProvider faulty, ContractModel model, Check check, String text) {
+        assertThatExceptionOfType(AssertionError.class)
+                .isThrownBy(() -> check.run(new CheckedContract(faulty, model.withCache(cache))))
+                .withMessageContaining(text);
+    }
+
+    private void finds(ModelInstance faulty, ContractModel model, Check check, String text) {
+        finds(Doubling.of(faulty), model, check, text);
+    }
+
+    @Nested
+    final class OfARightBackend extends BackendContract {
+        @Override
+        protected BackendProvider provider() {
+            return Doubling.right();
+        }
+
+        @Override
+        protected ContractModel model() {
+            return batching();
+        }
+    }
+
+    @Nested
+    final class OfARightDecoupledBackend extends BackendContract {
+        @Override
+        protected BackendProvider provider() {
+            return Doubling.of(Doubling::stream);
+        }
+
+        @Override
+        protected ContractModel model() {
+            return decoupled().withTimeout(Duration.ofSeconds(10));
+        }
+    }
+
+    @Nested
+    final class OfARightBackendWithState extends BackendContract {
+        @Override
+        protected BackendProvider provider() {
+            return Doubling.of(batch -> Doubling.accumulate(batch, 1));
+        }
+
+        @Override
+        protected ContractModel model() {
+            return stateful();
+        }
+    }
+
+    @Test
+    void findsAWrongName() {
+        Doubling named = new Doubling("Doubling!", context -> batch -> {});
+        finds(named, batching(), BackendContract::namesItself, "name: 'Doubling!'");
+    }
+
+    @Test
+    void findsAWrongCompletion() {
+        BackendProvider provider = new BackendProvider() {
+            @Override
+            public String name() {
+                return "wrong";
+            }
+
+            @Override
+            public Backend create(BackendContext context) {
+                return new Backend() {
+                    @Override
+                    public Optional<ModelCompletion> complete(ModelContext model) {
+                        return Optional.of(
+                                ModelCompletion.EMPTY.withInputs(List.of(TensorSpec.of("IN", DataType.INT8, ANY))));
+                    }
+
+                    @Override
+                    public Model load(ModelContext model) {
+                        return place -> batch -> {};
+                    }
+                };
+            }
+        };
+        finds(provider, batching(), BackendContract::completesWithoutContradiction, "input 'IN': completed as IN INT8");
+    }
+
+    @Test
+    void findsWrongNumbers() {
+        finds(
+                batch -> Doubling.respond(
+                        batch.requests().getFirst(), batch.requests().getFirst().response(), 3),
+                batching(),
+                BackendContract::respondsToEachRequest,
+                "output 'OUT' of response 0: FP32 [1, 2] [3.0, 6.0]"
+                        .replace("[1, 2]", Shape.of(1, 2).toString()));
+    }
+
+    @Test
+    void findsOutputsThatAreNotConfigured() {
+        finds(
+                batch -> batch.requests().getFirst().response().allocate("MORE_OUT", DataType.FP32, Shape.of(1, 2)),
+                batching(),
+                BackendContract::respondsToEachRequest,
+                "output 'MORE_OUT': not in the configuration");
+        finds(
+                batch -> batch.requests().getFirst().response().allocate("OUT", DataType.INT32, Shape.of(1, 2)),
+                batching(),
+                BackendContract::respondsToEachRequest,
+                "output 'OUT': INT32 (expected: FP32)");
+        finds(
+                batch -> batch.requests().getFirst().response().allocate("OUT", DataType.FP32, Shape.of(2, 1, 1)),
+                batching(),
+                BackendContract::respondsToEachRequest,
+                "output 'OUT': shape");
+    }
+
+    @Test
+    void findsUseOfMemoryOfAnEarlierExecution() {
+        AtomicReference<Tensor> kept = new AtomicReference<>();
+        finds(
+                batch -> {
+                    InferenceRequest request = batch.requests().getFirst();
+                    Tensor in = request.requireInput("IN");
+                    kept.compareAndSet(null, in);
+                    kept.get().data().get(Doubling.FLOAT, 0);
+                    Doubling.apply(request);
+                },
+                batching(),
+                BackendContract::respondsToEachRequest,
+                "execute threw java.lang.IllegalStateException");
+    }
+
+    @Test
+    void findsChangesOfInputs() {
+        finds(
+                batch -> {
+                    Doubling.apply(batch.requests().getFirst());
+                    batch.gather("IN").data().set(Doubling.FLOAT, 0, 9);
+                },
+                batching(),
+                BackendContract::respondsToEachRequest,
+                "input 'IN' of request 0: changed");
+    }
+
+    @Test
+    void findsRequestsOfABatchWithoutResponses() {
+        finds(
+                batch -> Doubling.apply(batch.requests().getFirst()),
+                batching(),
+                BackendContract::respondsToBatches,
+                "output 'OUT' of response 0: missing");
+    }
+
+    @Test
+    void findsRaggedInputsTakenForEqualOnes() {
+        finds(
+                batch -> {
+                    long length = batch.requests().getFirst().requireInput("IN").byteSize();
+                    for (InferenceRequest request : batch.requests()) {
+                        if (request.requireInput("IN").byteSize() == length) {
+                            Doubling.apply(request);
+                        }
+                    }
+                },
+                batching(),
+                BackendContract::respondsToRaggedBatches,
+                "missing");
+    }
+
+    @Test
+    void findsOptionalInputsThatAreRequired() {
+        finds(
+                batch -> {
+                    batch.requests().getFirst().requireInput("MORE");
+                    Doubling.apply(batch.requests().getFirst());
+                },
+                batching(),
+                BackendContract::respondsWithoutOptionalInputs,
+                "MORE");
+    }
+
+    @Test
+    void findsMissingInputsThatAreABug() {
+        finds(
+                batch -> {
+                    batch.requests().getFirst().input("IN").orElseThrow();
+                    Doubling.apply(batch.requests().getFirst());
+                },
+                batching(),
+                BackendContract::survivesMissingInputs,
+                "execute threw java.util.NoSuchElementException");
+    }
+
+    @Test
+    void findsAnErrorThatFailsTheWholeBatch() {
+        finds(
+                batch -> {
+                    for (InferenceRequest request : batch.requests()) {
+                        Doubling.respond(request, request.response(), 2);
+                    }
+                },
+                batching(),
+                BackendContract::failsOneRequestOfABatchAlone,
+                "request failed (expected: a response)");
+    }
+
+    @Test
+    void findsNullRequestsThatFail() {
+        finds(
+                batch -> {
+                    Doubling.accumulate(batch, 1);
+                    for (InferenceRequest request : batch.requests()) {
+                        if (request.isNullRequest()) {
+                            request.fail(new BackendException(ErrorCode.INTERNAL, "no request"));
+                        }
+                    }
+                },
+                stateful(),
+                BackendContract::leavesNullRequestsAlone,
+                "null request failed");
+    }
+
+    @Test
+    void findsWrongStates() {
+        finds(
+                batch -> Doubling.accumulate(batch, 2),
+                stateful(),
+                BackendContract::respondsToEachRequest,
+                "state 'SUM_OUT' of response 0");
+    }
+
+    @Test
+    void findsSendersThatAreNeverEnded() {
+        finds(
+                batch -> batch.requests().getFirst().sender().newResponse(),
+                decoupled(),
+                BackendContract::respondsToEachRequest,
+                "request 0: its sender is open");
+        finds(
+                batch -> {
+                    if (!batch.requests().getFirst().sender().isCancelled()) {
+                        Doubling.stream(batch);
+                    }
+                },
+                decoupled(),
+                BackendContract::endsCancelledRequests,
+                "request 0: its sender is open");
+    }
+
+    @Test
+    void findsMissingResponses() {
+        finds(
+                batch -> batch.requests().getFirst().sender().complete(),
+                decoupled(),
+                BackendContract::respondsToEachRequest,
+                "responses: 0 (expected: 2)");
+    }
+
+    @Test
+    void findsDeferredExecutionsThatAreNeverFinished() {
+        finds(
+                batch -> {
+                    batch.defer();
+                    Doubling.apply(batch.requests().getFirst());
+                },
+                batching().withTimeout(Duration.ofMillis(20)),
+                BackendContract::respondsToEachRequest,
+                "deferred execution: not finished");
+    }
+
+    @Test
+    void findsScratchMemoryThatIsLeft() {
+        finds(
+                new Doubling("doubling", BackendContractTest::leakingScratch),
+                batching(),
+                BackendContract::survivesExhaustedMemory,
+                "buffers not closed: 1");
+    }
+
+    /** Leaves its scratch memory if there is none for the output. */
+    private static ModelInstance leakingScratch(InstanceContext place) {
+        return batch -> {
+            var scratch = place.memory(MemoryPlace.HOST).allocate(64);
+            InferenceRequest request = batch.requests().getFirst();
+            Doubling.respond(request, request.response(), 2);
+            scratch.close();
+        };
+    }
+
+    @Test
+    void findsStateThatInstancesShare() {
+        AtomicReference<Float> shared = new AtomicReference<>(0f);
+        CyclicBarrier both = new CyclicBarrier(2);
+        finds(
+                batch -> {
+                    InferenceRequest request = batch.requests().getFirst();
+                    Tensor in = request.requireInput("IN");
+                    shared.set(in.data().get(Doubling.FLOAT, 0));
+                    meet(both);
+                    Tensor out = request.response().allocate("OUT", DataType.FP32, in.shape());
+                    out.data().set(Doubling.FLOAT, 0, 2 * shared.get());
+                },
+                ContractModel.of(batching().settings()).with(example(1)).with(example(2)),
+                BackendContract::executesInstancesAtTheSameTime,
+                "instances at the same time");
+    }
+
+    private static void meet(CyclicBarrier both) {
+        try {
+            both.await(1, TimeUnit.SECONDS);
+        } catch (InterruptedException | BrokenBarrierException | TimeoutException e) {
+            // The other thread has failed: that is what the test is about.
+        }
+    }
+
+    @Test
+    void findsModelsThatStayReachable() {
+        List<Object> kept = new ArrayList<>();
+        BackendProvider provider = new BackendProvider() {
+            @Override
+            public String name() {
+                return "kept";
+            }
+
+            @Override
+            public Backend create(BackendContext context) {
+                return model -> {
+                    Model loaded =
+                            place -> batch -> Doubling.apply(batch.requests().getFirst());
+                    Model own = place -> loaded.newInstance(place);
+                    kept.add(own);
+                    return own;
+                };
+            }
+        };
+        finds(provider, batching(), BackendContract::leavesNothingBehindAfterLoads, "models reachable after 60 loads");
+    }
+
+    @Test
+    void findsThreadsThatAreLeft() {
+        CountDownLatch end = new CountDownLatch(1);
+        Doubling faulty = new Doubling("threads", place -> {
+            Thread.ofPlatform().daemon().start(() -> {
+                try {
+                    end.await();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            });
+            return batch -> Doubling.apply(batch.requests().getFirst());
+        });
+        finds(faulty, batching(), BackendContract::leavesNothingBehindAfterLoads, "more threads");
+        end.countDown();
+    }
+
+    @Test
+    void findsNativeMemoryThatIsLeft() {
+        try (Arena kept = Arena.ofShared()) {
+            Doubling faulty = new Doubling("memory", place -> {
+                kept.allocate(LEAK);
+                return batch -> Doubling.apply(batch.requests().getFirst());
+            });
+            finds(faulty, batching(), BackendContract::leavesNothingBehindAfterLoads, "more bytes of native memory");
+        }
+    }
+}
