@@ -1,5 +1,7 @@
 package dev.nereid.scheduler.ensemble;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
@@ -108,14 +110,14 @@ public final class EnsemblePlan {
     private static boolean findDepths(StepDefinition step, Map<String, Integer> numbers, int[] depths) {
         int depth = 0;
         for (String tensor : step.inputs().values()) {
-            int one = depths[numbers.get(tensor)];
+            int one = depths[requireNonNull(numbers.get(tensor))];
             if (one < 0) {
                 return false;
             }
             depth = Math.max(depth, one);
         }
         for (String tensor : step.outputs().values()) {
-            depths[numbers.get(tensor)] = step.decoupled() ? depth + 1 : depth;
+            depths[requireNonNull(numbers.get(tensor))] = step.decoupled() ? depth + 1 : depth;
         }
         return true;
     }

@@ -63,7 +63,7 @@ final class StepMessages {
     }
 
     private static int batchSize(Tensor tensor) {
-        return tensor.shape().rank() == 0 ? 1 : (int) Math.clamp(tensor.shape().dim(0), 1, Integer.MAX_VALUE);
+        return tensor.shape().rank() == 0 ? 1 : Math.clamp(tensor.shape().dim(0), 1, Integer.MAX_VALUE);
     }
 
     private static Tensor converted(ModelSettings settings, String input, TensorValue value, Tensor tensor) {

@@ -17,6 +17,7 @@ import java.util.List;
  * @param outputTensors the tensor of each output
  * @param requested the outputs that it requests
  */
+@SuppressWarnings("ArrayRecordComponent") // Never compared.
 record StepPlan(
         int index,
         String model,

@@ -64,13 +64,13 @@ class EnsembleRunTest {
 
     /** Adds a step {@code "model input=tensor,... output=tensor,..."}; that of a decoupled model ends with {@code !}. */
     private void step(String text) {
-        String[] parts = text.split(" ");
+        String[] parts = text.split(" ", -1);
         definitions.add(new StepDefinition(parts[0], maps(parts[1]), maps(parts[2]), parts.length > 3));
     }
 
     private static Map<String, String> maps(String pairs) {
-        return Stream.of(pairs.split(","))
-                .map(pair -> pair.split("="))
+        return Stream.of(pairs.split(",", -1))
+                .map(pair -> pair.split("=", -1))
                 .collect(Collectors.toMap(pair -> pair[0], pair -> pair[1]));
     }
 

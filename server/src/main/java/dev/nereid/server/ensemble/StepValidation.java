@@ -1,5 +1,7 @@
 package dev.nereid.server.ensemble;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
@@ -101,7 +103,7 @@ final class StepValidation {
             }
         });
         mapped.forEach((name, tensor) -> {
-            ModelOutput output = outputs.get(name);
+            ModelOutput output = requireNonNull(outputs.get(name));
             add(tensor, step(step, model, output.getDataType(), output.getDimsList()));
         });
     }
