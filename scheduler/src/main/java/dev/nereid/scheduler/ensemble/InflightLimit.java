@@ -13,6 +13,12 @@ import org.jspecify.annotations.Nullable;
  * <p>Steps over the limit wait in the order of their arrival. No thread waits.
  */
 final class InflightLimit {
+    /** A request to a step that may have to wait. */
+    interface Waiter {
+        /** Takes note that it is counted as in flight. */
+        void granted();
+    }
+
     private final int max;
     private final ReentrantLock lock = new ReentrantLock();
 
@@ -20,7 +26,7 @@ final class InflightLimit {
     private int inFlight;
 
     @GuardedBy("lock")
-    private final Set<StepExecution> waiting = new LinkedHashSet<>();
+    private final Set<Waiter> waiting = new LinkedHashSet<>();
 
     /** Creates a limit without requests. */
     InflightLimit(int max) {
@@ -28,12 +34,12 @@ final class InflightLimit {
     }
 
     /**
-     * Counts a step as in flight, or lets it wait. Then it gets {@link EnsembleEvent.Granted} when it is counted, unless
+     * Counts a request as in flight, or lets it wait. Then {@link Waiter#granted} is called when it is counted, unless
      * it {@linkplain #leave leaves} before.
      *
      * @return whether it is counted; it has to be {@linkplain #release released}
      */
-    boolean acquire(StepExecution step) {
+    boolean acquire(Waiter step) {
         lock.lock();
         try {
             if (inFlight < max) {
@@ -52,7 +58,7 @@ final class InflightLimit {
      *
      * @return {@code false} if it is counted by now
      */
-    boolean leave(StepExecution step) {
+    boolean leave(Waiter step) {
         lock.lock();
         try {
             return waiting.remove(step);
@@ -63,20 +69,20 @@ final class InflightLimit {
 
     /** Ends the count of a step as in flight. The next one takes its place. */
     void release() {
-        StepExecution next = takeOver();
+        Waiter next = takeOver();
         if (next != null) {
-            next.run().offer(new EnsembleEvent.Granted(next));
+            next.granted();
         }
     }
 
-    private @Nullable StepExecution takeOver() {
+    private @Nullable Waiter takeOver() {
         lock.lock();
         try {
             if (waiting.isEmpty()) {
                 inFlight--;
                 return null;
             }
-            StepExecution next = waiting.iterator().next();
+            Waiter next = waiting.iterator().next();
             waiting.remove(next);
             return next;
         } finally {

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * One request to the model of a step. Its observer's methods pass everything on to the {@link EnsembleRun}, to which its
  * fields are confined.
  */
-final class StepExecution implements ResponseObserver, ComputeListener {
+final class StepExecution implements ResponseObserver, ComputeListener, InflightLimit.Waiter {
     private final EnsembleRun run;
     private final DataFlow.Ready ready;
     private final @Nullable ResponseFlow flow;
@@ -42,10 +42,6 @@ final class StepExecution implements ResponseObserver, ComputeListener {
         this.run = run;
         this.ready = ready;
         this.flow = flow;
-    }
-
-    EnsembleRun run() {
-        return run;
     }
 
     StepPlan step() {
@@ -88,6 +84,11 @@ final class StepExecution implements ResponseObserver, ComputeListener {
         boolean first = !responded;
         responded = true;
         return first;
+    }
+
+    @Override
+    public void granted() {
+        run.offer(new EnsembleEvent.Granted(this));
     }
 
     @Override

@@ -1,5 +1,6 @@
 package dev.nereid.server.client;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.TensorLease;
@@ -9,14 +10,17 @@ import dev.nereid.spi.Tensor;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.ReentrantLock;
 
 /** A response of another model, as a backend sees it. Its outputs may be leased by any thread until it is closed. */
 final class ReceivedResponse implements ModelResponse {
     private final InferResponse response;
     private final List<NamedTensor> outputs;
     private final OpenResponses open;
-    private final AtomicBoolean closed = new AtomicBoolean();
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private boolean closed;
 
     /** Creates the view of a response, which it owns. */
     ReceivedResponse(InferResponse response, OpenResponses open) {
@@ -67,12 +71,15 @@ final class ReceivedResponse implements ModelResponse {
 
     /** Leases an output; empty if the response is closed. */
     Optional<Runnable> tryLease(int output) {
-        synchronized (this) { // not closed meanwhile
-            if (closed.get()) {
+        lock.lock();
+        try {
+            if (closed) {
                 return Optional.empty();
             }
             TensorLease lease = response.lease(output);
             return Optional.of(lease::close);
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -83,10 +90,8 @@ final class ReceivedResponse implements ModelResponse {
 
     @Override
     public void close() {
-        synchronized (this) {
-            if (!closed.compareAndSet(false, true)) {
-                return;
-            }
+        if (!markClosed()) {
+            return;
         }
         for (int i = 0; i < outputs.size(); i++) {
             if (isKnown(i)) {
@@ -94,5 +99,17 @@ final class ReceivedResponse implements ModelResponse {
             }
         }
         response.close();
+    }
+
+    /** Lets no output be leased any more; returns whether this is the first call. */
+    private boolean markClosed() {
+        lock.lock();
+        try {
+            boolean first = !closed;
+            closed = true;
+            return first;
+        } finally {
+            lock.unlock();
+        }
     }
 }
