@@ -346,7 +346,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
             return;
         }
         beginExit();
-        if (!components.lifecycle().clients().callers().isEmpty()) {
+        if (components.lifecycle().hasCallers()) {
             submission.closeToClients();
         }
         boolean drained = components.lifecycle().close(budget);

@@ -310,11 +310,28 @@ final class ModelClientTest {
     @Test
     void requestsInProgressReachOtherModelsWhileTheServerStops() throws Exception {
         calling("caller", "forward", "a,b");
+        completesWhileTheServerStops("caller");
+    }
+
+    @Test
+    void ensemblesCompleteTheirRequestsWhileTheServerStops() throws Exception {
+        models.model("pipeline", "platform: \"ensemble\"\nmax_batch_size: 8\n" + TestModels.TENSORS + """
+                ensemble_scheduling { step [
+                  { model_name: "a" model_version: -1
+                    input_map { key: "INPUT0" value: "INPUT0" } output_map { key: "OUTPUT0" value: "between" } },
+                  { model_name: "b" model_version: -1
+                    input_map { key: "INPUT0" value: "between" } output_map { key: "OUTPUT0" value: "OUTPUT0" } }
+                ] }
+                """);
+        completesWhileTheServerStops("pipeline");
+    }
+
+    private void completesWhileTheServerStops(String model) throws Exception {
         models.recording("a", parameter("gate", gate.toString()) + parameter("record", ""))
                 .recording("b", "");
         Files.createFile(gate);
         NereidServer server = start();
-        RecordingObserver observer = RecordingObserver.to(server, "caller", 5);
+        RecordingObserver observer = RecordingObserver.to(server, model, 5);
         await(() -> hasEvent("execute 1 on a_0_0"));
         Thread closing = Thread.ofVirtual().start(server::close);
         await(() -> RecordingObserver.to(server, "b", 1).isFailed()); // clients are refused

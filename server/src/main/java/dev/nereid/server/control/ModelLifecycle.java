@@ -227,6 +227,15 @@ public final class ModelLifecycle {
     }
 
     /**
+     * Returns whether models send requests to others, as ensembles do.
+     *
+     * @return whether {@link #close} waits for such requests first
+     */
+    public boolean hasCallers() {
+        return shutdown.hasCallers();
+    }
+
+    /**
      * Returns what loads models for requests.
      *
      * @return the demand, always the same; empty in other control modes

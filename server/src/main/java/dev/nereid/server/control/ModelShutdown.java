@@ -72,30 +72,38 @@ final class ModelShutdown {
         }
         boolean idle = false;
         try {
-            idle = awaitCallers(deadline);
+            long now = nanoTime.getAsLong();
+            awaitCallers(now + (deadline - now) / 2); // then models execute what they delay, in the other half
             models.end();
-            idle = idle && awaitIdle(deadline);
+            idle = awaitIdle(deadline);
         } finally {
             catalog.unloadAll(); // also what is closed later, when a backend returns after all
         }
         return idle && live.awaitAllClosed(deadline - nanoTime.getAsLong());
     }
 
-    /** Waits for the models whose requests in progress may send requests to others, before those refuse them. */
-    private boolean awaitCallers(long deadline) throws InterruptedException {
+    /** Waits for ensembles, and for models that send requests to others, before those refuse them. */
+    private void awaitCallers(long deadline) throws InterruptedException {
         List<ServedModel> calling = live.all().stream()
-                .filter(one ->
-                        callers.contains(new ModelRef(one.key(), one.model().version())))
+                .filter(this::isCalling)
                 .map(Generation::model)
                 .toList();
-        while (calling.stream().anyMatch(ServedModel::hasRequests)) { // they may send requests to each other
+        boolean inTime = true;
+        while (inTime && calling.stream().anyMatch(ServedModel::hasRequests)) { // they may send requests to each other
             for (ServedModel model : calling) {
-                if (!model.awaitIdle(deadline - nanoTime.getAsLong())) {
-                    return false;
-                }
+                inTime = inTime && model.awaitIdle(deadline - nanoTime.getAsLong());
             }
         }
-        return true;
+    }
+
+    /** Returns whether any model sends requests to others, so that clients have to be refused before those are. */
+    boolean hasCallers() {
+        return live.all().stream().anyMatch(this::isCalling);
+    }
+
+    private boolean isCalling(Generation generation) {
+        ServedModel model = generation.model();
+        return model.isEnsemble() || callers.contains(new ModelRef(generation.key(), model.version()));
     }
 
     /** Lets models complete their requests, while clients still find them: new requests are refused by schedulers. */

@@ -105,6 +105,15 @@ public final class ServedModel implements AutoCloseable {
         return new ServedModel(config, settings, scheduler, NoModel.INSTANCE, List.of(), classifier, load);
     }
 
+    /**
+     * Returns whether it is an ensemble.
+     *
+     * @return whether requests to other models execute its requests
+     */
+    public boolean isEnsemble() {
+        return model == NoModel.INSTANCE;
+    }
+
     /** The model of an ensemble, which no backend has. */
     private enum NoModel implements Model {
         INSTANCE;
