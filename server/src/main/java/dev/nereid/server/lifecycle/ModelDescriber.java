@@ -61,7 +61,7 @@ public final class ModelDescriber {
      * Describes a model.
      *
      * @param prepared the model
-     * @param byteSize the memory that it takes when it is loaded
+     * @param byteSize the memory that it takes when it is loaded; not that of an ensemble, which takes none
      * @return the model
      * @throws BackendException if its backend is missing, or cannot complete the configuration
      * @throws dev.nereid.api.InferenceException if the completed configuration is wrong
@@ -72,7 +72,7 @@ public final class ModelDescriber {
         if (prepared.config().hasEnsembleScheduling()) {
             ConfigValidation.checkTensors(prepared.config());
             prepared.versions().forEach(version -> versions.put(version, version(key, version, prepared.config())));
-            return new OnDemandModel(key, versions, byteSize, pinned.test(ModelKey.name(key)));
+            return new OnDemandModel(key, versions, 0, pinned.test(ModelKey.name(key))); // its steps take memory
         }
         try (BackendLease lease = backends.acquire(prepared.config().getBackend())) {
             for (long version : prepared.versions()) {
