@@ -112,6 +112,16 @@ public final class InferenceException extends RuntimeException {
     }
 
     /**
+     * Returns this failure with a text in front of its message.
+     *
+     * @param prefix the text, such as the place of the failure
+     * @return a failure of the same kind and cause
+     */
+    public InferenceException withPrefix(String prefix) {
+        return new InferenceException(code, prefix + publicMessage(), retryAfter, refusalCause);
+    }
+
+    /**
      * Returns the kind of failure.
      *
      * @return the kind

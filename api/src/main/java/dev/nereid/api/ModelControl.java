@@ -20,18 +20,39 @@ public interface ModelControl {
      * @param model the model's name; any text
      * @param config a configuration as JSON that replaces the model's own
      * @param files files that replace those of the model's directory, by path relative to it; read only
+     * @param isForced whether a model that is loaded is loaded anew although nothing of it has changed
      */
-    record Load(String model, Optional<String> config, Map<String, ByteBuffer> files) {
+    record Load(String model, Optional<String> config, Map<String, ByteBuffer> files, boolean isForced) {
         /** Checks and copies the components. */
         public Load {
             requireNonNull(model, "model");
             requireNonNull(config, "config");
             files = Map.copyOf(files);
         }
+
+        /**
+         * Creates a load that is not forced.
+         *
+         * @param model the model's name; any text
+         * @param config a configuration as JSON that replaces the model's own
+         * @param files files that replace those of the model's directory, by path relative to it; read only
+         */
+        public Load(String model, Optional<String> config, Map<String, ByteBuffer> files) {
+            this(model, config, files, false);
+        }
+
+        /**
+         * Returns the same load, forced.
+         *
+         * @return a load that loads all versions of the model anew, and uses no response that was cached before
+         */
+        public Load forced() {
+            return new Load(model, config, files, true);
+        }
     }
 
     /**
-     * Loads a model, or reloads it if it has changed.
+     * Loads a model, or reloads it if it has changed or the load is forced.
      *
      * @param load the parameters of the request
      * @return completed when the model is ready or has failed to load

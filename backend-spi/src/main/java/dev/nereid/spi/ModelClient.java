@@ -1,5 +1,7 @@
 package dev.nereid.spi;
 
+import java.util.concurrent.CompletionStage;
+
 /**
  * Sends requests to models of the same server. Safe for use by any thread. <em>Implemented by the server.</em>
  *
@@ -25,4 +27,22 @@ public interface ModelClient {
      * @return whether a version of it is ready; {@code false} for a model that the server does not have
      */
     boolean isReady(String model);
+
+    /**
+     * Loads a model, or loads it again if its files have changed. Never blocks. Only where clients may load models: in the
+     * explicit and the demand control mode.
+     *
+     * @param model the name of a model in a repository of the server
+     * @return completes when the model is ready, or exceptionally with a {@link BackendException}. Do not wait for it
+     *     while a model is loaded or an instance is created: the threads that load models are few
+     */
+    CompletionStage<Void> load(String model);
+
+    /**
+     * Unloads a model. Requests in progress are completed. Never blocks. Only where clients may unload models.
+     *
+     * @param model the name of a model
+     * @return completes when the model accepts no more requests, or exceptionally with a {@link BackendException}
+     */
+    CompletionStage<Void> unload(String model);
 }

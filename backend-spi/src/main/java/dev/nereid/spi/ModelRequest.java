@@ -1,6 +1,7 @@
 package dev.nereid.spi;
 
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
 
 /**
  * A request to another model of the same server, under construction. Confined to one thread at a time, and sent once.
@@ -59,8 +60,9 @@ public interface ModelRequest {
      * Adds an input.
      *
      * @param name the name of an input of the other model
-     * @param tensor its content, in memory that stays valid and unchanged until the request is complete: an input of
-     *     the causing request, an output of a {@link ModelResponse} that is still open, or memory of the caller
+     * @param tensor its content: an input of the causing request, an output of a {@link ModelResponse} that is open
+     *     now, or memory of the caller. That of the caller stays valid and unchanged until the request is complete and its
+     *     responses are closed, since an output may lie in it; the server keeps the others
      * @return this request
      */
     ModelRequest input(String name, Tensor tensor);
@@ -108,6 +110,29 @@ public interface ModelRequest {
      * @throws IllegalStateException if the request was sent before
      */
     CompletionStage<ModelResponse> send();
+
+    /**
+     * Sends the request to a model that is not decoupled, and waits for the response. For executions on threads of their
+     * own ({@link BackendTraits.Execution#LONG}), and threads of the backend. The instance serves nobody else meanwhile:
+     * {@link #send()} does not hold it. If the thread is interrupted, or the causing request is cancelled, this one is
+     * cancelled.
+     *
+     * @return the response, which the caller closes
+     * @throws BackendException if the request failed; {@link ErrorCode#INVALID_ARGUMENT} if the model waits, in turn, for
+     *     the execution on this thread
+     * @throws InterruptedException if the thread is interrupted meanwhile
+     * @throws IllegalStateException if the thread must not block, since it serves connections or calls observers of
+     *     other requests; or if the request was sent before
+     */
+    default ModelResponse sendAndWait() throws BackendException, InterruptedException {
+        try {
+            return send().toCompletableFuture().get();
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof BackendException failure
+                    ? failure
+                    : new BackendException(ErrorCode.INTERNAL, "internal error: " + e.getCause(), e);
+        }
+    }
 
     /**
      * Sends the request to any model. Never blocks.

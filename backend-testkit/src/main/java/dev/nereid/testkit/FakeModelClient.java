@@ -6,6 +6,9 @@ import dev.nereid.spi.ModelRequest;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
 
 /** A {@link ModelClient} whose requests are completed by the test. Safe for use by any thread. */
@@ -25,7 +28,8 @@ public final class FakeModelClient implements ModelClient {
      */
     public FakeModelClient(LeakCheckingMemory memory, String... ready) {
         this.memory = memory;
-        this.ready = Set.of(ready);
+        this.ready = ConcurrentHashMap.newKeySet();
+        this.ready.addAll(Set.of(ready));
     }
 
     /**
@@ -50,6 +54,18 @@ public final class FakeModelClient implements ModelClient {
     @Override
     public boolean isReady(String model) {
         return ready.contains(model);
+    }
+
+    @Override
+    public CompletionStage<Void> load(String model) {
+        ready.add(model);
+        return CompletableFuture.completedStage(null);
+    }
+
+    @Override
+    public CompletionStage<Void> unload(String model) {
+        ready.remove(model);
+        return CompletableFuture.completedStage(null);
     }
 
     private void add(FakeModelRequest request) {

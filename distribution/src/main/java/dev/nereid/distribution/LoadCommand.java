@@ -31,6 +31,7 @@ final class LoadCommand implements Command {
     private final Map<String, Path> files = new TreeMap<>();
     private String model = "";
     private boolean json;
+    private boolean isForced;
     private Optional<String> config = Optional.empty();
 
     LoadCommand(CommandContext context) {
@@ -75,13 +76,18 @@ final class LoadCommand implements Command {
                                         + " --config. May be given several times.",
                                 value -> files.put(value.getKey(), value.getValue()))
                         .withoutVariable(),
+                Flag.toggle(
+                        "--force",
+                        "Loads all versions anew, also if nothing of the model has changed; cached responses of before are"
+                                + " not used again. Known to Nereid servers only.",
+                        () -> isForced = true),
                 Flag.toggle("--json", "Prints the result as JSON: model, ok and error.", () -> json = true));
         client.declare(flags);
     }
 
     @Override
     public int run() throws UsageException, RequestException, InterruptedException {
-        LoadRequest request = new LoadRequest(readConfig(), checkedFiles());
+        LoadRequest request = new LoadRequest(readConfig(), checkedFiles(), isForced);
         try (ServerClient server = new ServerClient(client.options())) {
             server.load(model, request);
         } catch (RequestException e) {

@@ -224,10 +224,10 @@ class ArchitectureTest {
                         .because("only …Errors classes map codes to a protocol"),
                 noClasses()
                         .that()
-                        .resideOutsideOfPackages(SERVER, SCHEDULER, DISTRIBUTION)
+                        .resideOutsideOfPackages(SERVER, SCHEDULER, DISTRIBUTION, "dev.nereid.testkit.contract..")
                         .should()
                         .accessTargetWhere(makingOfThreads())
-                        .because("threads are made by the server and the scheduler"),
+                        .because("threads are made by the server, the scheduler and tests of backends"),
                 methods()
                         .that()
                         .areDeclaredInClassesThat(resideInAPackage("dev.nereid.."))

@@ -62,6 +62,11 @@ final class DocumentationIT {
     }
 
     @Test
+    void ensembles() throws Exception {
+        assertThat(follow("docs/ensembles.md")).contains("[20,40,60,80]", "[2,4,6,8]");
+    }
+
+    @Test
     void theSpeechOfTheSequencesGuideIsFound() throws IOException, InterruptedException {
         assertThat(follow("docs/sequences.md"))
                 .containsPattern("(?m)^2\\.05 s: speech in 16 of 16 chunks$")

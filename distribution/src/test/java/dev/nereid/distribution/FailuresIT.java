@@ -194,6 +194,20 @@ final class FailuresIT {
     }
 
     @Test
+    void aPluginThatLeaksThreadsIsReported() throws Exception {
+        try (InstalledServer server = serve(Map.of())) {
+            assertThat(infer(server, "trouble", TroubleBackendProvider.LEAK_THREADS)
+                            .statusCode())
+                    .isEqualTo(200);
+            Eventually.holds(
+                    "reported", TIMEOUT_SECONDS, () -> server.errSoFar().contains("plugin has started many threads"));
+
+            assertThat(infer(server, "trouble", 4).body()).contains("[4.0]");
+            assertThat(server.errSoFar()).contains("loader=plugin TroubleBackendProvider threads=300", "leaked/");
+        }
+    }
+
+    @Test
     void anEventLoopThatStandsStillIsReportedWithItsModel() throws Exception {
         models.model("hasty", config("trouble", "parameters { key: \"short\" value { string_value: \"1\" } }"));
         Path gate = Files.createFile(models.directory().resolve("hasty/gate"));

@@ -53,6 +53,7 @@ final class LayerRules {
                         "queue",
                         "batch",
                         "cache",
+                        "client",
                         "request",
                         "memory",
                         "rate",
@@ -60,15 +61,17 @@ final class LayerRules {
                         "statistics",
                         "time")
                 .whereLayer("instance")
-                .mayOnlyAccessLayers("queue", "batch", "request", "memory", "rate", "admission", "time")
+                .mayOnlyAccessLayers("queue", "batch", "client", "request", "memory", "rate", "admission", "time")
                 .whereLayer("queue")
                 .mayOnlyAccessLayers("batch", "request", "memory", "time")
                 .whereLayer("batch")
-                .mayOnlyAccessLayers("request", "memory", "statistics")
+                .mayOnlyAccessLayers("client", "request", "memory", "statistics")
                 .whereLayer("cache")
                 .mayOnlyAccessLayers("request", "memory", "statistics")
                 .whereLayer("request")
                 .mayOnlyAccessLayers("memory", "admission", "statistics")
+                .whereLayer("client")
+                .mayNotAccessAnyLayer()
                 .whereLayer("memory")
                 .mayNotAccessAnyLayer()
                 .whereLayer("rate")

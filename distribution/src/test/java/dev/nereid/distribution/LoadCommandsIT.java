@@ -48,6 +48,7 @@ final class LoadCommandsIT {
     static void start() throws IOException {
         Repository models = new Repository(Files.createDirectory(directory.resolve("models")));
         models.model("echo", Repository.identity(8, "INT32", "[2]", ""));
+        models.model("same", Repository.identity(8, "INT32", "[2]", ""));
         models.model("other", Repository.identity(8, "INT32", "[2]", ""));
         models.model("pipeline", """
                 platform: "ensemble"
@@ -86,7 +87,45 @@ final class LoadCommandsIT {
         assertThat(server.get("/v2/models/echo/ready").statusCode()).isNotEqualTo(200);
     }
 
-    /** The ensemble itself cannot be served yet; what it needs is loaded and unloaded with it. */
+    /** Nothing of the model changes meanwhile. */
+    @Test
+    void reloadsAnUnchangedModelWhereThatIsForced() throws Exception {
+        String url = "--url=" + server.address("HTTP");
+        assertThat(post("/v2/repository/models/same/load", "{}").statusCode()).isEqualTo(200);
+        assertThat(post("/v2/repository/models/same/load", "{}").statusCode()).isEqualTo(200);
+        assertThat(loads("same")).isEqualTo(1);
+
+        String force = "{\"parameters\":{\"force\":true}}";
+        assertThat(post("/v2/repository/models/same/load", force).statusCode()).isEqualTo(200);
+        assertThat(loads("same")).isEqualTo(2);
+
+        assertThat(grpc.repositoryModelLoad(RepositoryModelLoadRequest.newBuilder()
+                        .setModelName("same")
+                        .putParameters(
+                                "force",
+                                ModelRepositoryParameter.newBuilder()
+                                        .setBoolParam(true)
+                                        .build())
+                        .build()))
+                .isNotNull();
+        assertThat(loads("same")).isEqualTo(3);
+
+        InstalledServer.Result reloaded = InstalledServer.run("load", "same", "--force", url);
+        assertThat(reloaded.out()).isEqualTo("same: loaded\n");
+        assertThat(loads("same")).isEqualTo(4);
+        assertThat(server.get("/v2/models/same/ready").statusCode()).isEqualTo(200);
+    }
+
+    private static long loads(String model) throws Exception {
+        String name = "nereid_model_loads_total{model=\"" + model + "\"} ";
+        return server.metrics("GET", "/metrics")
+                .body()
+                .lines()
+                .filter(line -> line.startsWith(name))
+                .mapToLong(line -> (long) Double.parseDouble(line.substring(name.length())))
+                .sum();
+    }
+
     @Test
     void unloadsWhatAModelNeededWhereThatIsRequested() throws Exception {
         String url = "--url=" + server.address("HTTP");
@@ -123,7 +162,8 @@ final class LoadCommandsIT {
     }
 
     private static void loadPipeline() throws Exception {
-        assertThat(post("/v2/repository/models/pipeline/load", "{}").body()).contains("ensemble scheduling");
+        assertThat(post("/v2/repository/models/pipeline/load", "{}").statusCode())
+                .isEqualTo(200);
     }
 
     private static boolean isReady(String model) {
@@ -202,6 +242,25 @@ final class LoadCommandsIT {
                         StatusRuntimeException.class,
                         e -> assertThat(e.getStatus().getCode()).isEqualTo(Status.Code.INVALID_ARGUMENT))
                 .hasMessageContaining("failed to load 'echo', file override: '");
+        assertNothingOutside();
+    }
+
+    /** JSON decodes the escapes of a name, before the server looks at the path. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "\\u002e\\u002e/escaped",
+                "1\\u002f..\\/..\\/escaped",
+                "\\u002fetc\\u002fescaped",
+                "x\\u0000/escaped"
+            })
+    void refusesEscapedPathsOfFiles(String path) throws Exception {
+        String body =
+                "{\"parameters\":{\"config\":\"" + CONFIG.replace("\"", "\\\"") + "\",\"file:" + path + "\":\"eA==\"}}";
+        HttpResponse<String> response = post("/v2/repository/models/echo/load", body);
+
+        assertThat(response.statusCode()).as(response.body()).isEqualTo(400);
+        assertThat(response.body()).contains("failed to load 'echo', file override: '");
         assertNothingOutside();
     }
 

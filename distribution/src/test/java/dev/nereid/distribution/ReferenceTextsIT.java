@@ -31,7 +31,7 @@ final class ReferenceTextsIT {
     private static final List<String> REASONS = List.of(
             "Internal: onnx runtime error 7: ",
             "Internal: failed to stat file lost/1/model.onnx",
-            "Unsupported: ensemble scheduling is not supported",
+            "Invalid argument: must specify 'step' for ensemble 'series'",
             "Invalid argument: 'max_batch_size' must be non-negative value for wrong");
 
     @TempDir

@@ -150,9 +150,10 @@ final class RemoteCommandsIT {
             assertThat(process.run("load", "m", url, "--config=" + text)).isZero();
             assertThat(process.run("unload", "m", url, "--dependents")).isZero();
             assertThat(process.run("unload", "m", url)).isZero();
+            assertThat(process.run("load", "m", url, "--force")).isZero();
 
             String start = "POST /v2/repository/models/";
-            assertThat(fake.requests).hasSize(5);
+            assertThat(fake.requests).hasSize(6);
             assertThat(fake.requests.get(0)).isEqualTo(start + "a+b@c/load secret {}");
             assertThat(fake.requests.get(1))
                     .isEqualTo(start + "m/load null {\"parameters\":{\"config\":\"{\\\"backend\\\":\\\"x\\\"}\","
@@ -164,9 +165,10 @@ final class RemoteCommandsIT {
                     .isEqualTo(start + "m/unload null {\"parameters\":{\"unload_dependents\":true}}");
             assertThat(fake.requests.get(4))
                     .isEqualTo(start + "m/unload null {\"parameters\":{\"unload_dependents\":false}}");
+            assertThat(fake.requests.get(5)).isEqualTo(start + "m/load null {\"parameters\":{\"force\":true}}");
         }
         assertThat(process.out().lines())
-                .containsExactly("a+b@c: loaded", "m: loaded", "m: loaded", "m: unloaded", "m: unloaded");
+                .containsExactly("a+b@c: loaded", "m: loaded", "m: loaded", "m: unloaded", "m: unloaded", "m: loaded");
         assertThat(process.err()).isEmpty();
     }
 

@@ -169,6 +169,40 @@ final class RemoteRepositoryIT {
         }
     }
 
+    /** The budget has room for one of the models. */
+    @Test
+    void loadsAndEvictsModelsOnDemand() throws Exception {
+        for (String model : List.of("one", "two")) {
+            store.put("demand/" + model + "/config.pbtxt", Repository.identity(8, "INT32", "[2]", ""));
+            store.put("demand/" + model + "/1/part", "x");
+        }
+        try (InstalledServer server = InstalledServer.serve(
+                environment(),
+                url("demand"),
+                EXAMPLES,
+                "--model-control-mode=demand",
+                "--model-memory-budget=900000")) {
+            awaitReady(server);
+            for (String model : List.of("one", "two", "one", "two", "two")) {
+                String body = """
+                        {"inputs": [{"name": "INPUT0", "datatype": "INT32", "shape": [1, 2], "data": [1, 2]}]}""";
+                assertThat(server.post("/v2/models/" + model + "/infer", body).body())
+                        .contains("\"data\":[1,2]");
+                assertThat(isOk(server, "/v2/models/one/ready")).isTrue();
+            }
+
+            assertThat(server.metrics("GET", "/metrics").body())
+                    .contains("\nnereid_model_demand_loads_total 4\n", "\nnereid_model_evictions_total 3\n");
+            server.interrupt();
+            InstalledServer.Result result = server.awaitEnd();
+            assertThat(Pattern.compile("model copied from its repository")
+                            .matcher(result.out() + result.err())
+                            .results())
+                    .as("evicted models come back from their copies")
+                    .hasSize(2);
+        }
+    }
+
     @Test
     void checksARemoteRepository() throws Exception {
         store.put("checked/good/config.pbtxt", Repository.identity(8, "INT32", "[2]", ""));

@@ -40,11 +40,13 @@ public final class TroubleBackendProvider implements BackendProvider {
     public static final int RECURSE = -4;
     public static final int WAIT = -5;
     public static final int FILL_METASPACE = -6;
+    public static final int LEAK_THREADS = -7;
 
     /** The status of {@link #EXIT}. */
     public static final int STATUS = 7;
 
     private static final int CHUNK = 1 << 20;
+    private static final int THREADS = 300;
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final ValueLayout.OfFloat FLOAT =
             ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -85,6 +87,7 @@ public final class TroubleBackendProvider implements BackendProvider {
                     case FILL_HEAP_ELSEWHERE -> Thread.ofPlatform().start(() -> fill());
                     case FILL_METASPACE -> define();
                     case RECURSE -> request.fail(new BackendException(ErrorCode.INTERNAL, "depth " + depth(1)));
+                    case LEAK_THREADS -> leakThreads();
                     case WAIT -> await(directory.resolve("gate"));
                     default -> {}
                 }
@@ -98,6 +101,12 @@ public final class TroubleBackendProvider implements BackendProvider {
                 chunks.add(new byte[CHUNK]);
             }
             return chunks.size();
+        }
+
+        private static void leakThreads() {
+            for (int i = 0; i < THREADS; i++) {
+                Thread.ofPlatform().name("leaked/" + i).daemon(true).start(LockSupport::park);
+            }
         }
 
         /** Defines one class over and over, by a loader each. */

@@ -9,6 +9,7 @@ import static io.grpc.Status.Code.UNIMPLEMENTED;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import dev.nereid.api.ModelControl;
 import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -82,14 +83,18 @@ final class ControlMethodsIT {
     void loadsModels() {
         load(loading("m").putParameters("config", TEXT).putParameters("file:1/model.onnx", BYTES));
         load(loading("n"));
+        load(loading("o").putParameters("force", TRUE));
 
-        assertThat(frontend.server.control().loads()).hasSize(2);
+        assertThat(frontend.server.control().loads()).hasSize(3);
         var first = frontend.server.control().loads().getFirst();
         assertThat(first.model()).isEqualTo("m");
         assertThat(first.config()).contains("{}");
         assertThat(first.files().get("1/model.onnx"))
                 .isEqualTo(BYTES.getBytesParam().asReadOnlyByteBuffer());
-        assertThat(frontend.server.control().loads().getLast().config()).isEmpty();
+        assertThat(frontend.server.control().loads().get(1).config()).isEmpty();
+        assertThat(frontend.server.control().loads())
+                .extracting(ModelControl.Load::isForced)
+                .containsExactly(false, false, true);
     }
 
     @Test
@@ -106,6 +111,10 @@ final class ControlMethodsIT {
                 () -> load(loading("m").putParameters("file:x", TEXT)),
                 INVALID_ARGUMENT,
                 "invalid value type for load parameter 'file:x', expected bytes_param.");
+        assertFails(
+                () -> load(loading("m").putParameters("force", TEXT)),
+                INVALID_ARGUMENT,
+                "invalid value type for load parameter 'force', expected bool_param.");
         assertFails(
                 () -> load(loading("m").putParameters("foo", TEXT)),
                 INVALID_ARGUMENT,

@@ -1,6 +1,7 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.queue.SequenceUse;
@@ -76,6 +77,14 @@ public interface InstanceControl {
      * @return the name of the instance; empty if the thread executes nothing of this model
      */
     Optional<String> instanceOn(Thread thread);
+
+    /**
+     * Returns the execution that a thread is in.
+     *
+     * @param thread any thread, including submitting threads
+     * @return what it does at this moment; empty if the thread executes nothing of this model
+     */
+    Optional<RunningExecution> executionOn(Thread thread);
 
     /**
      * Abandons the execution of a thread that will not return. The thread ends the process; the call has no effect on a

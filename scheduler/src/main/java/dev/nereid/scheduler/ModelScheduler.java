@@ -10,6 +10,7 @@ import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.StrategyBatcher;
+import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.ExecutionWatch;
@@ -342,9 +343,11 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
             return "instances that are gone: " + gone + " (load the model again)";
         }
         String overdue = names(serving, InstanceWorker::isOverdue);
-        return overdue.isEmpty()
-                ? ""
-                : "instances whose executions take longer than " + watch.limit().toSeconds() + " s: " + overdue;
+        String limit = " take longer than " + watch.limit().toSeconds() + " s: ";
+        if (!overdue.isEmpty()) {
+            return "instances whose executions" + limit + overdue;
+        }
+        return watch.deferred() == 0 ? "" : "requests whose deferred executions" + limit + watch.deferred();
     }
 
     private static String names(List<InstanceWorker> workers, Predicate<InstanceWorker> which) {
@@ -371,6 +374,13 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         return threads.workers().stream()
                 .filter(worker -> worker.executesOn(thread))
                 .map(InstanceWorker::name)
+                .findFirst();
+    }
+
+    @Override
+    public Optional<RunningExecution> executionOn(Thread thread) {
+        return threads.workers().stream()
+                .flatMap(worker -> worker.executionOn(thread).stream())
                 .findFirst();
     }
 

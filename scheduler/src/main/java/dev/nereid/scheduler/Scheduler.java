@@ -127,7 +127,7 @@ public interface Scheduler extends AutoCloseable {
     void drain();
 
     /**
-     * Waits until no request is in flight. Called after {@link #drain}, on a control thread.
+     * Waits until no request is in flight, on a control thread. More may come, unless it {@linkplain #drain drains}.
      *
      * @param nanos how long to wait
      * @return whether none is in flight

@@ -8,6 +8,7 @@ import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
@@ -147,6 +148,35 @@ final class SupervisionTest {
         }
         assertThat(timeouts.runExpired(clock.getAsLong() + TimeUnit.DAYS.toNanos(1)))
                 .isEqualTo(Long.MAX_VALUE);
+    }
+
+    @Test
+    void anOverdueDeferredExecutionIsReportedOnce() {
+        List<DeferredExecution> executions = new CopyOnWriteArrayList<>();
+        FakeInstance instance = new FakeInstance(batch -> {
+            FakeInstance.copy(batch);
+            executions.add(batch.defer());
+        });
+        try (ModelScheduler scheduler = start(List.of(), instance)) {
+            RecordingObserver one = submit(scheduler, "one");
+            Threads.await("an execution", () -> executions.size() == 1);
+            look(LIMIT.minusSeconds(1));
+            assertThat(scheduler.problems()).isEmpty();
+
+            look(Duration.ofSeconds(2));
+            look(Duration.ofSeconds(2));
+
+            assertThat(scheduler.problems()).isEqualTo("requests whose deferred executions take longer than 30 s: 1");
+            assertThat(scheduler.overdueTotal()).isEqualTo(1);
+            assertThat(scheduler.isReady()).as("the instance is free").isTrue();
+
+            executions.getFirst().finish();
+            one.await(); // and its response stays open
+            look(LIMIT.multipliedBy(2));
+            assertThat(scheduler.problems()).isEmpty();
+            assertThat(scheduler.overdueTotal()).isEqualTo(1);
+            one.close();
+        }
     }
 
     @Test

@@ -77,6 +77,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         models = components.lifecycle().models();
         submission = new RequestSubmission(
                 models, components.lifecycle().demand(), components.memory().pool(), refusals);
+        components.lifecycle().clients().serve(this);
     }
 
     /**
@@ -345,6 +346,9 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
             return;
         }
         beginExit();
+        if (components.lifecycle().hasCallers()) {
+            submission.closeToClients();
+        }
         boolean drained = components.lifecycle().close(budget);
         submission.close();
         phase.set(Phase.CLOSED);

@@ -14,6 +14,7 @@ import dev.nereid.server.lifecycle.Resolution;
 import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.request.CallerCheck;
 import dev.nereid.server.request.OwnedStrings;
 import dev.nereid.spi.ErrorCode;
 import java.util.Optional;
@@ -32,6 +33,7 @@ final class RequestSubmission implements Submission {
     private final TensorPool memory;
     private final Refusals refusals;
     private volatile boolean closed;
+    private volatile boolean closedToClients;
 
     /**
      * Creates the submission of a server's requests.
@@ -46,6 +48,11 @@ final class RequestSubmission implements Submission {
         this.demand = demand;
         this.memory = memory;
         this.refusals = refusals;
+    }
+
+    /** Refuses the requests of clients from now on, and accepts those of models whose requests are in progress. */
+    void closeToClients() {
+        closedToClients = true;
     }
 
     /** Refuses all requests from now on. */
@@ -94,7 +101,7 @@ final class RequestSubmission implements Submission {
     }
 
     private Resolution find(InferRequest request) {
-        if (closed) {
+        if (closed || (closedToClients && request.options().callers().isEmpty())) {
             throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
         }
         return models.acquire(request);
@@ -105,6 +112,10 @@ final class RequestSubmission implements Submission {
             Generation generation, InferRequest request, ResponseObserver observer, long arrivedNanos) {
         try {
             generation.used(arrivedNanos);
+            CallerCheck.check(
+                    request.options().callers(),
+                    generation.key(),
+                    generation.model().version());
             if (!models.startsOverReload(request)) {
                 return submit(generation.model(), request, observer, arrivedNanos);
             }
@@ -112,6 +123,8 @@ final class RequestSubmission implements Submission {
             Cancellation cancellation = submit(generation.model(), request, start, arrivedNanos);
             start.submitted();
             return cancellation;
+        } catch (InferenceException e) {
+            return refused(request, observer, e);
         } finally {
             generation.release();
         }

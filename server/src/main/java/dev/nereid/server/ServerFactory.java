@@ -86,14 +86,16 @@ final class ServerFactory {
                                     supervision.executionLimit(),
                                     supervision.loadLimit())),
                     options.directories().cacheRoot());
-            lifecycle.start();
-            watchdog.add(health.heap());
-            started = true;
-            return new NereidServer(
+            NereidServer server = new NereidServer(
                     new ServerMetadata(options.protocol().serverId(), build.version(), EXTENSIONS),
                     new ServerComponents(memory, plugins, lifecycle, timer, watchdog, health),
                     options.lifecycle(),
                     refusals);
+            lifecycle.start();
+            watchdog.add(health.heap());
+            watchdog.add(new ThreadWatch());
+            started = true;
+            return server;
         } finally {
             if (!started) {
                 timer.close();

@@ -22,14 +22,11 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Models that need others. No ensemble can be served so far, but what it needs is loaded and unloaded with it. The orders
- * of loads and unloads are in {@code ModelDependenciesTest}.
+ * Ensembles: what they need is loaded and unloaded with them. The orders of loads and unloads are in {@code
+ * ModelDependenciesTest}.
  */
 @Timeout(120)
 final class ModelDependencyTest {
-    private static final String REFUSED = "UNAVAILABLE Unsupported: ensemble scheduling is not supported by this"
-            + " version, model '%s' requires it";
-
     @TempDir
     private Path directory;
 
@@ -59,61 +56,101 @@ final class ModelDependencyTest {
 
     @Test
     void loadsWhatAModelNeedsFirst() throws Exception {
-        ensemble(models, "inner", "scale");
-        ensemble(models, "outer", "inner", "net");
+        chain("inner", "scale", "net");
+        chain("outer", "inner", "net");
         try (NereidServer server = NereidServer.start(options())) {
-            assertThatThrownBy(() -> load(server, "inner")).hasMessageContaining("ensemble scheduling");
+            load(server, "outer");
 
             assertThat(index(server))
-                    .containsExactly(
-                            "inner " + REFUSED.formatted("inner"),
-                            "net UNKNOWN",
-                            "other UNKNOWN",
-                            "outer UNKNOWN",
-                            "scale 1 READY");
-
-            assertThatThrownBy(() -> load(server, "outer"))
-                    .hasMessageStartingWith("ensemble 'outer' depends on 'inner' which has no loaded version. Model"
-                            + " 'inner' loading failed with error: failed to load 'inner', failed to poll from model"
-                            + " repository: ensemble scheduling is not supported");
-            assertThat(index(server)).contains("net 1 READY", "scale 1 READY", "other UNKNOWN");
+                    .containsExactly("inner 1 READY", "net 1 READY", "other UNKNOWN", "outer 1 READY", "scale 1 READY");
         }
     }
 
     @Test
+    void namesTheStepThatCannotBeLoaded() throws Exception {
+        models.model("broken", "backend: \"recording\"\nmax_batch_size: -1");
+        chain("inner", "broken", "net");
+        chain("outer", "inner", "net");
+        try (NereidServer server = NereidServer.start(options())) {
+            String inner = "ensemble 'inner' depends on 'broken' which has no loaded version. Model 'broken' loading"
+                    + " failed with error: failed to load 'broken', failed to poll from model repository:"
+                    + " 'max_batch_size' must be non-negative value for broken";
+            assertThatThrownBy(() -> load(server, "outer"))
+                    .hasMessage("ensemble 'outer' depends on 'inner' which has no loaded version. Model 'inner' loading"
+                            + " failed with error: " + inner);
+            assertThat(index(server)).contains("inner UNAVAILABLE Invalid argument: " + inner);
+        }
+    }
+
+    /** Without its own step in between, an ensemble would map its input to its output. */
+    private void chain(String name, String first, String second) {
+        models.model(
+                name,
+                "platform: \"ensemble\"\nmax_batch_size: 8\n" + TestModels.TENSORS
+                        + EnsembleFixture.scheduling(
+                                EnsembleFixture.step(first, "INPUT0=INPUT0", "OUTPUT0=mid"),
+                                EnsembleFixture.step(second, "INPUT0=mid", "OUTPUT0=OUTPUT0")));
+    }
+
+    @Test
     void unloadsWhatOnlyTheModelNeeded() throws Exception {
-        ensemble(models, "pipeline", "scale", "net");
+        chain("pipeline", "scale", "net");
         try (NereidServer server = NereidServer.start(options())) {
             load(server, "net"); // for its own sake
             load(server, "other");
-            assertThatThrownBy(() -> load(server, "pipeline")).hasMessageContaining("ensemble scheduling");
-            assertThat(index(server)).contains("net 1 READY", "other 1 READY", "scale 1 READY");
+            load(server, "pipeline");
+            assertThat(index(server)).contains("net 1 READY", "other 1 READY", "pipeline 1 READY", "scale 1 READY");
 
             unload(server, "pipeline");
-            assertThat(index(server)).contains("net 1 READY", "other 1 READY", "scale 1 READY");
+            awaitIndex(server, "net 1 READY", "other 1 READY", "pipeline 1 UNAVAILABLE unloaded", "scale 1 READY");
 
-            assertThatThrownBy(() -> load(server, "pipeline")).hasMessageContaining("ensemble scheduling");
+            load(server, "pipeline");
             unloadWithNeeded(server, "pipeline");
-            awaitIndex(server, "net 1 READY", "other 1 READY", "pipeline UNKNOWN", "scale 1 UNAVAILABLE unloaded");
+            awaitIndex(
+                    server,
+                    "net 1 READY",
+                    "other 1 READY",
+                    "pipeline 1 UNAVAILABLE unloaded",
+                    "scale 1 UNAVAILABLE unloaded");
+        }
+    }
+
+    /** Unloading a model unloads the ensembles that use it; loading it again loads them again. */
+    @Test
+    void unloadsAndLoadsWithAStep() throws Exception {
+        chain("pipeline", "scale", "net");
+        try (NereidServer server = NereidServer.start(options())) {
+            load(server, "pipeline");
+
+            unload(server, "scale");
+            awaitIndex(
+                    server,
+                    "net 1 READY",
+                    "other UNKNOWN",
+                    "pipeline 1 UNAVAILABLE unloaded",
+                    "scale 1 UNAVAILABLE unloaded");
+
+            load(server, "scale");
+            assertThat(index(server)).contains("pipeline 1 READY", "scale 1 READY");
         }
     }
 
     @Test
     void keepsWhatAnotherModelNeeds() throws Exception {
-        ensemble(models, "first", "scale");
-        ensemble(models, "second", "scale", "net");
+        chain("first", "scale", "scale");
+        chain("second", "scale", "net");
         try (NereidServer server = NereidServer.start(options())) {
-            assertThatThrownBy(() -> load(server, "first")).hasMessageContaining("ensemble scheduling");
-            assertThatThrownBy(() -> load(server, "second")).hasMessageContaining("ensemble scheduling");
+            load(server, "first");
+            load(server, "second");
 
             unloadWithNeeded(server, "second");
             awaitIndex(
                     server,
-                    "first " + REFUSED.formatted("first"),
+                    "first 1 READY",
                     "net 1 UNAVAILABLE unloaded",
                     "other UNKNOWN",
                     "scale 1 READY",
-                    "second UNKNOWN");
+                    "second 1 UNAVAILABLE unloaded");
 
             unloadWithNeeded(server, "first");
             assertThat(index(server)).noneMatch(line -> line.contains("READY"));
@@ -150,17 +187,13 @@ final class ModelDependencyTest {
     /** All models of the start are loaded, in whatever order. */
     @Test
     void loadsThemWithAllModels() throws Exception {
-        ensemble(models, "a_pipeline", "scale", "net");
+        chain("a_pipeline", "scale", "net");
         try (NereidServer server = NereidServer.start(options()
                 .withLifecycle(lifecycle -> lifecycle
                         .withExitOnError(false)
                         .withControl(control -> control.withMode(ModelControlMode.NONE))))) {
             assertThat(index(server))
-                    .containsExactly(
-                            "a_pipeline " + REFUSED.formatted("a_pipeline"),
-                            "net 1 READY",
-                            "other 1 READY",
-                            "scale 1 READY");
+                    .containsExactly("a_pipeline 1 READY", "net 1 READY", "other 1 READY", "scale 1 READY");
         }
         assertThat(Files.readAllLines(directory.resolve("events")).stream().filter(line -> line.startsWith("load ")))
                 .as("each once")
@@ -172,7 +205,7 @@ final class ModelDependencyTest {
     void looksInItsOwnNamespaceFirst() throws Exception {
         TestModels others = new TestModels(Files.createDirectories(directory.resolve("others")));
         others.recording("scale", "", 2).recording("elsewhere", "");
-        ensemble(models, "pipeline", "scale", "elsewhere");
+        chain("pipeline", "scale", "elsewhere");
         TestModels third = new TestModels(Files.createDirectories(directory.resolve("third")));
         ensemble(third, "lost", "scale", "nope", "net");
         ServerOptions options = options()
@@ -180,9 +213,9 @@ final class ModelDependencyTest {
                         .withModelRepositories(List.of(models.root(), others.root(), third.root()))
                         .withNamespaces(true));
         try (NereidServer server = NereidServer.start(options)) {
-            assertThatThrownBy(() -> load(server, "pipeline")).hasMessageContaining("ensemble scheduling");
+            load(server, "pipeline");
             assertThat(index(server))
-                    .contains("elsewhere 1 READY", "scale 1 READY", "scale UNKNOWN")
+                    .contains("elsewhere 1 READY", "pipeline 1 READY", "scale 1 READY", "scale UNKNOWN")
                     .doesNotContain("scale 2 READY");
 
             assertThatThrownBy(() -> load(server, "lost"))

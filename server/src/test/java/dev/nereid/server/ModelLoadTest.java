@@ -342,21 +342,6 @@ final class ModelLoadTest {
     }
 
     @Test
-    void refusesWhatItDoesNotDoYet() throws Exception {
-        models.model("ensemble", "platform: \"ensemble\" ensemble_scheduling {}");
-
-        try (NereidServer server =
-                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
-            assertThat(server.models().index())
-                    .extracting(ModelStatus::name, ModelStatus::reason)
-                    .containsExactly(tuple(
-                            "ensemble",
-                            "Unsupported: ensemble scheduling is not supported by this version,"
-                                    + " model 'ensemble' requires it"));
-        }
-    }
-
-    @Test
     void refusesANativeBatchStrategy() throws Exception {
         String problem =
                 "Unsupported: batching strategies in native code are not supported, model '%s' configures one by %s"

@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.statistics.LoadCounts;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.server.options.ServerOptions;
@@ -99,6 +100,12 @@ final class NamespaceTest {
             assertThatThrownBy(() -> load(server, "same", "{\"backend\": \"recording\"}", Map.of()))
                     .isInstanceOf(InferenceException.class)
                     .hasMessageStartingWith("There are 2 identifiers of model 'same'");
+            TestControl.force(server, "same");
+            assertThat(server.models().loadCounts())
+                    .filteredOn(counts -> counts.model().equals("same"))
+                    .extracting(LoadCounts::loads)
+                    .as("each model twice")
+                    .containsExactly(4L);
             load(server, "first");
             assertThat(infer(server, "first")).containsExactly(7f);
 

@@ -14,7 +14,9 @@ import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
@@ -81,6 +83,75 @@ final class RemoteModelTest {
             storage.put("far/3/model.bin", "three");
             awaitIndex(server, "far 1 READY", "far 2 READY", "far 3 READY", "near 1 READY");
             assertThat(loads()).filteredOn(load -> load.startsWith("far")).containsExactly("far/1", "far/2", "far/3");
+        }
+    }
+
+    /** Of a storage, only the objects of a model are listed for its load. */
+    @Test
+    void listsNothingOfOtherModelsForALoad() throws Exception {
+        storage.models().recording("other", "");
+        try (NereidServer server = NereidServer.start(explicit())) {
+            storage.lists();
+            storage.reads();
+
+            load(server, "far");
+
+            assertThat(storage.lists()).isNotEmpty().containsOnly("far/");
+            assertThat(storage.reads()).isNotEmpty().allMatch(key -> key.startsWith("far/"));
+        }
+    }
+
+    /**
+     * Within the window, which does not end here, the poller finds that objects are gone, and then that they are back with
+     * other times.
+     */
+    @Test
+    void leavesAModelAloneWhoseObjectsAreGoneForAMoment() throws Exception {
+        ServerOptions patient = options()
+                .withLifecycle(lifecycle -> lifecycle.withControl(control ->
+                        control.withMode(ModelControlMode.POLL).withPoll(Duration.ofMillis(20), Duration.ofHours(1))));
+        try (NereidServer server = NereidServer.start(patient)) {
+            awaitLooks(2);
+            for (String key : List.of("far/1/model.bin", "far/config.pbtxt", "")) {
+                Path gone = storage.models().root().resolve(key.isEmpty() ? "far" : key);
+                Files.move(gone, directory.resolve("away"));
+                awaitLooks(3);
+                assertThat(index(server)).containsExactly("far 1 READY", "far 2 READY", "near 1 READY");
+                Files.move(directory.resolve("away"), gone);
+                Files.setLastModifiedTime(
+                        storage.models().root().resolve("far/1/model.bin"), FileTime.from(Instant.now()));
+                awaitLooks(3);
+            }
+
+            assertThat(index(server)).containsExactly("far 1 READY", "far 2 READY", "near 1 READY");
+            assertThat(infer(server, "far")).containsExactly(7f);
+            assertThat(loads()).as("each version once").hasSize(3);
+            assertThat(server.models().loadCounts())
+                    .allMatch(counts -> counts.unloads() == 0 && counts.failures() == 0);
+        }
+        assertThat(storage.reads()).as("each object once").hasSize(4);
+    }
+
+    /** Without a long window, the same is an unload and a load. */
+    @Test
+    void unloadsAModelWhoseObjectsAreGone() throws Exception {
+        try (NereidServer server = NereidServer.start(poll())) {
+            Path far = storage.models().root().resolve("far");
+            Files.move(far, directory.resolve("away"));
+            awaitIndex(server, "near 1 READY");
+
+            Files.move(directory.resolve("away"), far);
+            awaitIndex(server, "far 1 READY", "far 2 READY", "near 1 READY");
+            assertThat(loads()).hasSize(5);
+        }
+    }
+
+    /** Waits until the whole storage was listed as often from now on. */
+    private void awaitLooks(int count) {
+        storage.lists();
+        int looks = 0;
+        while (looks < count) {
+            looks += (int) storage.lists().stream().filter(String::isEmpty).count();
         }
     }
 

@@ -90,10 +90,7 @@ final class RepositoryCheckTest {
                 .singleElement()
                 .asString()
                 .startsWith("version 1: unable to find backend library for backend 'lost'");
-        assertThat(messages(report, "series"))
-                .singleElement()
-                .asString()
-                .startsWith("ensemble scheduling is not supported");
+        assertThat(messages(report, "series")).containsExactly("must specify 'step' for ensemble 'series'");
         assertThat(messages(report, "versionless")).hasSize(1);
     }
 

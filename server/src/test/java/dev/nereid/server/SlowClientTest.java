@@ -54,7 +54,8 @@ final class SlowClientTest {
         models = new TestModels(Files.createDirectories(directory.resolve("models")));
         TestPlugins.documentedSender(plugins);
         TestPlugins.acting(plugins);
-        for (String backend : List.of("numbers", "acting")) {
+        TestPlugins.narrating(plugins);
+        for (String backend : List.of("numbers", "acting", "narrating")) {
             models.model(backend, "backend: \"" + backend + "\"\n" + """
                     model_transaction_policy { decoupled: true }
                     input { name: "IN" data_type: TYPE_INT32 dims: [ 1 ] }
@@ -79,6 +80,40 @@ final class SlowClientTest {
             assertThat(client.numbers)
                     .containsExactlyElementsOf(IntStream.range(0, COUNT).boxed().toList());
             assertThat(client.error).isNull();
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void aModelThatPassesResponsesOnPassesTheFlowOn() throws Exception {
+        try (NereidServer server = start()) {
+            SlowClient client = new SlowClient().ask(server, "narrating", COUNT);
+
+            for (int read = ROOM; read < COUNT; read += ROOM) {
+                await(client.flow::isAwaited);
+                assertThat(client.numbers).hasSize(read);
+                client.read();
+            }
+
+            client.awaitEnd();
+            assertThat(client.numbers)
+                    .containsExactlyElementsOf(IntStream.range(0, COUNT).boxed().toList());
+            assertThat(client.error).isNull();
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void theClientOfAModelThatPassesResponsesOnCancelsAll() throws Exception {
+        try (NereidServer server = start()) {
+            SlowClient client = new SlowClient().ask(server, "narrating", COUNT);
+            await(client.flow::isAwaited);
+
+            client.cancellation.cancel();
+
+            client.awaitEnd();
+            assertThat(client.error).isNotNull();
+            assertThat(client.error.code()).isEqualTo(ErrorCode.CANCELLED);
             await(() -> server.memory().bytesInUse() == 0);
         }
     }

@@ -98,7 +98,7 @@ final class StormModel {
 
     private void change(NereidServer server, Random random) throws Exception {
         switch (random.nextInt(8)) {
-            case 0, 1 -> loadPlainly(server);
+            case 0, 1 -> loadPlainly(server, random.nextBoolean());
             case 2 -> loadConfigured(server, pick(random));
             case 3 -> fail(server);
             case 4 -> loadWithFiles(server);
@@ -108,8 +108,8 @@ final class StormModel {
         }
     }
 
-    private void loadPlainly(NereidServer server) throws Exception {
-        await(server.control().load(plain(name)));
+    private void loadPlainly(NereidServer server, boolean isForced) throws Exception {
+        await(server.control().load(isForced ? plain(name).forced() : plain(name)));
         if (given.isPresent() && presentWhenGiven.equals(present)) {
             served = new TreeSet<>(List.of(given.get()));
         } else {

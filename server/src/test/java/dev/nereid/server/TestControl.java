@@ -18,6 +18,10 @@ final class TestControl {
         await(server.control().load(new ModelControl.Load(model, Optional.empty(), Map.of())));
     }
 
+    static void force(NereidServer server, String model) throws Exception {
+        await(server.control().load(new ModelControl.Load(model, Optional.empty(), Map.of()).forced()));
+    }
+
     static void load(NereidServer server, String model, String config, Map<String, ByteBuffer> files) throws Exception {
         await(server.control().load(new ModelControl.Load(model, Optional.of(config), files)));
     }

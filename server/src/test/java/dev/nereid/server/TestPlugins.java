@@ -214,6 +214,179 @@ final class TestPlugins {
             }
             """;
 
+    /** A decoupled backend that passes on the responses of the decoupled model {@code numbers}. */
+    private static final String NARRATING = """
+            package narrating;
+
+            import dev.nereid.spi.*;
+
+            public final class Narrating implements BackendProvider {
+                public String name() { return "narrating"; }
+
+                public Backend create(BackendContext context) {
+                    return model -> instance -> batch -> {
+                        for (InferenceRequest request : batch.requests()) {
+                            model.models().request("numbers")
+                                    .onBehalfOf(request)
+                                    .input("IN", request.requireInput("IN"))
+                                    .send(new Narrator(request.sender()));
+                        }
+                    };
+                }
+
+                record Narrator(ResponseSender sender) implements ModelResponseObserver {
+                    public boolean isReady() { return sender.isReady(); }
+
+                    public void onReady(Runnable action) { sender.onReady(action); }
+
+                    public void onResponse(ModelResponse number) {
+                        InferenceResponse response = sender.newResponse();
+                        try (number) {
+                            response.put("OUT", number.requireOutput("OUT"), number.lease("OUT"));
+                            sender.send(response);
+                        } catch (BackendException e) {
+                            response.discard();
+                            sender.sendError(e);
+                        }
+                    }
+
+                    public void onCompleted() { sender.complete(); }
+
+                    public void onError(BackendException error) { sender.fail(error); }
+                }
+            }
+            """;
+
+    /**
+     * A function that sends INPUT0 to the models of the parameter {@code to}, one after another, in the way of the
+     * parameter {@code mode}.
+     */
+    private static final String CALLING = """
+            package calling;
+
+            import dev.nereid.spi.*;
+            import java.lang.foreign.MemorySegment;
+            import java.util.*;
+            import java.util.concurrent.*;
+
+            public final class Calling implements AsyncTensorFunction {
+                public String name() { return "Calling".toLowerCase(); }
+
+                public BackendTraits.Execution execution() { return BackendTraits.Execution.LONG; }
+
+                public CompletionStage<?> apply(InferenceRequest request, ModelContext model) throws BackendException {
+                    Map<String, String> parameters = model.settings().parameters();
+                    List<String> to = List.of(parameters.get("to").split(","));
+                    Tensor input = request.requireInput("INPUT0");
+                    ModelClient models = model.models();
+                    switch (parameters.get("mode")) {
+                        case "forward":
+                            CompletionStage<ModelResponse> last = ask(models, to.get(0), request, input).send();
+                            for (String next : to.subList(1, to.size())) {
+                                last = last.thenCompose(before -> next(models, next, request, before));
+                            }
+                            return last.thenAccept(response -> respond(request, response));
+                        case "wait":
+                            respond(request, await(ask(models, to.get(0), request, input)));
+                            return CompletableFuture.completedStage(null);
+                        case "wait_alone":
+                            respond(request, await(models.request(to.get(0)).input("INPUT0", input)));
+                            return CompletableFuture.completedStage(null);
+                        case "wait_later":
+                            CompletableFuture<Void> outcome = new CompletableFuture<>();
+                            ask(models, to.get(0), request, input).send(new ModelResponseObserver() {
+                                public void onResponse(ModelResponse response) {
+                                    try (response) {
+                                        await(ask(models, to.get(0), request, input));
+                                        outcome.complete(null);
+                                    } catch (IllegalStateException e) {
+                                        outcome.completeExceptionally(e);
+                                    }
+                                }
+
+                                public void onCompleted() {}
+
+                                public void onError(BackendException e) { outcome.completeExceptionally(e); }
+                            });
+                            return outcome;
+                        case "throw":
+                            CompletableFuture<Void> thrown = new CompletableFuture<>();
+                            ask(models, to.get(0), request, input).send(new ModelResponseObserver() {
+                                public void onResponse(ModelResponse response) {
+                                    throw new IllegalStateException("an observer that throws");
+                                }
+
+                                public void onCompleted() { thrown.completeExceptionally(new BackendException(ErrorCode.NOT_FOUND, "ended")); }
+
+                                public void onError(BackendException e) { thrown.completeExceptionally(e); }
+                            });
+                            return thrown;
+                        case "late":
+                            new Thread(() -> {
+                                try {
+                                    while (true) {
+                                        ask(models, to.get(0), request, input);
+                                        request.id();
+                                        Thread.onSpinWait();
+                                    }
+                                } catch (IllegalStateException finished) {
+                                    try {
+                                        ask(models, to.get(0), request, input).send();
+                                    } catch (IllegalStateException e) {
+                                        System.setProperty("calling.late", e.getMessage());
+                                    }
+                                }
+                            }).start();
+                            Tensor copy = request.response().allocate("OUTPUT0", input.type(), input.shape());
+                            MemorySegment.copy(input.data(), 0, copy.data(), 0, input.byteSize());
+                            return CompletableFuture.completedStage(null);
+                        case "leave":
+                            ask(models, to.get(0), request, input).send().thenAccept(ModelResponse::close);
+                            Tensor own = request.response().allocate("OUTPUT0", input.type(), input.shape());
+                            MemorySegment.copy(input.data(), 0, own.data(), 0, input.byteSize());
+                            return CompletableFuture.completedStage(null);
+                        case "load":
+                            return models.unload(to.get(0))
+                                    .thenCompose(ignored -> models.load(to.get(0)))
+                                    .thenCompose(ignored -> ask(models, to.get(0), request, input).send())
+                                    .thenAccept(response -> respond(request, response));
+                        default:
+                            throw new IllegalStateException();
+                    }
+                }
+
+                private static ModelRequest ask(
+                        ModelClient models, String name, InferenceRequest cause, Tensor input) {
+                    return models.request(name).onBehalfOf(cause).input("INPUT0", input);
+                }
+
+                private static CompletionStage<ModelResponse> next(
+                        ModelClient models, String name, InferenceRequest cause, ModelResponse before) {
+                    try (before) { // which the server keeps for its reader
+                        return ask(models, name, cause, before.requireOutput("OUTPUT0")).send();
+                    } catch (BackendException e) {
+                        return CompletableFuture.failedStage(e);
+                    }
+                }
+
+                private static ModelResponse await(ModelRequest request) {
+                    try {
+                        return request.sendAndWait();
+                    } catch (BackendException | InterruptedException e) {
+                        throw new CompletionException(e);
+                    }
+                }
+
+                private static void respond(InferenceRequest request, ModelResponse response) {
+                    try (response) {
+                        request.response().put("OUTPUT0", response.requireOutput("OUTPUT0"), response.lease("OUTPUT0"));
+                    } catch (BackendException e) {
+                        throw new CompletionException(e);
+                    }
+                }
+            }
+            """;
+
     /** The example of {@link dev.nereid.spi.TensorFunction}. */
     private static final String TWICE = """
             package twice;
@@ -383,6 +556,17 @@ final class TestPlugins {
             """;
 
     private TestPlugins() {}
+
+    static void narrating(Path plugins) {
+        PluginJar.of(NARRATING).provider("narrating.Narrating").write(plugins.resolve("narrating.jar"));
+    }
+
+    static void calling(Path plugins) {
+        PluginJar.of(CALLING, CALLING.replace("Calling", "Short").replace("LONG", "SHORT"))
+                .provider("calling.Calling")
+                .provider("calling.Short")
+                .write(plugins.resolve("calling.jar"));
+    }
 
     static void recording(Path plugins) {
         PluginJar.of(RECORDING).provider("recording.Recording").write(plugins.resolve("recording.jar"));

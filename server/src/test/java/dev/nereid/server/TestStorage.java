@@ -54,6 +54,7 @@ final class TestStorage {
 
                         public StoragePage list(String prefix, String continuation) throws BackendException {
                             check();
+                            note("lists", prefix);
                             List<StoredObject> objects = new ArrayList<>();
                             try (var files = Files.walk(root)) {
                                 for (Path file : files.filter(Files::isRegularFile).sorted().toList()) {
@@ -61,7 +62,8 @@ final class TestStorage {
                                     if (key.startsWith(prefix)) {
                                         byte[] content = Files.readAllBytes(file);
                                         objects.add(new StoredObject(
-                                                key, content.length, "e" + Arrays.hashCode(content), Instant.EPOCH));
+                                                key, content.length, "e" + Arrays.hashCode(content),
+                                                Files.getLastModifiedTime(file).toInstant()));
                                     }
                                 }
                             } catch (IOException e) {
@@ -72,12 +74,20 @@ final class TestStorage {
 
                         public void read(StoredObject object, OutputStream content) throws BackendException {
                             check();
+                            note("reads", object.key());
                             try {
-                                Files.writeString(root.resolveSibling("reads"), object.key() + "\\n",
-                                        StandardOpenOption.CREATE, StandardOpenOption.APPEND);
                                 content.write(Files.readAllBytes(root.resolve(object.key())));
                             } catch (IOException e) {
                                 throw new BackendException(ErrorCode.UNAVAILABLE, "not readable", e);
+                            }
+                        }
+
+                        private void note(String file, String line) throws BackendException {
+                            try {
+                                Files.writeString(root.resolveSibling(file), line + "\\n",
+                                        StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+                            } catch (IOException e) {
+                                throw new BackendException(ErrorCode.UNAVAILABLE, "not writable", e);
                             }
                         }
 
@@ -133,12 +143,21 @@ final class TestStorage {
 
     /** Returns the keys of the objects that were read since the last call. */
     List<String> reads() {
-        Path reads = directory.resolve("reads");
+        return take("reads");
+    }
+
+    /** Returns the prefixes of the objects that were listed since the last call. */
+    List<String> lists() {
+        return take("lists");
+    }
+
+    private List<String> take(String name) {
+        Path file = directory.resolve(name);
         try {
-            List<String> keys = Files.exists(reads) ? new ArrayList<>(Files.readAllLines(reads)) : new ArrayList<>();
-            Files.deleteIfExists(reads);
-            keys.sort(null);
-            return keys;
+            List<String> lines = Files.exists(file) ? new ArrayList<>(Files.readAllLines(file)) : new ArrayList<>();
+            Files.deleteIfExists(file);
+            lines.sort(null);
+            return lines;
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

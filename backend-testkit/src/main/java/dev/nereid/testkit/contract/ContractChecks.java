@@ -8,6 +8,7 @@ import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Collectors;
 
 /** Compares responses with what their requests expect. Static functions only. */
 final class ContractChecks {
@@ -59,10 +60,13 @@ final class ContractChecks {
 
     /** Returns whether two requests can be in one batch without ragged inputs. */
     static boolean fitTogether(ContractExample one, ContractExample other) {
-        return one.inputs().keySet().equals(other.inputs().keySet())
-                && one.inputs().keySet().stream()
-                        .allMatch(name -> item(one.inputs().get(name))
-                                .equals(item(other.inputs().get(name))));
+        return items(one).equals(items(other));
+    }
+
+    /** Returns the shapes of the inputs by name, without the batch dimension. */
+    private static Map<String, Shape> items(ContractExample example) {
+        return example.inputs().entrySet().stream()
+                .collect(Collectors.toMap(Map.Entry::getKey, input -> item(input.getValue())));
     }
 
     private static Shape item(Tensor tensor) {

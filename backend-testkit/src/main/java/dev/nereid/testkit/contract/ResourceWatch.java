@@ -51,6 +51,7 @@ record ResourceWatch(int threads, long files, long nativeBytes) {
     }
 
     /** Finds the function of glibc; others do not say how much is in use. */
+    @SuppressWarnings("restricted")
     private static Optional<MethodHandle> mallinfo() {
         Linker linker = Linker.nativeLinker();
         MemoryLayout info = MemoryLayout.structLayout(MemoryLayout.sequenceLayout(FIELDS, ValueLayout.JAVA_LONG));

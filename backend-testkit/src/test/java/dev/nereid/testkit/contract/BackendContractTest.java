@@ -1,5 +1,6 @@
 package dev.nereid.testkit.contract;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.nereid.spi.Backend;
@@ -294,7 +295,8 @@ final class BackendContractTest {
     void findsMissingInputsThatAreABug() {
         finds(
                 batch -> {
-                    batch.requests().getFirst().input("IN").orElseThrow();
+                    Tensor in = batch.requests().getFirst().input("IN").orElseThrow();
+                    assertThat(in.byteSize()).isPositive();
                     Doubling.apply(batch.requests().getFirst());
                 },
                 batching(),
@@ -445,6 +447,7 @@ final class BackendContractTest {
             }
         };
         finds(provider, batching(), BackendContract::leavesNothingBehindAfterLoads, "models reachable after 60 loads");
+        assertThat(kept).hasSizeGreaterThanOrEqualTo(60);
     }
 
     @Test

@@ -66,28 +66,30 @@ final class IdleModel implements AutoCloseable {
      * @param instance its instance
      */
     IdleModel(boolean shortExecutions, ModelInstance instance) {
-        this(shortExecutions, instance, Optional.empty());
+        this(shortExecutions, instance, MAX_BATCH, Optional.empty());
     }
 
     /**
-     * Starts a model with sequences: the oldest strategy, all controls, no delay.
+     * Starts a model with sequences: all controls, no delay.
      *
-     * @param candidates how many sequences the instance has at a time; further ones are in the backlog
+     * @param strategy the direct one has a place in its batches for each sequence
+     * @param slots how many sequences the instance has at a time; further ones are in the backlog
      * @param instance its instance
      */
-    static IdleModel ofSequences(int candidates, ModelInstance instance) {
+    static IdleModel ofSequences(SequenceBatching.Strategy strategy, int slots, ModelInstance instance) {
         return new IdleModel(
                 false,
                 instance,
+                strategy == SequenceBatching.Strategy.DIRECT ? slots : MAX_BATCH,
                 Optional.of(new SequencePlan(
-                        SequenceBatching.of(SequenceBatching.Strategy.OLDEST, Duration.ofHours(1)),
+                        SequenceBatching.of(strategy, Duration.ofHours(1)),
                         List.of(
                                 control(ControlInput.Kind.SEQUENCE_START, "START", DataType.INT32),
                                 control(ControlInput.Kind.SEQUENCE_END, "END", DataType.INT32),
                                 control(ControlInput.Kind.SEQUENCE_READY, "READY", DataType.INT32),
                                 control(ControlInput.Kind.SEQUENCE_CORRID, "CORRID", DataType.UINT64)),
                         List.of(),
-                        candidates,
+                        slots,
                         0,
                         0,
                         List.of(),
@@ -98,9 +100,9 @@ final class IdleModel implements AutoCloseable {
         return new ControlValues(new ControlInput(kind, name, type), 0, 1);
     }
 
-    private IdleModel(boolean shortExecutions, ModelInstance instance, Optional<SequencePlan> sequences) {
+    private IdleModel(boolean shortExecutions, ModelInstance instance, int maxBatch, Optional<SequencePlan> sequences) {
         ModelSettings settings = ModelSettings.builder(NAME, 1)
-                .maxBatchSize(MAX_BATCH)
+                .maxBatchSize(maxBatch)
                 .input(TensorSpec.of("IN", DataType.FP32, Shape.of(1)))
                 .build();
         BatchingPolicy dynamic = new BatchingPolicy(true, List.of(), 0);

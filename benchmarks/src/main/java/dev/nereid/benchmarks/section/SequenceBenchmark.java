@@ -1,6 +1,7 @@
 package dev.nereid.benchmarks.section;
 
 import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceBatching;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -10,6 +11,7 @@ import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
@@ -22,9 +24,13 @@ public class SequenceBenchmark {
     /** The requests of one sequence. */
     private static final int LENGTH = 50;
 
-    /** State: a model of the oldest strategy with one instance thread, and a candidate for each request in flight. */
+    /** State: a model with one instance thread, and a slot for each request in flight. */
     @State(Scope.Benchmark)
     public static class Model {
+        /** The strategy. */
+        @Param
+        public SequenceBatching.Strategy strategy = SequenceBatching.Strategy.OLDEST;
+
         private final AtomicLong ids = new AtomicLong();
 
         @SuppressWarnings("NullAway.Init") // By open().
@@ -33,7 +39,7 @@ public class SequenceBenchmark {
         /** Starts the scheduler. */
         @Setup
         public void open() {
-            model = IdleModel.ofSequences(SchedulerBenchmark.SUBMITTERS * SchedulerBenchmark.WINDOW, _ -> {});
+            model = IdleModel.ofSequences(strategy, SchedulerBenchmark.SUBMITTERS * SchedulerBenchmark.WINDOW, _ -> {});
         }
 
         /** Stops it. */

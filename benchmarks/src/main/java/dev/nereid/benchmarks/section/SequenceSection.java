@@ -12,11 +12,13 @@ import dev.nereid.benchmarks.report.Sample;
 import dev.nereid.benchmarks.report.Table;
 import dev.nereid.benchmarks.run.BenchmarkRun;
 import dev.nereid.benchmarks.run.Pace;
+import dev.nereid.spi.SequenceBatching;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.util.Statistics;
 
@@ -43,13 +45,7 @@ final class SequenceSection {
 
     static Table measure(BenchmarkRun bench) throws IOException, InterruptedException {
         Table table = new Table(
-                "Sequences, oldest strategy, beside the dynamic batcher",
-                "WHAT",
-                "STATEFUL",
-                "STATELESS",
-                "RATIO",
-                "TARGET",
-                "");
+                "Sequences beside the dynamic batcher", "WHAT", "STATEFUL", "STATELESS", "RATIO", "TARGET", "");
         inProcess(bench, table);
         streams(bench, table);
         bench.progress().accept("sequences that wait");
@@ -58,21 +54,30 @@ final class SequenceSection {
     }
 
     private static void inProcess(BenchmarkRun bench, Table table) throws IOException {
-        double stateful = run(bench, SequenceBenchmark.class, "batched").getMean();
         double stateless = run(bench, SchedulerBenchmark.class, "batched").getMean();
+        double statelessTime =
+                run(bench, SchedulerBenchmark.class, "synchronous").getPercentile(MEDIAN);
+        for (SequenceBatching.Strategy strategy : SequenceBatching.Strategy.values()) {
+            inProcess(bench, table, strategy, stateless, statelessTime);
+        }
+    }
+
+    private static void inProcess(
+            BenchmarkRun bench, Table table, SequenceBatching.Strategy strategy, double stateless, double statelessTime)
+            throws IOException {
+        String name = strategy.name().toLowerCase(Locale.ROOT);
+        double stateful = run(bench, strategy, "batched").getMean();
         table.add(
-                "in process, " + SchedulerBenchmark.SUBMITTERS + " threads, " + SchedulerBenchmark.WINDOW
+                name + ", in process, " + SchedulerBenchmark.SUBMITTERS + " threads, " + SchedulerBenchmark.WINDOW
                         + " in flight each",
                 Figures.rate(stateful),
                 Figures.rate(stateless),
                 Figures.ratio(stateful / stateless),
                 ">= " + Figures.ratio(1 / MAX_COST),
                 Figures.verdict(stateful * MAX_COST >= stateless));
-        double statefulTime = run(bench, SequenceBenchmark.class, "synchronous").getPercentile(MEDIAN);
-        double statelessTime =
-                run(bench, SchedulerBenchmark.class, "synchronous").getPercentile(MEDIAN);
+        double statefulTime = run(bench, strategy, "synchronous").getPercentile(MEDIAN);
         table.add(
-                "in process, one at a time, p50",
+                name + ", in process, one at a time, p50",
                 micros(statefulTime),
                 micros(statelessTime),
                 Figures.ratio(statefulTime / statelessTime),
@@ -80,12 +85,20 @@ final class SequenceSection {
                 Figures.verdict(statefulTime <= MAX_COST * statelessTime));
     }
 
+    private static Statistics run(BenchmarkRun bench, SequenceBatching.Strategy strategy, String method)
+            throws IOException {
+        return run(bench, new Microbenchmark(SequenceBenchmark.class, method, Map.of("strategy", strategy.name())));
+    }
+
     private static Statistics run(BenchmarkRun bench, Class<?> type, String method) throws IOException {
-        bench.progress().accept(type.getSimpleName() + "." + method);
-        return Microbenchmark.of(type, method)
-                .run(bench.options().pace())
-                .getPrimaryResult()
-                .getStatistics();
+        return run(bench, Microbenchmark.of(type, method));
+    }
+
+    private static Statistics run(BenchmarkRun bench, Microbenchmark benchmark) throws IOException {
+        bench.progress()
+                .accept(benchmark.type().getSimpleName() + "." + benchmark.method() + " "
+                        + benchmark.parameters().getOrDefault("strategy", ""));
+        return benchmark.run(bench.options().pace()).getPrimaryResult().getStatistics();
     }
 
     private static void streams(BenchmarkRun bench, Table table) throws IOException, InterruptedException {
@@ -123,7 +136,7 @@ final class SequenceSection {
             }
             double ratio = Figures.median(ratios);
             table.add(
-                    "gRPC, " + STREAMS + " streams, identity, 1 KB",
+                    "oldest, gRPC, " + STREAMS + " streams, identity, 1 KB",
                     Figures.rate(Figures.median(statefulRates)),
                     Figures.rate(Figures.median(statelessRates)),
                     goal.show(ratio),

@@ -2,6 +2,7 @@ package dev.nereid.benchmarks.section;
 
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceBatching;
 import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
@@ -32,7 +33,7 @@ final class WaitingSequences {
 
     /** Measures sequences that have a slot, and no request. Blocks. */
     static Idle idle() throws InterruptedException {
-        try (IdleModel model = IdleModel.ofSequences(COUNT + 1, _ -> {})) {
+        try (IdleModel model = IdleModel.ofSequences(SequenceBatching.Strategy.OLDEST, COUNT + 1, _ -> {})) {
             start(model, COUNT, 1);
             long before = heapBytes();
             long otherBefore = model.bytesInUse();
@@ -76,7 +77,7 @@ final class WaitingSequences {
         Semaphore done = new Semaphore(0);
         CompletionObserver observer = new CompletionObserver(done::release);
         try (IdleModel model = ofSequences
-                ? IdleModel.ofSequences(1, _ -> await(executing, end))
+                ? IdleModel.ofSequences(SequenceBatching.Strategy.OLDEST, 1, _ -> await(executing, end))
                 : new IdleModel(false, _ -> await(executing, end))) {
             LongFunction<CheckedRequest> requests = ofSequences
                     ? number -> model.request(new Sequence(new Sequence.Id.Numeric(1 + number), true, true))

@@ -21,14 +21,15 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The parameters of a load: a configuration and files that replace the model's own. Immutable.
+ * The parameters of a load: a configuration and files that replace the model's own, and whether it is forced. Immutable.
  *
  * <p>Files are read and encoded in pieces while the request is sent, so that they may be larger than the heap.
  *
  * @param config a configuration as JSON; empty for that of the repository
  * @param files the files by their paths relative to the model's directory
+ * @param isForced whether the model is loaded anew although nothing of it has changed
  */
-public record LoadRequest(Optional<String> config, Map<String, Path> files) {
+public record LoadRequest(Optional<String> config, Map<String, Path> files, boolean isForced) {
     /** A multiple of 3, so that no piece but the last is padded. */
     private static final int PIECE = 48 << 10;
 
@@ -62,6 +63,10 @@ public record LoadRequest(Optional<String> config, Map<String, Path> files) {
         String separator = "{\"parameters\":{";
         if (config.isPresent()) {
             parts.add(new Part.Text(separator + "\"config\":" + Json.encode(config.get())));
+            separator = ",";
+        }
+        if (isForced) {
+            parts.add(new Part.Text(separator + "\"force\":true"));
             separator = ",";
         }
         for (Map.Entry<String, Path> entry : files.entrySet()) {

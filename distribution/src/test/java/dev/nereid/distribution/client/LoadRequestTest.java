@@ -29,15 +29,25 @@ final class LoadRequestTest {
 
     @Test
     void sendsAnEmptyObjectWithoutParameters() throws Exception {
-        assertThat(text(new LoadRequest(Optional.empty(), Map.of()))).isEqualTo("{}");
+        assertThat(text(new LoadRequest(Optional.empty(), Map.of(), false))).isEqualTo("{}");
     }
 
     @Test
     void sendsTheConfigurationAsAText() throws Exception {
         String config = "{\"backend\": \"x\u00fc\\n\"}";
 
-        assertThat(new JsonObject(text(new LoadRequest(Optional.of(config), Map.of()))))
+        assertThat(new JsonObject(text(new LoadRequest(Optional.of(config), Map.of(), false))))
                 .isEqualTo(new JsonObject().put("parameters", new JsonObject().put("config", config)));
+    }
+
+    @Test
+    void sendsThatALoadIsForced() throws Exception {
+        Path file = Files.write(directory.resolve("a"), new byte[] {0});
+
+        assertThat(text(new LoadRequest(Optional.empty(), Map.of(), true)))
+                .isEqualTo("{\"parameters\":{\"force\":true}}");
+        assertThat(text(new LoadRequest(Optional.of("{}"), Map.of("x", file), true)))
+                .isEqualTo("{\"parameters\":{\"config\":\"{}\",\"force\":true,\"file:x\":\"AA==\"}}");
     }
 
     @ParameterizedTest
@@ -47,8 +57,8 @@ final class LoadRequestTest {
         new Random(size).nextBytes(content);
         Path file = Files.write(directory.resolve("a"), content);
 
-        JsonObject sent =
-                new JsonObject(text(new LoadRequest(Optional.of("{}"), Map.of("1/model \"x\".onnx", file, "b", file))));
+        JsonObject sent = new JsonObject(
+                text(new LoadRequest(Optional.of("{}"), Map.of("1/model \"x\".onnx", file, "b", file), false)));
 
         JsonObject parameters = sent.getJsonObject("parameters");
         assertThat(parameters.fieldNames()).containsExactly("config", "file:1/model \"x\".onnx", "file:b");
@@ -60,7 +70,7 @@ final class LoadRequestTest {
     @Test
     void failsIfAFileBecomesShorterMeanwhile() throws IOException {
         Path file = Files.write(directory.resolve("a"), new byte[100]);
-        BodyPublisher body = new LoadRequest(Optional.of("{}"), Map.of("a", file)).body();
+        BodyPublisher body = new LoadRequest(Optional.of("{}"), Map.of("a", file), false).body();
         Files.write(file, new byte[99]);
 
         assertThatThrownBy(() -> bytes(body)).hasRootCauseMessage(file + ": became shorter while it was sent");

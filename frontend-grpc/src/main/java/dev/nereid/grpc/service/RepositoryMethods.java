@@ -26,6 +26,7 @@ import java.util.concurrent.CompletionStage;
 final class RepositoryMethods {
     private static final String CONFIG = "config";
     private static final String FILE_PREFIX = "file:";
+    private static final String FORCE = "force";
     private static final String UNLOAD_DEPENDENTS = "unload_dependents";
 
     private final InferenceServer server;
@@ -67,6 +68,7 @@ final class RepositoryMethods {
         checkRepository(request.getRepositoryName());
         Optional<String> config = Optional.empty();
         Map<String, ByteBuffer> files = new HashMap<>();
+        boolean isForced = false;
         for (Map.Entry<String, ModelRepositoryParameter> parameter :
                 request.getParametersMap().entrySet()) {
             String name = parameter.getKey();
@@ -79,13 +81,16 @@ final class RepositoryMethods {
                 files.put(
                         name.substring(FILE_PREFIX.length()),
                         value.getBytesParam().asReadOnlyByteBuffer());
+            } else if (name.equals(FORCE)) {
+                check(value.hasBoolParam(), "load parameter '" + FORCE + "', expected bool_param.");
+                isForced = value.getBoolParam();
             } else {
                 throw new InferenceException(
                         ErrorCode.INVALID_ARGUMENT, "unrecognized load parameter '" + Quoted.text(name) + "'.");
             }
         }
         return server.control()
-                .load(new ModelControl.Load(request.getModelName(), config, files))
+                .load(new ModelControl.Load(request.getModelName(), config, files, isForced))
                 .thenApply(_ -> RepositoryModelLoadResponse.getDefaultInstance());
     }
 

@@ -16,6 +16,7 @@ import java.util.Optional;
 /** Reads the bodies of index, load and unload requests. Static functions only. */
 final class ControlRequests {
     private static final String FILE_PREFIX = "file:";
+    private static final String FORCE = "force";
 
     private ControlRequests() {}
 
@@ -37,16 +38,19 @@ final class ControlRequests {
         return first == 't';
     }
 
-    /** Reads a load request: configuration and files. */
+    /** Reads a load request: configuration, files, and whether it is forced. */
     static ModelControl.Load load(String model, MemorySegment body) {
         Optional<String> config = Optional.empty();
         Map<String, ByteBuffer> files = new HashMap<>();
+        boolean isForced = false;
         if (body.byteSize() > 0) {
             JsonReader json = new JsonReader(body);
             for (boolean more = enterParameters(json); more; more = json.nextMember()) {
                 String name = json.key();
                 RequestLimits.checkCount("files", files.size(), RequestLimits.MAX_PARTS);
-                if (json.peek() != '"') {
+                if (name.equals(FORCE)) {
+                    isForced = readForce(json);
+                } else if (json.peek() != '"') {
                     throw JsonErrors.value(
                             JsonErrors.NOT_STRING, "parameters." + Quoted.text(name), "a string", json.describeValue());
                 } else if (name.equals("config")) {
@@ -57,12 +61,12 @@ final class ControlRequests {
                     throw JsonErrors.value(
                             "unexpected error on creating Triton parameter",
                             "parameters",
-                            "config or file:<path>",
+                            "config, file:<path> or force",
                             "'" + Quoted.text(name) + "'");
                 }
             }
         }
-        return new ModelControl.Load(model, config, files);
+        return new ModelControl.Load(model, config, files, isForced);
     }
 
     /** Reads whether models that only this model depends on are unloaded too. */
@@ -87,6 +91,17 @@ final class ControlRequests {
             throw JsonErrors.value(JsonErrors.NO_MEMBERS, "parameters", "an object", json.describeValue());
         }
         return json.firstMember();
+    }
+
+    /** Reads a parameter that the reference server does not know, with an error of its own. */
+    private static boolean readForce(JsonReader json) {
+        byte first = json.peek();
+        if (first != 't' && first != 'f') {
+            throw JsonFields.invalid(
+                    "Invalid value for '" + FORCE + "': expected true or false, got " + json.describeValue());
+        }
+        json.skipValue();
+        return first == 't';
     }
 
     private static ByteBuffer readFile(JsonReader json, String name) {

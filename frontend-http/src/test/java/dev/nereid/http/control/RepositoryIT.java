@@ -118,6 +118,26 @@ class RepositoryIT {
         assertThat(load.files()).containsEntry("1/model.bin", ByteBuffer.wrap(new byte[] {0, 1, 2, -1}));
     }
 
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "{\"parameters\":{\"force\":true}} | true",
+                "{\"parameters\":{\"force\" : false}} | false",
+                "{\"parameters\":{\"force\":true,\"config\":\"{}\",\"file:x\":\"QQ==\"}} | true",
+                "{\"parameters\":{\"config\":\"{}\",\"force\":false}} | false",
+                "{\"force\":true} | false",
+            })
+    void passesWhetherALoadIsForced(String body, boolean isForced) throws IOException {
+        assertThat(post(LOAD, body).status()).isEqualTo(200);
+
+        assertThat(frontend.server.control().loads())
+                .singleElement()
+                .satisfies(load -> assertThat(load.isForced()).isEqualTo(isForced))
+                .satisfies(load -> assertThat(load.config().isPresent()).isEqualTo(body.contains("config")));
+    }
+
     /** The default content type of curl; parsers of forms limit fields and attributes. */
     @Test
     void readsBodiesThatAreDeclaredAsForms() throws IOException {
@@ -156,6 +176,14 @@ class RepositoryIT {
                 LOAD + " | {\"parameters\":1} | 500 | attempt to get members for non-object",
                 LOAD + " | {\"parameters\":{\"foo\":\"x\"}} | 500 | unexpected error on creating Triton parameter",
                 LOAD + " | {\"parameters\":{\"config\":1}} | 500 | attempt to access JSON non-string as string",
+                LOAD + " | {\"parameters\":{\"force\":\"true\"}} | 400 |"
+                        + " Invalid value for 'force': expected true or false, got ",
+                LOAD + " | {\"parameters\":{\"force\":1}} | 400 |"
+                        + " Invalid value for 'force': expected true or false, got 1",
+                LOAD + " | {\"parameters\":{\"force\":null}} | 400 |"
+                        + " Invalid value for 'force': expected true or false, got null",
+                LOAD + " | {\"parameters\":{\"force\":trux}} | 500 |"
+                        + " failed to parse the request JSON buffer: Invalid value.",
                 LOAD + " | {\"parameters\":{\"file:x\":\"A\"}} | 400 | Unable to parse 'file:x': not a text in base64",
                 LOAD
                         + " | {\"parameters\":{\"file:x\":\"QQ*==\"}} | 400 | Unable to parse 'file:x': not a text in base64",

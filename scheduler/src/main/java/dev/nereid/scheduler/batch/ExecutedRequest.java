@@ -1,7 +1,9 @@
 package dev.nereid.scheduler.batch;
 
+import dev.nereid.api.ModelRef;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.client.CausingRequest;
 import dev.nereid.scheduler.memory.MemoryRanges;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -35,7 +37,7 @@ import org.jspecify.annotations.Nullable;
  * allows for any thread; these delegate to the {@link ScheduledRequest}.
  */
 final class ExecutedRequest extends CheckedRequestView
-        implements InferenceRequest, NewState.Owner, GatheredInputs.Holder {
+        implements InferenceRequest, CausingRequest, NewState.Owner, GatheredInputs.Holder {
     private final ExecutionScope scope;
     private final ExecutionInputs inputs;
 
@@ -136,6 +138,19 @@ final class ExecutedRequest extends CheckedRequestView
     public Optional<Sequence> sequence() {
         checked();
         return scheduled().sequence(execution);
+    }
+
+    @Override
+    public List<ModelRef> callers() {
+        return checked().options().callers();
+    }
+
+    @Override
+    public Optional<Runnable> keep(Tensor input) {
+        checked();
+        return scheduled()
+                .keep(input)
+                .or(() -> Optional.ofNullable(retain(input)).map(memory -> memory::release));
     }
 
     @Override

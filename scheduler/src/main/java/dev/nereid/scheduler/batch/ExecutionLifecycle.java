@@ -59,6 +59,8 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
     /** The thread that executes the batch; written before other threads see the batch. */
     private @Nullable Thread thread;
 
+    private boolean direct;
+
     /** Written once; the watchdog may see it late. */
     private long startNanos;
 
@@ -117,9 +119,19 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
         }
     }
 
-    /** Records the thread that executes the batch. Called before another thread sees the batch. */
-    public void executedBy(Thread executing) {
+    /**
+     * Records the thread that executes the batch. Called before another thread sees the batch.
+     *
+     * @param isSubmitting whether it is a submitting thread, and not that of the instance
+     */
+    public void executedBy(Thread executing, boolean isSubmitting) {
         thread = executing;
+        direct = isSubmitting;
+    }
+
+    /** Returns whether a submitting thread executes the batch. Called by that thread. */
+    public boolean isDirect() {
+        return direct;
     }
 
     /** Returns the thread that executes the batch; {@code null} before {@link #executedBy}. */

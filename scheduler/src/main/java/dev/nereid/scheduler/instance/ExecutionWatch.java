@@ -2,10 +2,12 @@ package dev.nereid.scheduler.instance;
 
 import dev.nereid.api.ThreadStack;
 import dev.nereid.scheduler.batch.ExecutionBatch;
+import dev.nereid.scheduler.request.DetachedRequests;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.time.Watchdog;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
@@ -17,8 +19,8 @@ import org.slf4j.LoggerFactory;
  * Reports executions of one model that exceed their time limit. Confined to the thread of the watchdog, but for
  * {@link #total}.
  *
- * <p>An execution of a warm-up has the limit of loads. A deferred execution is not checked once its backend has
- * returned: it holds neither a thread nor an instance.
+ * <p>An execution of a warm-up has the limit of loads. Requests of deferred executions are reported too, although these
+ * hold neither a thread nor an instance; those of decoupled models are not, since they may respond for any time.
  */
 public final class ExecutionWatch implements Watchdog.Watched {
     private static final Logger LOG = LoggerFactory.getLogger(ExecutionWatch.class);
@@ -32,6 +34,9 @@ public final class ExecutionWatch implements Watchdog.Watched {
     private final Duration loadLimit;
     private final AtomicLong total = new AtomicLong();
 
+    /** The requests in deferred executions that were reported; replaced as a whole. */
+    private volatile Set<DetachedRequests.Detached> deferred = Set.of();
+
     /**
      * Creates a watch.
      *
@@ -43,6 +48,11 @@ public final class ExecutionWatch implements Watchdog.Watched {
         this.threads = threads;
         this.executionLimit = executionLimit;
         this.loadLimit = loadLimit;
+    }
+
+    /** Returns the number of requests whose deferred executions were reported and go on. */
+    public int deferred() {
+        return deferred.size();
     }
 
     /** Returns the number of executions that exceeded their limit since the load. */
@@ -71,6 +81,33 @@ public final class ExecutionWatch implements Watchdog.Watched {
                     "execution of warm-up takes longer than its limit",
                     nowNanos);
         }
+        checkDeferred(nowNanos);
+    }
+
+    private void checkDeferred(long nowNanos) {
+        if (executionLimit.isZero() || model.settings().decoupled()) {
+            return;
+        }
+        List<DetachedRequests.Detached> overdue = model.detached().startedBefore(nowNanos - executionLimit.toNanos());
+        List<DetachedRequests.Detached> found =
+                overdue.stream().filter(one -> !deferred.contains(one)).toList();
+        deferred = Set.copyOf(overdue);
+        if (found.isEmpty()) {
+            return;
+        }
+        // Requests of one execution have begun together.
+        total.addAndGet(found.stream()
+                .mapToLong(DetachedRequests.Detached::startedNanos)
+                .distinct()
+                .count());
+        LOG.atWarn()
+                .addKeyValue("model", model.settings().name())
+                .addKeyValue("version", model.settings().version())
+                .addKeyValue(
+                        "requestIds",
+                        ids(found.stream().map(DetachedRequests.Detached::id).toList()))
+                .addKeyValue("limitMillis", executionLimit.toMillis())
+                .log("deferred execution takes longer than its limit");
     }
 
     private void check(

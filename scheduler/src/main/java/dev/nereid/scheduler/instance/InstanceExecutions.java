@@ -1,9 +1,11 @@
 package dev.nereid.scheduler.instance;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.batch.ExecutionScope;
+import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.memory.InputStaging;
 import dev.nereid.scheduler.queue.EndedSequence;
 import dev.nereid.scheduler.queue.InstanceHandle;
@@ -13,7 +15,10 @@ import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -96,7 +101,7 @@ final class InstanceExecutions {
             if (limited) {
                 permitAcquirer.use(batch);
             }
-            batch.executedBy(Thread.currentThread());
+            batch.executedBy(Thread.currentThread(), direct);
             current = batch;
             try {
                 if (scope.model().detached().areAbandoned()) {
@@ -145,7 +150,7 @@ final class InstanceExecutions {
 
     /** Executes a batch of the warm-up on an instance. Called by the instance's own thread. */
     void warm(ManagedInstance instance, ExecutionBatch batch) {
-        batch.executedBy(Thread.currentThread());
+        batch.executedBy(Thread.currentThread(), false);
         warming = batch;
         try {
             warmWithPermit(instance, batch);
@@ -204,6 +209,17 @@ final class InstanceExecutions {
     boolean isOverdue() {
         ExecutionBatch executed = current;
         return executed != null && isOverdue(executed);
+    }
+
+    /** Returns the execution that a thread is in; empty if it executes no batch. Called by that thread. */
+    Optional<RunningExecution> executionOn(Thread thread) {
+        ExecutionBatch batch = current;
+        if (batch == null || !thread.equals(batch.thread())) {
+            return Optional.empty();
+        }
+        Set<ModelRef> callers = new HashSet<>();
+        batch.scheduled().forEach(one -> callers.addAll(one.checked().options().callers()));
+        return Optional.of(new RunningExecution(batch.isDirect(), callers));
     }
 
     /** Returns whether a thread executes a batch. */

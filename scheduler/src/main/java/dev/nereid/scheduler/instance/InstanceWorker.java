@@ -4,6 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.batch.ExecutionScope;
+import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.WorkSource;
 import dev.nereid.scheduler.rate.RateLimitPermits;
@@ -14,6 +15,7 @@ import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.ModelInstance;
 import java.util.HashSet;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -372,6 +374,11 @@ public final class InstanceWorker implements Runnable {
     /** Returns whether the current execution was reported as exceeding its limit. */
     public boolean isOverdue() {
         return executions.isOverdue();
+    }
+
+    /** Returns the execution that a thread is in; empty if it executes no batch of this worker. */
+    public Optional<RunningExecution> executionOn(Thread thread) {
+        return executions.executionOn(thread);
     }
 
     /** Returns whether a thread executes a batch of this worker. */

@@ -20,6 +20,15 @@ public final class DetachedRequests {
         /** Ends the count of the request as in flight. Called once, after {@link #abandon}. */
         void lose();
 
+        /** Returns the client's id of the request; empty for none. */
+        String id();
+
+        /** Returns whether it is executed and not completed. */
+        boolean isExecuting();
+
+        /** Returns when its current or last execution began. Another thread may see it late. */
+        long startedNanos();
+
         /** Returns whether the request is counted as using an instance in its current execution. */
         boolean uses(RequestDrain instance);
     }
@@ -61,6 +70,13 @@ public final class DetachedRequests {
     /** Returns the requests whose current execution uses an instance. */
     public List<Detached> of(RequestDrain instance) {
         return requests.stream().filter(request -> request.uses(instance)).toList();
+    }
+
+    /** Returns the requests that are executed, and began before a time. */
+    public List<Detached> startedBefore(long nanos) {
+        return requests.stream()
+                .filter(request -> request.isExecuting() && request.startedNanos() - nanos < 0)
+                .toList();
     }
 
     /** Returns the number of requests. */

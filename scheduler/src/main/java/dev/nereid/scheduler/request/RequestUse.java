@@ -7,7 +7,10 @@ import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Tensor;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,6 +20,16 @@ import org.jspecify.annotations.Nullable;
  * <p>A superclass and no component of {@link ScheduledRequest}, since every request would need one more object.
  */
 abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.Detached permits ScheduledRequest {
+    private static final VarHandle INPUTS_FREED;
+
+    static {
+        try {
+            INPUTS_FREED = MethodHandles.lookup().findVarHandle(RequestUse.class, "inputsFreed", boolean.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
     final ModelScope model;
     final CheckedRequest checked;
     final CompletionLatch latch = new CompletionLatch();
@@ -45,8 +58,8 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
     /** Whether an output lies in the inputs. Written during the execution, before its end. */
     private boolean inputsKept;
 
-    /** Whether the inputs were freed before the last release. Written by the holder of a reference. */
-    private boolean inputsFreed;
+    /** Whether the inputs were freed before the last release. Set once, by the holder of a reference. */
+    private volatile boolean inputsFreed;
 
     RequestUse(ModelScope model, CheckedRequest checked, long enqueuedNanos) {
         this.model = model;
@@ -144,8 +157,18 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
         startedNanos = nanos;
     }
 
-    /** Returns when the current or last execution began. */
-    long startedNanos() {
+    @Override
+    public boolean isExecuting() {
+        return latch.execution() > 0 && !latch.isWaiting() && !latch.isCompleted();
+    }
+
+    @Override
+    public String id() {
+        return checked.id();
+    }
+
+    @Override
+    public long startedNanos() {
         return startedNanos;
     }
 
@@ -212,6 +235,22 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
         return inside;
     }
 
+    /**
+     * Keeps the inputs for a tensor that lies in them. Called during the execution.
+     *
+     * @return ends that; empty if the tensor lies elsewhere, or the request is released
+     */
+    public Optional<Runnable> keep(Tensor input) {
+        if (!tryRetain()) {
+            return Optional.empty();
+        }
+        if (!keepInputsFor(input)) {
+            release();
+            return Optional.empty();
+        }
+        return Optional.of(this::release);
+    }
+
     /** Keeps the inputs until the last release. The caller retains the request. */
     void keepInputs() {
         inputsKept = true;
@@ -237,8 +276,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
             if (used != null) {
                 used.endCurrent();
             }
-            if (!usesClientMemory()) {
-                inputsFreed = true;
+            if (!usesClientMemory() && INPUTS_FREED.compareAndSet(this, false, true)) {
                 checked.releaseInputs();
             }
         } catch (Throwable e) {

@@ -2,6 +2,9 @@ package dev.nereid.scheduler.request;
 
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.statistics.ComputeListener;
+import dev.nereid.scheduler.statistics.ComputeTotals;
+import dev.nereid.scheduler.statistics.ExecutionTally;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,6 +28,9 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
 
     /** The place in the order of a model that preserves order; below 0 for none. Taken when the request begins. */
     private long place = -1;
+
+    /** The sums of the times of the steps of an ensemble; {@code null} for another model. Set before the execution. */
+    private @Nullable ComputeTotals steps;
 
     /** Sees the terminal response before the observer; set before the request is queued. */
     private @Nullable CompletionListener listener;
@@ -55,6 +61,31 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     /** Sets the listener that sees the terminal response; called before the request is queued. */
     public void onCompletion(CompletionListener added) {
         listener = added;
+    }
+
+    /** Has the request counted with the times of its steps. Called before it is completed; they change until then. */
+    public void countSteps(ComputeTotals totals) {
+        steps = totals;
+    }
+
+    /** Creates the tally of a request that completes outside of an execution. */
+    ExecutionTally tally(long startNanos, long nowNanos) {
+        ComputeTotals totals = steps;
+        return totals == null
+                ? new ExecutionTally(startNanos, startNanos, nowNanos, nowNanos)
+                : totals.tally(startNanos, nowNanos);
+    }
+
+    /** Counts a request that succeeds, and reports its times if it is a step of another one. */
+    void count(ExecutionTally tally) {
+        CheckedRequest checked = request.checked();
+        if (steps != null) {
+            tally.executed(checked.batchSize());
+        }
+        tally.succeeded(checked.batchSize(), checked.arrivedNanos(), request.queuedNanos());
+        if (observer instanceof ComputeListener listener) {
+            tally.report(listener);
+        }
     }
 
     /** Returns the channel of a decoupled model; {@code null} until it is opened. */

@@ -343,6 +343,14 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
         }
     }
 
+    /**
+     * Frees the inputs before the request completes, since nothing reads them any more. Has no effect if an output lies in
+     * the inputs, or if they are memory of the client. Called once, by the holder of a reference.
+     */
+    public void freeReadInputs() {
+        freeUnusedInputs();
+    }
+
     /** Completes the request with an error of the backend, whether it is executed or waits again. */
     public void fail(BackendException error) {
         fail(error, FailureReason.BACKEND);
@@ -393,7 +401,7 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
     private void completeNow(ResponseEvent given, long startNanos) {
         ResponseEvent event = settled(given);
         long now = model.nanoTime().getAsLong();
-        ExecutionTally tally = new ExecutionTally(startNanos, startNanos, now, now);
+        ExecutionTally tally = delivery.tally(startNanos, now);
         count(event, tally);
         model.meter().record(tally);
         deliver(event);
@@ -434,7 +442,7 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
         if (event instanceof ResponseEvent.Failure failure) {
             tally.failed(failure.reason(), checked.arrivedNanos());
         } else {
-            tally.succeeded(checked.batchSize(), checked.arrivedNanos(), queuedNanos());
+            delivery.count(tally);
         }
     }
 

@@ -49,6 +49,24 @@ public final class ExecutionTally {
         this.outputNanos = whole - outputs;
     }
 
+    /** Creates a tally whose parts are sums, which may exceed the whole. */
+    ExecutionTally(long startNanos, long endNanos, long inputNanos, long inferNanos, long outputNanos) {
+        this.startNanos = startNanos;
+        this.endNanos = endNanos;
+        this.inputNanos = inputNanos;
+        this.inferNanos = inferNanos;
+        this.outputNanos = outputNanos;
+    }
+
+    /**
+     * Passes the times of the parts to a listener.
+     *
+     * @param listener the receiver
+     */
+    public void report(ComputeListener listener) {
+        listener.computed(inputNanos, inferNanos, outputNanos);
+    }
+
     /**
      * Counts the execution itself, unless its backend failed.
      *

@@ -60,6 +60,19 @@ final class Plans {
                 false);
     }
 
+    /** Returns the same plan with the order of responses preserved. */
+    static SequencePlan ordered(SequencePlan plan) {
+        return new SequencePlan(
+                plan.batching(),
+                plan.controls(),
+                plan.states(),
+                plan.slots(),
+                plan.maxQueueDelayNanos(),
+                plan.minimumSlotUtilization(),
+                plan.preferredSizes(),
+                true);
+    }
+
     /** Returns the same plan for iterative sequences. */
     static SequencePlan iterative(SequencePlan plan) {
         return new SequencePlan(

@@ -5,6 +5,7 @@ import dev.nereid.scheduler.Supervision;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.ConfigDiagnosis;
 import dev.nereid.server.config.ConfigProblem;
+import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelConfigReader;
 import dev.nereid.server.config.SequencePlanReader;
 import dev.nereid.server.lifecycle.ModelLoadOptions;
@@ -117,6 +118,11 @@ final class ModelCheck implements AutoCloseable {
     }
 
     private ModelConfig complete(PreparedModel prepared, long version) throws BackendException {
+        if (prepared.config().hasEnsembleScheduling()) { // its steps are checked when it is loaded
+            ConfigValidation.checkTensors(prepared.config());
+            LabelFiles.read(prepared.directory().path(), prepared.config());
+            return prepared.config();
+        }
         Backend backend = lease(prepared.config().getBackend()).backend();
         ModelConfig completed = VersionCompletion.complete(options, prepared, version, backend);
         Path directory = prepared.directory().path();

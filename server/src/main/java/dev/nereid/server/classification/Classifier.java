@@ -56,6 +56,16 @@ public final class Classifier {
     }
 
     /**
+     * Returns the labels of an output.
+     *
+     * @param output the name of the output
+     * @return the labels in the order of its elements; empty if it has none
+     */
+    public List<String> labels(String output) {
+        return labels.getOrDefault(output, List.of());
+    }
+
+    /**
      * Finds the classes of an output.
      *
      * @param output the output

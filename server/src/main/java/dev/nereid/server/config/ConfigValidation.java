@@ -19,8 +19,6 @@ import java.util.TreeSet;
 /**
  * Checks configurations, with the error texts of the reference server. All methods throw {@link InferenceException},
  * with {@link ErrorCode#INVALID_ARGUMENT} unless they document another code.
- *
- * <p>The rules of ensembles are missing: that scheduler is not supported yet.
  */
 public final class ConfigValidation {
     private static final String ENSEMBLE = "ensemble";
@@ -58,6 +56,9 @@ public final class ConfigValidation {
         }
         if (config.hasSequenceBatching()) {
             SequenceValidation.check(config);
+        }
+        if (config.hasEnsembleScheduling()) {
+            EnsembleValidation.check(config);
         }
         checkResponseCache(config);
         checkMetrics(config.getModelMetrics());

@@ -92,7 +92,11 @@ final class ControlTasks {
     }
 
     /**
-     * Submits a task, unless an equal one waits already.
+     * Submits a task, unless the last one that waits is equal.
+     *
+     * <p>Earlier ones are not compared: in A, B, A the last task decides what is served, so that it has to run again after
+     * B. Where B is a load without parameters, A runs twice although once would do; where A is one, its second run finds
+     * that nothing has changed. A running task is not shared either, since it may have read what has changed since.
      *
      * @param model the model's name
      * @param key equal for tasks that do the same

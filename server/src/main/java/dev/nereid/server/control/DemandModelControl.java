@@ -9,6 +9,7 @@ import dev.nereid.server.repository.ModelName;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
 
 /**
  * Loads and unloads models at the request of clients, where requests load them too. Safe for use by any thread; never
@@ -48,15 +49,17 @@ final class DemandModelControl implements ModelControl {
             return CompletableFuture.failedStage(e);
         }
         boolean isPlain = load.config().isEmpty() && load.files().isEmpty();
-        return isPlain ? models.load(load.model(), this::load) : models.load(load);
+        return isPlain
+                ? models.load(load.model(), key -> load(key, load.isForced() ? loads::reload : loads::load))
+                : models.load(load);
     }
 
-    private CompletionStage<Void> load(String key) {
+    private CompletionStage<Void> load(String key, Function<String, CompletionStage<Void>> load) {
         CompletionStage<Void> described =
                 onDemand.contains(key) ? CompletableFuture.completedStage(null) : descriptions.describe(key);
         return ControlTasks.unwrapped(described
                 .thenCompose(_ -> demand.hold(key))
-                .thenCompose(hold -> loads.load(key).whenComplete((_, _) -> hold.run())));
+                .thenCompose(hold -> load.apply(key).whenComplete((_, _) -> hold.run())));
     }
 
     /** Describes a model at the start, and loads it if it is pinned. */

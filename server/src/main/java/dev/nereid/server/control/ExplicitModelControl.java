@@ -26,7 +26,7 @@ final class ExplicitModelControl implements ModelControl {
             return CompletableFuture.failedStage(e);
         }
         boolean isPlain = load.config().isEmpty() && load.files().isEmpty();
-        return isPlain ? models.load(load.model()) : models.load(load);
+        return isPlain ? models.load(load.model(), load.isForced()) : models.load(load);
     }
 
     @Override

@@ -5,8 +5,12 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.server.client.ModelClients;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.demand.ModelActions;
+import dev.nereid.server.dependency.ModelDependencies;
+import dev.nereid.server.ensemble.DependentEnsembles;
+import dev.nereid.server.ensemble.EnsembleLoader;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.MemoryRefresh;
 import dev.nereid.server.lifecycle.MeterRegistry;
@@ -41,6 +45,7 @@ import java.util.function.LongSupplier;
  */
 public final class ModelLifecycle {
     private final ServedModels models;
+    private final ModelClients clients;
     private final LiveGenerations live;
     private final RunningWarmups warmups = new RunningWarmups();
     private final ModelLoadWatch watch;
@@ -82,12 +87,14 @@ public final class ModelLifecycle {
         memory = new MemoryThreads();
         MemoryRefresh refresh = new MemoryRefresh(live, memory, nanoTime, fatalErrors);
         models = new ServedModels(live, watch, refresh);
+        clients = new ModelClients(models);
         tasks = new ControlTasks(fatalErrors);
         threads = new LoadThreads(options.loadThreads(), nativeHeap::freed);
         MeterRegistry meters = new MeterRegistry(environment.clocks().wallClock());
         ModelPreparation preparation = new ModelPreparation(
                 backends, options, environment.rateLimiter().isLimiting(), watch);
-        VersionLoader loader = new VersionLoader(backends, options, environment, warmups, watch, meters);
+        VersionLoader loader = new VersionLoader(backends, options, environment, warmups, watch, meters, clients::of);
+        EnsembleLoader ensembles = new EnsembleLoader(models, options, environment, meters);
         VersionUpdater updater = new VersionUpdater(backends, loader, options, warmups);
         Optional<ModelDescriber> describer = controlOptions.mode() == ModelControlMode.DEMAND
                 ? Optional.of(new ModelDescriber(
@@ -98,15 +105,17 @@ public final class ModelLifecycle {
         overrides = new PrivateDirectory(workDirectory, "overrides-");
         ModelSources sources =
                 new ModelSources(repository, preparation, new OverrideWriter(overrides, OverrideWriter.MAX_BYTES));
+        ModelDependencies dependencies = new ModelDependencies();
         ModelLoader modelLoader = new ModelLoader(
                 backends,
                 preparation,
-                new VersionLoads(loader, live, watch, failures, nanoTime, controlOptions.loadRetries()),
+                new VersionLoads(loader, ensembles, live, watch, failures, nanoTime, controlOptions.loadRetries()),
                 updater,
                 catalog,
                 live,
-                failures);
-        ModelLoads loads = new ModelLoads(tasks, sources, modelLoader, catalog, live, threads);
+                failures,
+                new DependentEnsembles(models, dependencies, ensembles));
+        ModelLoads loads = new ModelLoads(tasks, sources, modelLoader, catalog, live, threads, dependencies);
         updates = new InstanceUpdates(repository, preparation, updater, models, catalog);
         NamedModels named = new NamedModels(loads, sources, tasks, models, repository.hasNamespaces());
         demand = describer.map(_ -> demand(
@@ -114,6 +123,7 @@ public final class ModelLifecycle {
                 environment,
                 new OnDemandLoads(loads, tasks, catalog, live, models.onDemand(), refresh),
                 catalog));
+        demand.ifPresent(ensembles::follow);
         Optional<DemandModelControl> demandControl = describer.map(one -> new DemandModelControl(
                 named,
                 loads,
@@ -122,7 +132,7 @@ public final class ModelLifecycle {
                 demand.orElseThrow(),
                 new RepositoryIndex(models, Optional.of(repository))));
         Function<String, CompletionStage<Void>> load =
-                model -> ModelKey.namespace(model).isEmpty() ? named.load(model) : loads.load(model);
+                model -> ModelKey.namespace(model).isEmpty() ? named.load(model, false) : loads.load(model);
         startup = new StartupLoads(
                 repository,
                 demandControl
@@ -146,7 +156,7 @@ public final class ModelLifecycle {
                         environment.clocks(),
                         look -> Thread.ofVirtual().name("poll").start(look)))
                 : Optional.empty();
-        shutdown = new ModelShutdown(models, live, catalog, nanoTime);
+        shutdown = new ModelShutdown(models, live, catalog, clients.callers(), nanoTime);
     }
 
     private DemandModels demand(
@@ -200,6 +210,24 @@ public final class ModelLifecycle {
      */
     public ServedModels models() {
         return models;
+    }
+
+    /**
+     * Returns the clients by which models send requests to each other.
+     *
+     * @return the clients, always the same
+     */
+    public ModelClients clients() {
+        return clients;
+    }
+
+    /**
+     * Returns whether models send requests to others, as ensembles do.
+     *
+     * @return whether {@link #close} waits for such requests first
+     */
+    public boolean hasCallers() {
+        return shutdown.hasCallers();
     }
 
     /**

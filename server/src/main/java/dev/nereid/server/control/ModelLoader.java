@@ -1,6 +1,7 @@
 package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.server.ensemble.DependentEnsembles;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.GenerationHooks;
 import dev.nereid.server.lifecycle.LiveGenerations;
@@ -17,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.TreeMap;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
@@ -39,9 +41,16 @@ final class ModelLoader {
     private final CatalogUpdater catalog;
     private final LiveGenerations live;
     private final LoadFailures failures;
+    private final DependentEnsembles dependents;
 
     /** What the models that serve were loaded from, by name. */
     private final ConcurrentHashMap<String, LoadedModel> loaded = new ConcurrentHashMap<>();
+
+    /**
+     * Identities of the last forced loads of models, by name. They outlive unloads and evictions, so that responses which
+     * were cached before are never used again.
+     */
+    private final ConcurrentHashMap<String, String> forcedLoads = new ConcurrentHashMap<>();
 
     ModelLoader(
             BackendRegistry plugins,
@@ -50,7 +59,8 @@ final class ModelLoader {
             VersionUpdater updater,
             CatalogUpdater catalog,
             LiveGenerations live,
-            LoadFailures failures) {
+            LoadFailures failures,
+            DependentEnsembles dependents) {
         this.plugins = plugins;
         this.preparation = preparation;
         this.loads = loads;
@@ -58,6 +68,7 @@ final class ModelLoader {
         this.catalog = catalog;
         this.live = live;
         this.failures = failures;
+        this.dependents = dependents;
     }
 
     /** Returns whether a model serves as a whole, and was loaded from the same files. */
@@ -94,43 +105,51 @@ final class ModelLoader {
         return new RepositoryPoller.PluginState(changes, outdated);
     }
 
-    /** Forgets what a model was loaded from, so that nothing of it is kept at the next load. */
-    void forget(String model) {
+    /**
+     * Forgets what a model was loaded from, so that nothing of it is kept at the next load.
+     *
+     * @param isGone whether the model is not in the repository any more
+     */
+    void forget(String model, boolean isGone) {
         loaded.remove(model);
+        if (isGone) {
+            forcedLoads.remove(model);
+        }
     }
 
     /**
      * Loads a model.
      *
      * @param source what it is loaded from
-     * @param isForced whether all versions are loaded, also those whose files have not changed
+     * @param isWhole whether all versions are loaded, also those whose files have not changed
+     * @param isForced whether responses that were cached before are not used again
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it cannot be loaded; the catalog has the reason
      */
-    void load(ModelSource source, boolean isForced) throws InterruptedException {
+    void load(ModelSource source, boolean isWhole, boolean isForced) throws InterruptedException {
         String model = source.key();
-        PreparedModel prepared = prepare(source);
+        String forcedLoad =
+                isForced ? UUID.randomUUID().toString() : forcedLoads.getOrDefault(model, PreparedModel.NOT_FORCED);
+        PreparedModel prepared = prepare(source).withForcedLoad(forcedLoad);
         LoadAgents agents = new LoadAgents(prepared.agents());
         String plugin = plugins.digest(prepared.config().getBackend()); // at the latest that by which it is loaded
         try {
-            load(
-                    prepared,
-                    source,
-                    agents,
-                    plugin,
-                    isForced || !prepared.agents().isEmpty());
+            load(prepared, source, agents, plugin, isWhole || !prepared.agents().isEmpty());
         } finally {
             agents.release();
         }
         loaded.put(model, new LoadedModel(prepared.config(), source, plugin));
+        if (isForced) {
+            forcedLoads.put(model, forcedLoad);
+        }
     }
 
     /** Loads the versions that need it. Agents take part in loads alone, so that a model which has any is loaded anew. */
-    private void load(PreparedModel prepared, ModelSource source, LoadAgents agents, String plugin, boolean isForced)
+    private void load(PreparedModel prepared, ModelSource source, LoadAgents agents, String plugin, boolean isWhole)
             throws InterruptedException {
         String model = source.key();
         Supplier<GenerationHooks> hooks = () -> agents.use(source.use());
-        VersionChanges changes = VersionChanges.of(
-                prepared, source, isForced ? null : loaded.get(model), catalog.serving(model), plugin);
+        VersionChanges changes =
+                VersionChanges.of(prepared, source, isWhole ? null : loaded.get(model), catalog.serving(model), plugin);
         catalog.loading(model, changes.loaded());
         NavigableMap<Long, VersionState> states = new TreeMap<>();
         for (long version : changes.loaded()) {
@@ -150,6 +169,11 @@ final class ModelLoader {
                 serving.put(version, generation);
             }
         });
+        try {
+            dependents.check(model, serving);
+        } catch (InferenceException e) {
+            throw refuse(model, states, changes.updated(), e);
+        }
         agents.loadComplete();
         catalog.serve(model, serving, source.files().versions().keySet(), source.isOverridden());
     }
@@ -212,23 +236,54 @@ final class ModelLoader {
                 reasons.put(version, failed);
             }
         });
-        StringBuilder text = new StringBuilder("load failed for model '" + ModelKey.name(model) + "': ");
+        String text = describe(reasons);
+        VersionState.Unavailable discarded = VersionState.Unavailable.of(
+                ErrorCode.UNAVAILABLE,
+                "not served, since another version of this load failed: " + List.copyOf(reasons.keySet()));
+        reasons.putAll(discard(states, updated, discarded));
+        catalog.failed(model, reasons);
+        return failure(model, text);
+    }
+
+    /** Closes what was loaded, since an ensemble that serves does not fit it; returns the error of the load. */
+    private InferenceException refuse(
+            String model,
+            NavigableMap<Long, VersionState> states,
+            NavigableMap<Long, Generation> updated,
+            InferenceException cause) {
+        VersionState.Unavailable reason = VersionState.Unavailable.of(cause.code(), cause.publicMessage());
+        NavigableMap<Long, VersionState.Unavailable> reasons = discard(states, updated, reason);
+        catalog.failed(model, reasons);
+        return failure(model, reasons.isEmpty() ? cause.publicMessage() : describe(reasons));
+    }
+
+    private NavigableMap<Long, VersionState.Unavailable> discard(
+            NavigableMap<Long, VersionState> states,
+            NavigableMap<Long, Generation> updated,
+            VersionState.Unavailable reason) {
+        NavigableMap<Long, VersionState.Unavailable> reasons = new TreeMap<>();
+        states.descendingMap().forEach((version, state) -> {
+            if (state instanceof VersionState.Ready(Generation generation)
+                    && !generation.equals(updated.get(version))) {
+                live.discard(generation);
+                reasons.put(version, reason);
+            }
+        });
+        return reasons;
+    }
+
+    private static InferenceException failure(String model, String reasons) {
+        return new InferenceException(
+                ErrorCode.INVALID_ARGUMENT, "load failed for model '" + ModelKey.name(model) + "': " + reasons);
+    }
+
+    private static String describe(NavigableMap<Long, VersionState.Unavailable> reasons) {
+        StringBuilder text = new StringBuilder();
         reasons.forEach((version, failed) -> text.append("version ")
                 .append(version)
                 .append(" is at UNAVAILABLE state: ")
                 .append(failed.reason())
                 .append(";\n"));
-        VersionState.Unavailable discarded = VersionState.Unavailable.of(
-                ErrorCode.UNAVAILABLE,
-                "not served, since another version of this load failed: " + List.copyOf(reasons.keySet()));
-        states.descendingMap().forEach((version, state) -> {
-            if (state instanceof VersionState.Ready(Generation generation)
-                    && !generation.equals(updated.get(version))) {
-                live.discard(generation);
-                reasons.put(version, discarded);
-            }
-        });
-        catalog.failed(model, reasons);
-        return new InferenceException(ErrorCode.INVALID_ARGUMENT, text.toString());
+        return text.toString();
     }
 }

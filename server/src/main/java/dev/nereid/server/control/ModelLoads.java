@@ -3,6 +3,7 @@ package dev.nereid.server.control;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.server.dependency.ModelDependencies;
+import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.VersionState;
 import dev.nereid.server.repository.ModelKey;
@@ -13,11 +14,13 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -44,7 +47,10 @@ final class ModelLoads implements RepositoryPoller.Actions {
     private final CatalogUpdater catalog;
     private final LiveGenerations live;
     private final LoadThreads threads;
-    private final ModelDependencies dependencies = new ModelDependencies();
+    private final ModelDependencies dependencies;
+
+    /** The models whose generations were replaced, until the models that need them are loaded again. */
+    private final Set<String> replaced = ConcurrentHashMap.newKeySet();
 
     ModelLoads(
             ControlTasks tasks,
@@ -52,13 +58,15 @@ final class ModelLoads implements RepositoryPoller.Actions {
             ModelLoader loader,
             CatalogUpdater catalog,
             LiveGenerations live,
-            LoadThreads threads) {
+            LoadThreads threads,
+            ModelDependencies dependencies) {
         this.tasks = tasks;
         this.sources = sources;
         this.loader = loader;
         this.catalog = catalog;
         this.live = live;
         this.threads = threads;
+        this.dependencies = dependencies;
     }
 
     /**
@@ -71,22 +79,35 @@ final class ModelLoads implements RepositoryPoller.Actions {
     @Override
     public CompletionStage<Void> load(String model) {
         return ControlTasks.unwrapped(tasks.share(
-                        model, "load", () -> loadNow(model, () -> sources.find(model), Reason.REQUESTED))
-                .thenCompose(_ -> loadWaiting(model)));
+                        model, "load", () -> loadNow(model, () -> sources.find(model), Reason.REQUESTED, false))
+                .thenCompose(_ -> loadDependents(model)));
+    }
+
+    /**
+     * Loads all versions of a model anew, also if nothing of it has changed. A configuration that a client has given stays
+     * as with {@link #load(String)}. Responses that were cached before are not used again.
+     *
+     * @param model its key
+     * @return as {@link #load(String)}
+     */
+    CompletionStage<Void> reload(String model) {
+        return ControlTasks.unwrapped(tasks.share(
+                        model, "reload", () -> loadNow(model, () -> sources.find(model), Reason.REQUESTED, true))
+                .thenCompose(_ -> loadDependents(model)));
     }
 
     /**
      * Loads a model with the configuration and files of a client, also if nothing of it has changed. Equal requests that
-     * wait are done once, unless their files are large.
+     * wait in a row are done once, unless their files are large.
      *
      * @param model its key
      * @param load the request
      * @return as {@link #load(String)}
      */
     CompletionStage<Void> load(String model, ModelControl.Load load) {
-        ControlTasks.Work work = () -> loadNow(model, () -> sources.find(model, load), Reason.FORCED);
+        ControlTasks.Work work = () -> loadNow(model, () -> sources.find(model, load), Reason.GIVEN, load.isForced());
         CompletionStage<Void> loaded = isComparable(load) ? tasks.share(model, load, work) : tasks.submit(model, work);
-        return ControlTasks.unwrapped(loaded.thenCompose(_ -> loadWaiting(model)));
+        return ControlTasks.unwrapped(loaded.thenCompose(_ -> loadDependents(model)));
     }
 
     private static boolean isComparable(ModelControl.Load load) {
@@ -97,14 +118,51 @@ final class ModelLoads implements RepositoryPoller.Actions {
     private enum Reason {
         /** For its own sake. */
         REQUESTED,
-        /** For its own sake, also if nothing of it has changed. */
-        FORCED,
+        /** For its own sake, from what a client has sent: all versions, also if nothing of it has changed. */
+        GIVEN,
         /** Because another model needs it. */
-        NEEDED
+        NEEDED,
+        /** Because a model that it needs was replaced. */
+        DEPENDENT;
+
+        /** Returns whether it is loaded for its own sake. */
+        boolean isOwn() {
+            return this == REQUESTED || this == GIVEN;
+        }
+
+        /** Returns whether all its versions are loaded although nothing of it has changed. */
+        boolean isWhole() {
+            return this == GIVEN || this == DEPENDENT;
+        }
     }
 
     private CompletionStage<Void> loadNeeded(String model) {
-        return tasks.share(model, "needed", () -> loadNow(model, () -> sources.find(model), Reason.NEEDED));
+        return tasks.share(model, "needed", () -> loadNow(model, () -> sources.find(model), Reason.NEEDED, false));
+    }
+
+    /**
+     * Loads the models that were unloaded because a model was unloaded, and loads those again that serve and need a model
+     * which was replaced. Their failures are theirs alone.
+     */
+    private CompletionStage<Void> loadDependents(String model) {
+        CompletionStage<Void> loads = loadWaiting(model);
+        if (!replaced.remove(model)) {
+            return loads;
+        }
+        for (String dependent : dependencies.dependents(model)) {
+            loads = loads.thenCompose(_ -> reloadDependent(dependent));
+        }
+        return loads;
+    }
+
+    private CompletionStage<Void> reloadDependent(String dependent) {
+        return tasks.share(dependent, "dependent", () -> {
+                    if (!catalog.serving(dependent).isEmpty()) {
+                        loadNow(dependent, () -> sources.find(dependent), Reason.DEPENDENT, false);
+                        replaced.remove(dependent);
+                    }
+                })
+                .exceptionally(_ -> null);
     }
 
     /** Loads the models that were unloaded because a model was unloaded. Their failures are theirs alone. */
@@ -148,9 +206,10 @@ final class ModelLoads implements RepositoryPoller.Actions {
 
     /** Unloads a model at once, however many generations of it drain: the bound is kept where a load makes another one. */
     private void unloadNow(String model) {
-        loader.forget(model);
+        boolean isGone = !sources.isPresent(model);
+        loader.forget(model, isGone);
         sources.forget(model);
-        catalog.unload(model, !sources.isPresent(model));
+        catalog.unload(model, isGone);
     }
 
     @Override
@@ -158,25 +217,30 @@ final class ModelLoads implements RepositoryPoller.Actions {
         sources.retain(models);
     }
 
-    private void loadNow(String model, Supplier<ModelSource> finding, Reason reason) throws InterruptedException {
+    private void loadNow(String model, Supplier<ModelSource> finding, Reason reason, boolean isForced)
+            throws InterruptedException {
         if (reason == Reason.NEEDED && catalog.isWhole(model)) {
             return;
         }
-        boolean isForced = reason == Reason.FORCED;
-        ModelSource source = find(model, finding, isForced);
+        boolean isWhole = isForced || reason.isWhole();
+        ModelSource source = find(model, finding, reason == Reason.GIVEN);
         try {
-            if (reason != Reason.NEEDED) {
+            if (reason.isOwn()) {
                 dependencies.request(model);
             }
             loadNeeded(source);
             loader.refreshPlugins();
-            if (isForced || !loader.isLoadedFrom(source)) {
+            if (isWhole || !loader.isLoadedFrom(source)) {
                 awaitDrained(model);
+                NavigableMap<Long, Generation> before = catalog.serving(model);
                 threads.run(() -> {
-                    loader.load(source, isForced);
+                    loader.load(source, isWhole, isForced);
                     return null;
                 });
                 sources.loaded(source);
+                if (!before.isEmpty() && !before.equals(catalog.serving(model))) {
+                    replaced.add(model);
+                }
             }
         } catch (InferenceException e) {
             if (source.isOverridden() && !sources.isPresent(model)) {

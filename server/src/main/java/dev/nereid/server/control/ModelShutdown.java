@@ -1,11 +1,13 @@
 package dev.nereid.server.control;
 
+import dev.nereid.api.ModelRef;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -23,9 +25,21 @@ final class ModelShutdown {
     private final ServedModels models;
     private final LiveGenerations live;
     private final CatalogUpdater catalog;
+    private final Set<ModelRef> callers;
     private final LongSupplier nanoTime;
 
-    ModelShutdown(ServedModels models, LiveGenerations live, CatalogUpdater catalog, LongSupplier nanoTime) {
+    /**
+     * Creates the shutdown of a server's models.
+     *
+     * @param callers the versions that send requests to other models, by key; read at the shutdown
+     */
+    ModelShutdown(
+            ServedModels models,
+            LiveGenerations live,
+            CatalogUpdater catalog,
+            Set<ModelRef> callers,
+            LongSupplier nanoTime) {
+        this.callers = callers;
         this.models = models;
         this.live = live;
         this.catalog = catalog;
@@ -56,14 +70,40 @@ final class ModelShutdown {
         if (!tasks.awaitEnd(deadline - nanoTime.getAsLong())) {
             return false;
         }
-        models.end();
         boolean idle = false;
         try {
+            long now = nanoTime.getAsLong();
+            awaitCallers(now + (deadline - now) / 2); // then models execute what they delay, in the other half
+            models.end();
             idle = awaitIdle(deadline);
         } finally {
             catalog.unloadAll(); // also what is closed later, when a backend returns after all
         }
         return idle && live.awaitAllClosed(deadline - nanoTime.getAsLong());
+    }
+
+    /** Waits for ensembles, and for models that send requests to others, before those refuse them. */
+    private void awaitCallers(long deadline) throws InterruptedException {
+        List<ServedModel> calling = live.all().stream()
+                .filter(this::isCalling)
+                .map(Generation::model)
+                .toList();
+        boolean inTime = true;
+        while (inTime && calling.stream().anyMatch(ServedModel::hasRequests)) { // they may send requests to each other
+            for (ServedModel model : calling) {
+                inTime = inTime && model.awaitIdle(deadline - nanoTime.getAsLong());
+            }
+        }
+    }
+
+    /** Returns whether any model sends requests to others, so that clients have to be refused before those are. */
+    boolean hasCallers() {
+        return live.all().stream().anyMatch(this::isCalling);
+    }
+
+    private boolean isCalling(Generation generation) {
+        ServedModel model = generation.model();
+        return model.isEnsemble() || callers.contains(new ModelRef(generation.key(), model.version()));
     }
 
     /** Lets models complete their requests, while clients still find them: new requests are refused by schedulers. */

@@ -33,13 +33,14 @@ final class NamedModels {
     }
 
     /**
-     * Loads all models with a name, unless they are loaded and nothing of them has changed.
+     * Loads all models with a name.
      *
      * @param name a checked name
+     * @param isForced whether those that are loaded, and have not changed, are loaded anew
      * @return completed when all of them serve; fails with {@link InferenceException} if one does not
      */
-    CompletionStage<Void> load(String name) {
-        return load(name, loads::load);
+    CompletionStage<Void> load(String name, boolean isForced) {
+        return load(name, isForced ? loads::reload : loads::load);
     }
 
     /**

@@ -42,6 +42,11 @@ final class OnDemandLoads implements ModelActions {
     }
 
     @Override
+    public List<String> group(String model) {
+        return models.withSteps(model);
+    }
+
+    @Override
     public CompletionStage<Boolean> evict(String model) {
         AtomicBoolean isEvicted = new AtomicBoolean();
         return tasks.submit(model, () -> isEvicted.set(catalog.evict(model))).thenApply(_ -> isEvicted.get());

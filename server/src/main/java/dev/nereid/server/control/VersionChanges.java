@@ -32,8 +32,10 @@ record VersionChanges(
             @Nullable LoadedModel before,
             NavigableMap<Long, Generation> serving,
             String plugin) {
-        boolean isSame =
-                before != null && before.plugin().equals(plugin) && before.differsInInstancesAlone(prepared.config());
+        boolean isSame = before != null
+                && before.plugin().equals(plugin)
+                && before.differsInInstancesAlone(prepared.config())
+                && !prepared.config().hasEnsembleScheduling();
         boolean hasSameInstances = before != null
                 && before.config()
                         .getInstanceGroupList()

@@ -1,6 +1,7 @@
 package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.server.ensemble.EnsembleLoader;
 import dev.nereid.server.lifecycle.GenerationHooks;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.ModelLoadWatch;
@@ -21,6 +22,7 @@ final class VersionLoads {
     private static final Logger LOG = LoggerFactory.getLogger(VersionLoads.class);
 
     private final VersionLoader loader;
+    private final EnsembleLoader ensembles;
     private final LiveGenerations live;
     private final ModelLoadWatch watch;
     private final LoadFailures failures;
@@ -29,12 +31,14 @@ final class VersionLoads {
 
     VersionLoads(
             VersionLoader loader,
+            EnsembleLoader ensembles,
             LiveGenerations live,
             ModelLoadWatch watch,
             LoadFailures failures,
             LongSupplier nanoTime,
             int retries) {
         this.loader = loader;
+        this.ensembles = ensembles;
         this.live = live;
         this.watch = watch;
         this.failures = failures;
@@ -66,7 +70,9 @@ final class VersionLoads {
         try {
             ServedModel served;
             try (ModelLoadWatch.Step _ = watch.begin(name, OptionalLong.of(version), "load")) {
-                served = loader.load(prepared, version);
+                served = prepared.config().hasEnsembleScheduling()
+                        ? ensembles.load(prepared, version)
+                        : loader.load(prepared, version);
             }
             LOG.atInfo()
                     .addKeyValue("model", name)

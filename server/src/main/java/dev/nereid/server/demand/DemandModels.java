@@ -36,6 +36,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
     private static final long NANOS_PER_MICRO = 1_000;
 
     private final DemandOptions options;
+    private final ModelActions actions;
     private final MemoryPlanner planner;
     private final DemandLoads loads;
     private final LoadBackOff backOff;
@@ -56,12 +57,13 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
     public DemandModels(
             DemandOptions options, ModelActions actions, SchedulerEnvironment environment, Executor executor) {
         this.options = options;
+        this.actions = actions;
         nanoTime = environment.clocks().nanoTime();
         timer = environment.clocks().timer();
         planner = new MemoryPlanner(budget());
         backOff = new LoadBackOff(nanoTime);
         loads = new DemandLoads(planner, actions, backOff, executor, nanoTime, timer);
-        queues = new RequestQueues(this::begin, this::release);
+        queues = new RequestQueues(actions::group, this::begin, this::release);
         admission = new RequestAdmission(
                 environment.admission(), new AdmissionLimits(options.maxWaiting(), options.maxWaitingBytes()));
     }
@@ -189,7 +191,7 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
      */
     public CompletionStage<Runnable> hold(String model) {
         backOff.clear(model);
-        return acquireAll(List.of(model));
+        return acquireAll(actions.group(model));
     }
 
     private void begin(Acquisition acquisition) {

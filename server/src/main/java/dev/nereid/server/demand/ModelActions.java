@@ -14,6 +14,16 @@ public interface ModelActions {
     CompletionStage<Void> load(String model);
 
     /**
+     * Returns the models that have to be loaded together.
+     *
+     * @param model the key of the model that is requested
+     * @return its key, and those of the models that it needs
+     */
+    default List<String> group(String model) {
+        return List.of(model);
+    }
+
+    /**
      * Unloads a model, unless something uses it.
      *
      * @param model its key

@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,10 +33,11 @@ final class RequestQueues {
 
         Queue(String model) {
             this.model = model;
-            acquisition = new Acquisition(List.of(model), (_, failure) -> decided(this, failure));
+            acquisition = new Acquisition(group.apply(model), (_, failure) -> decided(this, failure));
         }
     }
 
+    private final Function<String, List<String>> group;
     private final Consumer<Acquisition> begin;
     private final Consumer<Acquisition> end;
     private final ReentrantLock lock = new ReentrantLock();
@@ -49,10 +51,12 @@ final class RequestQueues {
     /**
      * Creates queues without requests.
      *
+     * @param group returns the models that are loaded with a model, itself included
      * @param begin begins an acquisition for the first request of a queue
      * @param end ends an acquisition: its requests are submitted, or none waits any more
      */
-    RequestQueues(Consumer<Acquisition> begin, Consumer<Acquisition> end) {
+    RequestQueues(Function<String, List<String>> group, Consumer<Acquisition> begin, Consumer<Acquisition> end) {
+        this.group = group;
         this.begin = begin;
         this.end = end;
     }

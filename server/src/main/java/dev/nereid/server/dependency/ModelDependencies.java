@@ -93,6 +93,21 @@ public final class ModelDependencies {
     }
 
     /**
+     * Returns the models that need a model, directly or not.
+     *
+     * @param model its key
+     * @return their keys, each after those that it needs itself
+     */
+    public List<String> dependents(String model) {
+        lock.lock();
+        try {
+            return graph.dependents(model).reversed();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
      * Takes note that a model is unloaded for its own sake.
      *
      * @param model its key

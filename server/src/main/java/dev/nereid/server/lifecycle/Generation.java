@@ -75,7 +75,10 @@ public final class Generation implements Resolution {
 
     private long currentBytes() {
         long reported = model.memory().byteSize();
-        return reported > 0 ? reported : ModelDescriber.estimatedBytes(fileBytes);
+        if (reported > 0) {
+            return reported;
+        }
+        return model.isEnsemble() ? 0 : ModelDescriber.estimatedBytes(fileBytes);
     }
 
     /**

@@ -25,7 +25,7 @@ import java.util.stream.Stream;
  * only; blocks.
  *
  * <p>Content decides, and not the time of the load, so that servers which share a cache share responses, and a reload of
- * unchanged files keeps them.
+ * unchanged files keeps them. A forced reload does not: {@link PreparedModel#forcedLoad}.
  */
 final class LoadId {
     private static final int CHUNK = 1 << 20;

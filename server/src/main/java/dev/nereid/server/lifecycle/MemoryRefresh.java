@@ -99,12 +99,16 @@ public final class MemoryRefresh {
                     .addKeyValue("model", name)
                     .addKeyValue("version", generation.model().version())
                     .setCause(failure)
-                    .log(
-                            "the backend of model '{}' {}; the last value of its memory is kept",
-                            name,
-                            failure == null
-                                    ? "takes long to return memoryUsage, and a close of the model waits for it"
-                                    : "failed in memoryUsage: " + failure.getMessage());
+                    .log(text(name, failure));
         }
+    }
+
+    /** Returns why the last value is kept: the backend takes long, or has failed. */
+    static String text(String model, @Nullable Throwable failure) {
+        String reason = "takes long to return memoryUsage, and a close of the model waits for it";
+        if (failure != null) {
+            reason = "failed in memoryUsage: " + (failure.getMessage() == null ? failure : failure.getMessage());
+        }
+        return "the backend of model '" + model + "' " + reason + "; the last value of its memory is kept";
     }
 }

@@ -35,7 +35,7 @@ public final class MeterRegistry {
      * @param version the version
      * @return the meter, the same until it is removed
      */
-    ModelMeter of(String model, long version) {
+    public ModelMeter of(String model, long version) {
         Map<Long, ModelMeter> versions = meters.compute(model, (_, before) -> {
             Map<Long, ModelMeter> changed = before == null ? new HashMap<>() : new HashMap<>(before);
             changed.computeIfAbsent(version, _ -> new ModelMeter(wallClock));

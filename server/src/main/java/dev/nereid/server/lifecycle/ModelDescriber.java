@@ -1,11 +1,11 @@
 package dev.nereid.server.lifecycle;
 
+import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.spi.BackendException;
-import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
 import java.util.List;
 import java.util.NavigableMap;
@@ -61,7 +61,7 @@ public final class ModelDescriber {
      * Describes a model.
      *
      * @param prepared the model
-     * @param byteSize the memory that it takes when it is loaded
+     * @param byteSize the memory that it takes when it is loaded; not that of an ensemble, which takes none
      * @return the model
      * @throws BackendException if its backend is missing, or cannot complete the configuration
      * @throws dev.nereid.api.InferenceException if the completed configuration is wrong
@@ -69,22 +69,28 @@ public final class ModelDescriber {
     public OnDemandModel describe(PreparedModel prepared, long byteSize) throws BackendException {
         String key = prepared.directory().key();
         NavigableMap<Long, OnDemandModel.Version> versions = new TreeMap<>();
+        if (prepared.config().hasEnsembleScheduling()) {
+            ConfigValidation.checkTensors(prepared.config());
+            prepared.versions().forEach(version -> versions.put(version, version(key, version, prepared.config())));
+            return new OnDemandModel(key, versions, 0, pinned.test(ModelKey.name(key))); // its steps take memory
+        }
         try (BackendLease lease = backends.acquire(prepared.config().getBackend())) {
             for (long version : prepared.versions()) {
                 ModelConfig config = VersionCompletion.complete(options, prepared, version, lease.backend());
-                ModelSettings settings = ModelSettingsReader.settings(config, version);
-                versions.put(
-                        version,
-                        new OnDemandModel.Version(
-                                config,
-                                settings.json(),
-                                ModelSettingsReader.description(config, List.of(version)),
-                                ServedModel.tags(config, version, ModelKey.namespace(key)),
-                                meters.of(key, version),
-                                hasCache && config.getResponseCache().getEnable()));
+                versions.put(version, version(key, version, config));
             }
         }
         return new OnDemandModel(key, versions, byteSize, pinned.test(ModelKey.name(key)));
+    }
+
+    private OnDemandModel.Version version(String key, long version, ModelConfig config) {
+        return new OnDemandModel.Version(
+                config,
+                ModelSettingsReader.settings(config, version).json(),
+                ModelSettingsReader.description(config, List.of(version)),
+                ServedModel.tags(config, version, ModelKey.namespace(key)),
+                meters.of(key, version),
+                hasCache && config.getResponseCache().getEnable());
     }
 
     /**

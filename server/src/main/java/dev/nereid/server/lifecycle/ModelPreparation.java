@@ -170,7 +170,12 @@ public final class ModelPreparation {
             ConfigValidation.checkTensors(config);
         }
         return new PreparedModel(
-                directory, config, found.isPresent(), VersionPolicy.select(config, directory.versions()), chain);
+                directory,
+                config,
+                found.isPresent(),
+                VersionPolicy.select(config, directory.versions()),
+                chain,
+                PreparedModel.NOT_FORCED);
     }
 
     /** Fills in the backend that a platform means, if a plugin says so. */

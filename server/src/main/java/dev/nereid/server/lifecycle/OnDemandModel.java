@@ -9,6 +9,7 @@ import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.server.config.ModelSettingsReader;
 import inference.ModelConfig;
+import inference.ModelEnsembling;
 import inference.ModelParameter;
 import java.util.List;
 import java.util.NavigableMap;
@@ -123,6 +124,13 @@ public final class OnDemandModel implements Resolution {
     ModelMetadata describe(ModelRef ref) {
         Version version = versions.get(ref.version());
         return version == null ? latest : version.description();
+    }
+
+    /** Returns the names of the models of its steps; empty unless it is an ensemble. */
+    List<String> steps() {
+        return versions.lastEntry().getValue().config().getEnsembleScheduling().getStepList().stream()
+                .map(ModelEnsembling.Step::getModelName)
+                .toList();
     }
 
     /** Returns the configuration of the version that a client names. */

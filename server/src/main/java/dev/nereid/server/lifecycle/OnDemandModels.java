@@ -1,5 +1,11 @@
 package dev.nereid.server.lifecycle;
 
+import dev.nereid.server.repository.ModelKey;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
@@ -42,6 +48,41 @@ public final class OnDemandModels {
      */
     public boolean contains(String key) {
         return models.containsKey(key);
+    }
+
+    /**
+     * Returns a model and the models of its steps, directly or not, as far as they are loaded on demand.
+     *
+     * @param key the key of the model
+     * @return the keys, that of the model first
+     */
+    public List<String> withSteps(String key) {
+        Set<String> found = new LinkedHashSet<>(List.of(key));
+        Deque<String> open = new ArrayDeque<>(found);
+        for (String next = open.poll(); next != null; next = open.poll()) {
+            OnDemandModel model = models.get(next);
+            if (model != null) {
+                for (String step : model.steps()) {
+                    String of = find(ModelKey.namespace(next), step);
+                    if (of != null && found.add(of)) {
+                        open.add(of);
+                    }
+                }
+            }
+        }
+        return List.copyOf(found);
+    }
+
+    /** Finds a model by its name, in a namespace first. */
+    private @Nullable String find(String namespace, String name) {
+        String own = namespace.isEmpty() ? name : ModelKey.of(namespace, name);
+        if (models.containsKey(own)) {
+            return own;
+        }
+        return models.keySet().stream()
+                .filter(key -> ModelKey.name(key).equals(name))
+                .findFirst()
+                .orElse(null);
     }
 
     /**

@@ -13,10 +13,25 @@ import java.util.NavigableSet;
  * @param configured whether there is a configuration file
  * @param versions the versions to be loaded, at least one
  * @param agents its repository agents, which were called before its files were read
+ * @param forcedLoad the identity of the last forced load, part of its load id; {@link #NOT_FORCED} without one
  */
 public record PreparedModel(
         ModelDirectory directory,
         ModelConfig config,
         boolean configured,
         NavigableSet<Long> versions,
-        AgentChain agents) {}
+        AgentChain agents,
+        String forcedLoad) {
+    /** The identity of a model that was never loaded by force. */
+    public static final String NOT_FORCED = "";
+
+    /**
+     * Returns the same model after a forced load.
+     *
+     * @param identity differs from those of all other forced loads, on any server
+     * @return the model, whose responses are cached apart from those of other loads
+     */
+    public PreparedModel withForcedLoad(String identity) {
+        return new PreparedModel(directory, config, configured, versions, agents, identity);
+    }
+}

@@ -13,11 +13,11 @@ import org.slf4j.LoggerFactory;
  * @param model the model's name
  * @param enabled whether its configuration enables the response cache
  */
-record ResponseCacheSetting(String model, boolean enabled) {
+public record ResponseCacheSetting(String model, boolean enabled) {
     private static final Logger LOG = LoggerFactory.getLogger(ResponseCacheSetting.class);
 
     /** Reads the setting of a model. */
-    static ResponseCacheSetting of(ModelConfig config) {
+    public static ResponseCacheSetting of(ModelConfig config) {
         return new ResponseCacheSetting(
                 config.getName(), config.getResponseCache().getEnable());
     }
@@ -28,7 +28,7 @@ record ResponseCacheSetting(String model, boolean enabled) {
      * @param cache the server's cache; empty if it has none
      * @param loadId computes what the model is loaded from; called only if the model uses a cache
      */
-    Optional<CacheAccess> select(Optional<CacheAccess> cache, Supplier<String> loadId) {
+    public Optional<CacheAccess> select(Optional<CacheAccess> cache, Supplier<String> loadId) {
         if (enabled && cache.isEmpty()) {
             LOG.atWarn()
                     .addKeyValue("model", model)

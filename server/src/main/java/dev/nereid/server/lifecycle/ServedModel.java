@@ -24,8 +24,11 @@ import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.instance.LoadedInstance;
 import dev.nereid.server.memory.ReportedMemory;
+import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.request.RequestChecks;
+import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
 import java.time.Duration;
@@ -77,6 +80,51 @@ public final class ServedModel implements AutoCloseable {
         this.load = load;
         description = ModelSettingsReader.description(config, List.of(settings.version()));
         checks = RequestChecks.forModel(settings);
+    }
+
+    /**
+     * Creates an ensemble, which has neither a backend nor instances.
+     *
+     * @param key the key of the model
+     * @param config its configuration
+     * @param settings the configuration as schedulers see it
+     * @param scheduler executes its requests; owned and closed by the model
+     * @param classifier finds the classes of its outputs
+     * @param time the duration of the load
+     * @return the model
+     */
+    public static ServedModel ofEnsemble(
+            String key,
+            ModelConfig config,
+            ModelSettings settings,
+            Scheduler scheduler,
+            Classifier classifier,
+            Duration time) {
+        ReportedMemory memory = new ReportedMemory(List.of(), System.nanoTime());
+        LoadFigures load = new LoadFigures(memory, time, ModelKey.namespace(key));
+        return new ServedModel(config, settings, scheduler, NoModel.INSTANCE, List.of(), classifier, load);
+    }
+
+    /**
+     * Returns whether it is an ensemble.
+     *
+     * @return whether requests to other models execute its requests
+     */
+    public boolean isEnsemble() {
+        return model == NoModel.INSTANCE;
+    }
+
+    /** The model of an ensemble, which no backend has. */
+    private enum NoModel implements Model {
+        INSTANCE;
+
+        @Override
+        public ModelInstance newInstance(InstanceContext context) {
+            throw new UnsupportedOperationException("instance of an ensemble (expected: none)");
+        }
+
+        @Override
+        public void close() {}
     }
 
     /**
@@ -146,6 +194,20 @@ public final class ServedModel implements AutoCloseable {
      */
     public ModelConfig config() {
         return config;
+    }
+
+    /**
+     * Returns the configuration as schedulers see it.
+     *
+     * @return the configuration of this version
+     */
+    public ModelSettings settings() {
+        return settings;
+    }
+
+    /** Returns the labels of an output, in the order of its elements; empty if it has none. */
+    List<String> labels(String output) {
+        return classifier.labels(output);
     }
 
     String configJson() {
@@ -228,6 +290,15 @@ public final class ServedModel implements AutoCloseable {
                 .map(instance -> new ExecutingInstance(settings.name(), settings.version(), instance));
     }
 
+    /**
+     * Returns whether requests are in flight.
+     *
+     * @return whether some wait, are executed, or have open responses
+     */
+    public boolean hasRequests() {
+        return scheduler.inFlight() > 0;
+    }
+
     /** Returns the overdue executions. */
     OverdueExecutions overdue() {
         return scheduler
@@ -282,7 +353,7 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Waits until no request is in flight, after {@link #drain}.
+     * Waits until no request is in flight. More may come, unless it {@linkplain #drain drains}.
      *
      * @param nanos how long to wait
      * @return whether none is in flight

@@ -11,6 +11,7 @@ import dev.nereid.api.statistics.LoadCounts;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.OverdueExecutions;
 import dev.nereid.api.statistics.SequenceStatistics;
+import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.repository.ModelKey;
@@ -197,6 +198,19 @@ public final class ServedModels implements ModelCatalog {
         return read(model, ServedModel::config, found -> found.config(model));
     }
 
+    /**
+     * Returns the labels of an output of a loaded version.
+     *
+     * @param model the model
+     * @param output the name of the output
+     * @return the labels in the order of its elements; empty if it has none, or the version is not loaded
+     */
+    public List<String> labels(ModelRef model, String output) {
+        ModelEntry entry = known(model.name());
+        Generation generation = entry == null ? null : entry.find(model);
+        return generation == null ? List.of() : generation.model().labels(output);
+    }
+
     @Override
     public String configJson(ModelRef model) {
         return read(model, ServedModel::configJson, found -> found.configJson(model));
@@ -287,6 +301,19 @@ public final class ServedModels implements ModelCatalog {
     public Optional<ExecutingInstance> instanceOn(Thread thread) {
         return live.all().stream()
                 .flatMap(generation -> generation.model().instanceOn(thread).stream())
+                .findFirst();
+    }
+
+    /**
+     * Finds the execution that a thread is in.
+     *
+     * @param thread any thread
+     * @return what it executes at this moment; empty if it executes nothing
+     */
+    public Optional<RunningExecution> executionOn(Thread thread) {
+        return live.all().stream()
+                .flatMap(generation -> generation.model().scheduler().instances().stream())
+                .flatMap(running -> running.executionOn(thread).stream())
                 .findFirst();
     }
 

@@ -1,7 +1,5 @@
 package dev.nereid.server.lifecycle;
 
-import dev.nereid.api.InferenceException;
-import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,9 +10,6 @@ public final class UnsupportedFeatures {
 
     /** Refuses models that would compute wrong responses without the feature. */
     static void check(ModelConfig config) {
-        if (config.hasEnsembleScheduling()) {
-            throw unsupported(config, "ensemble scheduling");
-        }
         BatchingStrategyFactory.refuseNative(config);
     }
 
@@ -31,11 +26,5 @@ public final class UnsupportedFeatures {
             settings.add("instance_group.rate_limiter");
         }
         return settings;
-    }
-
-    private static InferenceException unsupported(ModelConfig config, String feature) {
-        return new InferenceException(
-                ErrorCode.UNSUPPORTED,
-                feature + " is not supported by this version, model '" + config.getName() + "' requires it");
     }
 }

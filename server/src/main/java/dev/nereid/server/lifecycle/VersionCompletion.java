@@ -10,6 +10,7 @@ import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelCompletion;
 import inference.ModelConfig;
 import java.util.List;
@@ -35,7 +36,8 @@ public final class VersionCompletion {
         ModelConfig config = prepared.config();
         if (options.autoComplete()) {
             ConfigValidation.checkGivenTensors(config);
-            Optional<ModelCompletion> found = backend.complete(context(prepared, version, config, List.of()));
+            Optional<ModelCompletion> found =
+                    backend.complete(context(prepared, version, config, List.of(), Optional.empty()));
             if (found.isEmpty() && !prepared.configured()) {
                 throw new BackendException(
                         ErrorCode.NOT_FOUND,
@@ -53,12 +55,18 @@ public final class VersionCompletion {
     }
 
     /** Creates the view of a version that its backend gets. */
-    static VersionContext context(PreparedModel prepared, long version, ModelConfig config, List<Device> devices) {
+    static VersionContext context(
+            PreparedModel prepared,
+            long version,
+            ModelConfig config,
+            List<Device> devices,
+            Optional<ModelClient> client) {
         return new VersionContext(
                 ModelSettingsReader.settings(config, version),
                 prepared.directory().path(),
                 prepared.directory().versionDirectory(version),
                 devices,
-                new PluginLogger(config.getBackend(), config.getName()));
+                new PluginLogger(config.getBackend(), config.getName()),
+                client);
     }
 }

@@ -3,6 +3,7 @@ package dev.nereid.server.lifecycle;
 import static java.util.stream.Collectors.toList;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
 import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.ModelPlan;
 import dev.nereid.scheduler.ModelScheduler;
@@ -34,6 +35,7 @@ import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
@@ -44,6 +46,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
@@ -59,6 +62,7 @@ public final class VersionLoader {
     private final RunningWarmups warmups;
     private final ModelLoadWatch watch;
     private final MeterRegistry meters;
+    private final Function<ModelRef, ModelClient> clients;
 
     /**
      * Creates the loader of a server's versions.
@@ -69,6 +73,7 @@ public final class VersionLoader {
      * @param warmups knows the warm-ups in progress
      * @param watch reports overdue loads
      * @param meters the statistics of the versions
+     * @param clients creates the client of a version for other models, by its key and number
      */
     public VersionLoader(
             BackendRegistry backends,
@@ -76,7 +81,9 @@ public final class VersionLoader {
             SchedulerEnvironment environment,
             RunningWarmups warmups,
             ModelLoadWatch watch,
-            MeterRegistry meters) {
+            MeterRegistry meters,
+            Function<ModelRef, ModelClient> clients) {
+        this.clients = clients;
         this.meters = meters;
         this.watch = watch;
         this.backends = backends;
@@ -126,7 +133,8 @@ public final class VersionLoader {
                 prepared,
                 version,
                 config,
-                plans.stream().map(InstancePlan::device).collect(toList()));
+                plans.stream().map(InstancePlan::device).collect(toList()),
+                Optional.of(clients.apply(new ModelRef(prepared.directory().key(), version))));
         Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
         try (Rollback rollback = new Rollback()) {
             Model model = new LeasedModel(backend.load(context), lease);
@@ -145,16 +153,18 @@ public final class VersionLoader {
                     strategy,
                     SequencePlanReader.plan(
                             config, context.settings(), prepared.directory().path()),
-                    new Load(
-                            prepared.directory().key(),
-                            started,
-                            () -> LoadId.of(config, lease.digest(), prepared.directory(), version)));
+                    new Load(prepared.directory().key(), started, () -> loadId(prepared, config, lease, version)));
             try (WarmupSamples warmup = warmup(prepared, config, context.settings())) {
                 ServedModel served = serve(parts, plans, instances, warmup.samples(), rollback);
                 rollback.commit();
                 return served;
             }
         }
+    }
+
+    private static String loadId(PreparedModel prepared, ModelConfig config, BackendLease lease, long version) {
+        String content = LoadId.of(config, lease.digest(), prepared.directory(), version);
+        return prepared.forcedLoad().isEmpty() ? content : content + ":" + prepared.forcedLoad();
     }
 
     /**

@@ -68,6 +68,9 @@ public final class VersionUpdater {
      */
     public ServedModel update(PreparedModel prepared, ServedModel served)
             throws BackendException, InterruptedException, ReloadRequiredException {
+        if (prepared.config().hasEnsembleScheduling()) {
+            throw new ReloadRequiredException("it is an ensemble, which has no instances");
+        }
         try (BackendLease lease = backends.acquire(prepared.config().getBackend())) {
             return update(prepared, served, lease.backend());
         }

@@ -94,6 +94,22 @@ final class ControlTasksTest {
         assertThat(done).containsExactly("load", "unload", "load again");
     }
 
+    /** Of two configurations in turn, the one that was given last is served at the end. */
+    @Test
+    void keepsTheOrderOfDifferentTasks() throws Exception {
+        tasks.submit("m", gate::await);
+        List<CompletionStage<Void>> all = new ArrayList<>();
+        for (String config : List.of("a", "a", "b", "b", "a", "a")) {
+            all.add(tasks.share("m", config, () -> done.add(config)));
+        }
+        gate.countDown();
+        for (CompletionStage<Void> one : all) {
+            ControlTasks.await(one);
+        }
+
+        assertThat(done).containsExactly("a", "b", "a");
+    }
+
     /** What the running one has read already may have changed since. */
     @Test
     void doesNotShareARunningTask() throws Exception {

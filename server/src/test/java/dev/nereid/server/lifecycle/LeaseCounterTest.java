@@ -63,6 +63,22 @@ final class LeaseCounterTest {
         assertThat(ends).hasValue(1);
     }
 
+    /** Two threads on one stripe wait for each other's cache line. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 4, 16, 100})
+    void spreadsThreads(int processors) {
+        LeaseCounter leases = new LeaseCounter(processors);
+        int shared = 0;
+        for (long thread = 1; thread <= 1000; thread++) {
+            assertThat(leases.stripe(thread)).as("threads in a row").isNotEqualTo(leases.stripe(thread + 1));
+            for (int other = 1; other <= 100; other++) {
+                shared += leases.stripe(thread) == leases.stripe(thread + other) ? 1 : 0;
+            }
+        }
+
+        assertThat(shared / 100_000.0).isLessThanOrEqualTo(processors == 1 ? 0.15 : 0.5 / Math.min(processors, 16));
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {1, 8})
     void suspendsWithoutLeasesAlone(int processors) {

@@ -25,6 +25,8 @@ import dev.nereid.server.warmup.RunningWarmups;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.MemoryPlace;
+import dev.nereid.testkit.FakeModelClient;
+import dev.nereid.testkit.LeakCheckingMemory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -201,7 +203,8 @@ final class ModelUnloadTest {
                 environment,
                 new RunningWarmups(),
                 new ModelLoadWatch(Supervision.NONE, System::nanoTime),
-                new MeterRegistry(InstantSource.system()));
+                new MeterRegistry(InstantSource.system()),
+                _ -> new FakeModelClient(new LeakCheckingMemory()));
     }
 
     private PreparedModel prepare(String name, String execution, String more) throws IOException {

@@ -1,0 +1,153 @@
+package dev.nereid.scheduler;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.admission.AdmissionLimits;
+import dev.nereid.scheduler.admission.RequestAdmission;
+import dev.nereid.scheduler.batch.BackendCallbacks;
+import dev.nereid.scheduler.batch.ExecutionScope;
+import dev.nereid.scheduler.ensemble.EnsembleIntake;
+import dev.nereid.scheduler.ensemble.EnsemblePlan;
+import dev.nereid.scheduler.ensemble.EnsembleScope;
+import dev.nereid.scheduler.ensemble.StepModels;
+import dev.nereid.scheduler.instance.DirectExecutionPolicy;
+import dev.nereid.scheduler.instance.ExecutionTraits;
+import dev.nereid.scheduler.memory.AcceptedMemory;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.statistics.MeterReading;
+import dev.nereid.scheduler.statistics.ModelMeter;
+import dev.nereid.spi.BackendTraits;
+import java.util.Optional;
+
+/**
+ * Schedules requests to one version of an ensemble: each is executed by requests to the models of the steps. Safe for use
+ * by any thread.
+ *
+ * <p>It has neither instances nor threads nor a queue. Requests wait in the queues of the steps. The request runs on the
+ * threads that submit it, complete its steps or cancel it; observers are called by those.
+ */
+public final class EnsembleScheduler implements Scheduler {
+    private final ModelScope model;
+    private final StepModels steps;
+    private final EnsembleIntake intake;
+    private final RequestSubmitter submitter;
+
+    private EnsembleScheduler(
+            EnsemblePlan plan,
+            StepModels steps,
+            AdmissionLimits limits,
+            SchedulerEnvironment environment,
+            ModelMeter meter) {
+        this.steps = steps;
+        model = new ModelScope(
+                plan.settings(),
+                environment.memory(),
+                environment.clocks().nanoTime(),
+                environment.supervision().fatalErrors(),
+                meter,
+                new RequestAdmission(environment.admission(), limits));
+        ExecutionScope scope = ExecutionScope.of(
+                model, new AcceptedMemory(true, BackendTraits.DEFAULT.places()), BackendCallbacks.DIRECT);
+        intake = new EnsembleIntake(
+                new EnsembleScope(plan, steps, scope, environment.clocks().timer()));
+        submitter = new RequestSubmitter(
+                scope,
+                intake,
+                null,
+                new DirectExecutionPolicy(plan.settings(), ExecutionTraits.DEFAULT),
+                environment.rateLimiter(),
+                environment.cache());
+    }
+
+    /**
+     * Starts a scheduler.
+     *
+     * @param plan the data flow of the ensemble
+     * @param steps the models of its steps
+     * @param limits the limits of requests and input bytes in flight
+     * @param environment the services of the server
+     * @param meter the statistics of the version, which may outlive the scheduler
+     * @return the scheduler, which accepts requests at once
+     */
+    public static EnsembleScheduler start(
+            EnsemblePlan plan,
+            StepModels steps,
+            AdmissionLimits limits,
+            SchedulerEnvironment environment,
+            ModelMeter meter) {
+        return new EnsembleScheduler(plan, steps, limits, environment, meter);
+    }
+
+    @Override
+    public Cancellation submit(CheckedRequest request, ResponseObserver observer) {
+        requireNonNull(request, "request");
+        requireNonNull(observer, "observer");
+        return submitter.submit(request, observer);
+    }
+
+    @Override
+    public Optional<InstanceControl> instances() {
+        return Optional.empty();
+    }
+
+    @Override
+    public boolean isCached() {
+        return submitter.isCached();
+    }
+
+    @Override
+    public MeterReading statistics() {
+        return model.meter().read();
+    }
+
+    @Override
+    public boolean isReady() {
+        return intake.isOpen() && steps.problems().isEmpty();
+    }
+
+    @Override
+    public boolean isServing() {
+        return intake.isOpen();
+    }
+
+    @Override
+    public String problems() {
+        return steps.problems();
+    }
+
+    @Override
+    public int inFlight() {
+        return model.drain().count();
+    }
+
+    @Override
+    public int waiting() {
+        return 0;
+    }
+
+    @Override
+    public void drain() {
+        intake.stop();
+    }
+
+    @Override
+    public boolean awaitIdle(long nanos) throws InterruptedException {
+        return model.drain().await(nanos);
+    }
+
+    @Override
+    public void abandon() {
+        drain();
+        model.detached().abandon();
+        model.detached().abandonAll();
+    }
+
+    @Override
+    public void close() {
+        drain();
+        model.drain().awaitUninterruptibly();
+    }
+}

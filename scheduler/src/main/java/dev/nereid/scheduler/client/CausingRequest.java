@@ -1,0 +1,20 @@
+package dev.nereid.scheduler.client;
+
+import dev.nereid.api.ModelRef;
+import dev.nereid.spi.Tensor;
+import java.util.List;
+import java.util.Optional;
+
+/** A request in execution that causes requests to other models. Used as its backend may use it. */
+public interface CausingRequest {
+    /** Returns the model versions that wait for this request, the outermost first, without its own. */
+    List<ModelRef> callers();
+
+    /**
+     * Keeps the memory of an input until the returned action has run, whatever the backend does meanwhile.
+     *
+     * @param input a tensor that the backend passes on
+     * @return ends that, to be run once, on any thread; empty if the tensor lies in no memory of the request
+     */
+    Optional<Runnable> keep(Tensor input);
+}

@@ -1,0 +1,218 @@
+package dev.nereid.scheduler.ensemble;
+
+import static java.util.Objects.requireNonNull;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The values, steps and responses of one request to an ensemble. Confined to its {@link EnsembleRun}.
+ *
+ * <p>A step is ready when all tensors that it reads have values: those of its own iteration, and of the iterations of
+ * smaller depth to which that belongs. So responses of a decoupled step are joined by their number with what was computed
+ * from them, and with values from before the step. Responses of the ensemble come in the order of those numbers.
+ *
+ * <p>A value is released when the last step that reads it was given it, and has ended.
+ */
+final class DataFlow {
+    /** A step that has all its inputs in one iteration. */
+    record Ready(StepPlan step, Iteration iteration) {}
+
+    private final EnsemblePlan plan;
+    private final OutputSelection selection;
+    private final Iteration root;
+    private final Deque<Ready> ready = new ArrayDeque<>();
+    private long bufferedBytes;
+    private int iterations;
+
+    DataFlow(EnsemblePlan plan, OutputSelection selection) {
+        this.plan = plan;
+        this.selection = selection;
+        root = new Iteration(plan, null, 0);
+        expect(root);
+    }
+
+    /** Begins with the values of the ensemble's inputs, in the order of the configuration. */
+    void begin(TensorValue[] inputs) {
+        for (int i = 0; i < inputs.length; i++) {
+            set(root, plan.input(i), inputs[i]);
+        }
+    }
+
+    /** Returns the next step to be submitted; {@code null} if none is ready. */
+    @Nullable
+    Ready nextReady() {
+        return ready.poll();
+    }
+
+    /** Returns the value of an input of a ready step. */
+    TensorValue value(Ready step, int tensor) {
+        return value(step.iteration(), tensor);
+    }
+
+    private TensorValue value(Iteration iteration, int tensor) {
+        return requireNonNull(iteration.at(plan.depth(tensor)).value(tensor), "value");
+    }
+
+    /** Takes note that a ready step was given its inputs, and has references to them. */
+    void wasGiven(Ready step) {
+        for (int tensor : step.step().tensors()) {
+            if (plan.depth(tensor) == step.iteration().depth()) {
+                step.iteration().read(tensor);
+            }
+        }
+    }
+
+    /**
+     * Adds a response of a step.
+     *
+     * @param values the values of the mapped outputs, owned by the data flow from now on
+     */
+    void responded(Ready from, TensorValue[] values) {
+        StepPlan step = from.step();
+        Iteration target = from.iteration();
+        if (step.decoupled()) {
+            target = next(from.iteration(), values);
+        }
+        for (int i = 0; i < values.length; i++) {
+            set(target, step.outputTensors()[i], values[i]);
+        }
+    }
+
+    private Iteration next(Iteration parent, TensorValue[] values) {
+        long bytes = 0;
+        for (TensorValue value : values) {
+            bytes += value.byteSize();
+        }
+        Iteration next = new Iteration(plan, parent, bytes);
+        bufferedBytes += bytes;
+        iterations++;
+        expect(next);
+        parent.children().add(next);
+        return next;
+    }
+
+    /** Ends a step in one iteration. */
+    void ended(Ready step) {
+        step.iteration().stepEnded();
+        if (step.step().decoupled()) {
+            step.iteration().end();
+        }
+        checkFinished(step.iteration());
+    }
+
+    private void expect(Iteration iteration) {
+        int[] steps = selection.steps(iteration.depth());
+        for (int step : steps) {
+            iteration.expectInputs(step, lacking(iteration, plan.step(step).tensors()));
+        }
+        int outputs = iteration.depth() == selection.depth() ? lacking(iteration, selection.outputs()) : 0;
+        iteration.expect(steps.length, outputs);
+    }
+
+    private int lacking(Iteration iteration, int[] tensors) {
+        int count = 0;
+        for (int tensor : tensors) {
+            if (iteration.at(plan.depth(tensor)).value(tensor) == null) {
+                count++;
+            }
+        }
+        return count;
+    }
+
+    private void set(Iteration iteration, int tensor, TensorValue value) {
+        iteration.set(tensor, value, selection.reads(tensor) + (selection.isReadDeeper(tensor) ? 1 : 0));
+        for (int reader : selection.readers(tensor)) {
+            StepPlan step = plan.step(reader);
+            forEach(iteration, step.depth(), at -> {
+                if (at.hasAllInputs(reader)) {
+                    ready.add(new Ready(step, at));
+                }
+            });
+        }
+        if (selection.isRequested(tensor)) {
+            forEach(iteration, selection.depth(), Iteration::outputArrived);
+        }
+    }
+
+    /** Visits the iterations of a depth that belong to an iteration. */
+    private static void forEach(Iteration iteration, int depth, Consumer<Iteration> action) {
+        if (iteration.depth() == depth) {
+            action.accept(iteration);
+            return;
+        }
+        for (Iteration child : iteration.children()) {
+            forEach(child, depth, action);
+        }
+    }
+
+    /** Returns the iteration of the next response; {@code null} if its outputs are not there. */
+    @Nullable
+    Iteration nextAnswer() {
+        Iteration next = root;
+        while (next != null && next.depth() < selection.depth()) {
+            next = next.children().peekFirst();
+        }
+        return next != null && next.isAnswerable() ? next : null;
+    }
+
+    /** Returns the value of a requested output in an iteration that can be answered. */
+    TensorValue output(Iteration iteration, int tensor) {
+        return value(iteration, tensor);
+    }
+
+    /** Takes note that an iteration was answered; the response has references to the values. */
+    void answered(Iteration iteration) {
+        iteration.answer();
+        for (int tensor : selection.outputs()) {
+            if (plan.depth(tensor) == iteration.depth()) {
+                iteration.read(tensor);
+            }
+        }
+        checkFinished(iteration);
+    }
+
+    private void checkFinished(Iteration changed) {
+        Iteration iteration = changed;
+        while (iteration != null && isFinished(iteration)) {
+            releaseDeeperReads(iteration);
+            Iteration parent = iteration.parent();
+            if (parent != null && parent.children().remove(iteration)) {
+                bufferedBytes -= iteration.bytes();
+                iterations--;
+            }
+            iteration = parent;
+        }
+    }
+
+    private boolean isFinished(Iteration iteration) {
+        int depth = iteration.depth();
+        return iteration.isFinished(depth == selection.depth(), selection.isDecoupled(depth));
+    }
+
+    private void releaseDeeperReads(Iteration iteration) {
+        for (int tensor = 0; tensor < plan.tensorCount(); tensor++) {
+            if (plan.depth(tensor) == iteration.depth() && selection.isReadDeeper(tensor)) {
+                iteration.read(tensor);
+            }
+        }
+    }
+
+    /** Returns the bytes of responses of decoupled steps whose iterations are not finished. */
+    long bufferedBytes() {
+        return bufferedBytes;
+    }
+
+    /** Returns the number of iterations that responses of decoupled steps began and that are not finished. */
+    int iterations() {
+        return iterations;
+    }
+
+    /** Releases all values, since no further step runs. */
+    void release() {
+        ready.clear();
+        root.release();
+    }
+}

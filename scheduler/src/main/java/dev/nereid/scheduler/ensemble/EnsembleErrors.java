@@ -1,0 +1,48 @@
+package dev.nereid.scheduler.ensemble;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.spi.ErrorCode;
+import java.time.Duration;
+
+/** Creates the errors of requests to ensembles. Static functions only. */
+final class EnsembleErrors {
+    private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
+
+    private EnsembleErrors() {}
+
+    /** Names the ensemble in the error of a step. */
+    static InferenceException of(CheckedRequest request, InferenceException error) {
+        return error.withPrefix("in ensemble '" + request.model() + "', ");
+    }
+
+    /** No step runs any more, and outputs are missing. */
+    static InferenceException deadlock(CheckedRequest request) {
+        return new InferenceException(
+                ErrorCode.INVALID_ARGUMENT,
+                Quoted.requestPrefix(request.id())
+                        + "unexpected deadlock, at least one output is not set while no more ensemble steps can be made");
+    }
+
+    /** A model that was loaded as one with one response sent another. */
+    static InferenceException secondResponse(StepPlan step) {
+        return new InferenceException(
+                ErrorCode.INTERNAL,
+                "model '" + step.model() + "' sent a second response (expected: one, as when the ensemble was loaded)");
+    }
+
+    /** A decoupled step sends faster than later steps take. */
+    static InferenceException tooManyBytes(StepPlan step, long max) {
+        return InferenceException.overloaded(
+                "responses of model '" + step.model() + "' that wait for later steps exceed " + max
+                        + " bytes (expected: a model that pauses while its sender is not ready)",
+                RETRY_AFTER);
+    }
+
+    /** An internal failure. */
+    static InferenceException internal(Throwable cause) {
+        return cause instanceof InferenceException error ? error : SchedulerErrors.internal(cause);
+    }
+}

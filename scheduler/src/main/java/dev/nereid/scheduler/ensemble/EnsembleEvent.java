@@ -1,0 +1,34 @@
+package dev.nereid.scheduler.ensemble;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+
+/** What happens to a request to an ensemble. Immutable. */
+sealed interface EnsembleEvent {
+    /** The models are there. */
+    record Acquired(PinnedModels models) implements EnsembleEvent {}
+
+    /** A model cannot be used. */
+    record NotAcquired(InferenceException error) implements EnsembleEvent {}
+
+    /** A step sent a response, which belongs to the run. */
+    record Responded(StepExecution step, InferResponse response) implements EnsembleEvent {}
+
+    /** A decoupled step sent a failed response, and goes on. */
+    record FailedResponse(StepExecution step, InferenceException error) implements EnsembleEvent {}
+
+    /** A step has no more responses. */
+    record Completed(StepExecution step) implements EnsembleEvent {}
+
+    /** A step failed, or was refused. */
+    record Failed(StepExecution step, InferenceException error) implements EnsembleEvent {}
+
+    /** A step that waited for others of its kind may be submitted. */
+    record Granted(StepExecution step) implements EnsembleEvent {}
+
+    /** The request was cancelled. */
+    record Cancelled() implements EnsembleEvent {}
+
+    /** The time of the request is over while steps wait for others of their kind. */
+    record Expired(InferenceException error) implements EnsembleEvent {}
+}

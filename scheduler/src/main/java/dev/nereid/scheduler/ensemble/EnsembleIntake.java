@@ -1,0 +1,82 @@
+package dev.nereid.scheduler.ensemble;
+
+import dev.nereid.scheduler.queue.InstanceHandle;
+import dev.nereid.scheduler.queue.OfferResult;
+import dev.nereid.scheduler.queue.RequestIntake;
+import dev.nereid.scheduler.queue.WorkSource;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Begins requests to an ensemble at once: it has no queue and no instances. Lock-free; safe for use by any thread.
+ *
+ * <p>A stop refuses requests from then on; those that were begun go on.
+ */
+public final class EnsembleIntake implements RequestIntake {
+    private final EnsembleScope scope;
+    private volatile boolean stopped;
+
+    /**
+     * Creates an open intake.
+     *
+     * @param scope the ensemble
+     */
+    public EnsembleIntake(EnsembleScope scope) {
+        this.scope = scope;
+    }
+
+    @Override
+    public WorkSource source() {
+        throw new UnsupportedOperationException("source of an ensemble (expected: none, as it has no instances)");
+    }
+
+    @Override
+    public OfferResult offer(ScheduledRequest request, boolean mayRun) {
+        if (stopped) {
+            return OfferResult.Outcome.STOPPED;
+        }
+        EnsembleRun.begin(scope, request);
+        return OfferResult.Outcome.ACCEPTED;
+    }
+
+    @Override
+    public @Nullable InstanceHandle offerAll(
+            List<ScheduledRequest> offered, boolean mayRun, List<OfferResult> outcomes) {
+        for (int i = 0; i < offered.size(); i++) {
+            outcomes.add(offer(offered.get(i), false));
+        }
+        return null;
+    }
+
+    @Override
+    public void endHold() {}
+
+    @Override
+    public int waiting() {
+        return 0;
+    }
+
+    @Override
+    public void stop() {
+        stopped = true;
+    }
+
+    @Override
+    public List<ScheduledRequest> drain() {
+        return List.of();
+    }
+
+    @Override
+    public void close() {}
+
+    @Override
+    public boolean isOpen() {
+        return !stopped;
+    }
+
+    @Override
+    public boolean isStopped() {
+        return stopped;
+    }
+}

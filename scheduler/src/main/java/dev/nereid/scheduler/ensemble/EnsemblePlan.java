@@ -1,0 +1,220 @@
+package dev.nereid.scheduler.ensemble;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.RequestedOutput;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.TensorSpec;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The data flow of an ensemble, with tensors and steps as numbers. Immutable but for a cache; safe for use by any
+ * thread.
+ *
+ * <p>The depth of a tensor is the number of decoupled steps on which it depends. There is one decoupled step at each
+ * depth at most, since all tensors lead to outputs of the ensemble, which are joined.
+ */
+public final class EnsemblePlan {
+    /** The maximum number of selections of outputs that are kept. */
+    private static final int MAX_SELECTIONS = 64;
+
+    private final ModelSettings settings;
+    private final StepPlan[] steps;
+    private final int[] depths;
+    private final int[] inputs;
+    private final int[] outputs;
+    private final EnsembleLimits limits;
+    private final OutputSelection all;
+    private final Map<List<String>, OutputSelection> selections = new ConcurrentHashMap<>();
+
+    private EnsemblePlan(
+            ModelSettings settings,
+            StepPlan[] steps,
+            int[] depths,
+            int[] inputs,
+            int[] outputs,
+            EnsembleLimits limits) {
+        this.settings = settings;
+        this.steps = steps;
+        this.depths = depths;
+        this.inputs = inputs;
+        this.outputs = outputs;
+        this.limits = limits;
+        all = OutputSelection.of(this, outputs);
+    }
+
+    /**
+     * Creates the plan of an ensemble whose configuration was checked.
+     *
+     * @param settings the configuration of the ensemble
+     * @param steps its steps
+     * @param limits the limits of its requests
+     * @return the plan
+     * @throws IllegalArgumentException if a tensor is never written
+     */
+    public static EnsemblePlan of(ModelSettings settings, List<StepDefinition> steps, EnsembleLimits limits) {
+        Map<String, Integer> numbers = new LinkedHashMap<>();
+        settings.inputs().forEach(input -> number(numbers, input.name()));
+        steps.forEach(step -> {
+            step.inputs().values().forEach(tensor -> number(numbers, tensor));
+            step.outputs().values().forEach(tensor -> number(numbers, tensor));
+        });
+        int[] inputs = numbers(numbers, settings.inputs());
+        int[] depths = depths(steps, numbers, inputs);
+        StepPlan[] plans = new StepPlan[steps.size()];
+        for (int i = 0; i < plans.length; i++) {
+            plans[i] = plan(i, steps.get(i), numbers, depths);
+        }
+        return new EnsemblePlan(settings, plans, depths, inputs, numbers(numbers, settings.outputs()), limits);
+    }
+
+    private static void number(Map<String, Integer> numbers, String tensor) {
+        numbers.putIfAbsent(tensor, numbers.size());
+    }
+
+    private static int[] numbers(Map<String, Integer> numbers, List<TensorSpec> tensors) {
+        return tensors.stream()
+                .mapToInt(tensor -> {
+                    Integer number = numbers.get(tensor.name());
+                    if (number == null) {
+                        throw unwritten(tensor.name());
+                    }
+                    return number;
+                })
+                .toArray();
+    }
+
+    private static IllegalArgumentException unwritten(String tensor) {
+        return new IllegalArgumentException("steps: tensor '" + tensor + "' (expected: written by a step)");
+    }
+
+    /** Returns the depth of each tensor. Each round finds those of at least one more step. */
+    private static int[] depths(List<StepDefinition> steps, Map<String, Integer> numbers, int[] inputs) {
+        int[] depths = new int[numbers.size()];
+        Arrays.fill(depths, -1);
+        Arrays.stream(inputs).forEach(input -> depths[input] = 0);
+        List<StepDefinition> open = new ArrayList<>(steps);
+        while (open.removeIf(step -> findDepths(step, numbers, depths))) {}
+        if (!open.isEmpty()) {
+            throw unwritten(open.getFirst().inputs().values().toString());
+        }
+        return depths;
+    }
+
+    private static boolean findDepths(StepDefinition step, Map<String, Integer> numbers, int[] depths) {
+        int depth = 0;
+        for (String tensor : step.inputs().values()) {
+            int one = depths[requireNonNull(numbers.get(tensor))];
+            if (one < 0) {
+                return false;
+            }
+            depth = Math.max(depth, one);
+        }
+        for (String tensor : step.outputs().values()) {
+            depths[requireNonNull(numbers.get(tensor))] = step.decoupled() ? depth + 1 : depth;
+        }
+        return true;
+    }
+
+    private static StepPlan plan(int index, StepDefinition step, Map<String, Integer> numbers, int[] depths) {
+        Map<String, String> inputs = new TreeMap<>(step.inputs());
+        Map<String, String> outputs = new TreeMap<>(step.outputs());
+        int[] inputTensors = inputs.values().stream().mapToInt(numbers::get).toArray();
+        int depth =
+                Arrays.stream(inputTensors).map(tensor -> depths[tensor]).max().orElse(0);
+        return new StepPlan(
+                index,
+                step.model(),
+                depth,
+                step.decoupled(),
+                inputs.keySet().toArray(String[]::new),
+                inputTensors,
+                Arrays.stream(inputTensors).distinct().toArray(),
+                outputs.keySet().toArray(String[]::new),
+                outputs.values().stream().mapToInt(numbers::get).toArray(),
+                outputs.keySet().stream().map(RequestedOutput::of).toList());
+    }
+
+    /**
+     * Returns the configuration of the ensemble.
+     *
+     * @return the configuration
+     */
+    public ModelSettings settings() {
+        return settings;
+    }
+
+    /** Returns whether requests have any number of responses. */
+    boolean isDecoupled() {
+        return settings.decoupled();
+    }
+
+    /** Returns the limits of requests. */
+    EnsembleLimits limits() {
+        return limits;
+    }
+
+    /** Returns the number of steps. */
+    int stepCount() {
+        return steps.length;
+    }
+
+    StepPlan step(int index) {
+        return steps[index];
+    }
+
+    /** Returns the number of tensors. */
+    int tensorCount() {
+        return depths.length;
+    }
+
+    /** Returns the depth of a tensor. */
+    int depth(int tensor) {
+        return depths[tensor];
+    }
+
+    /** Returns the tensor of an input of the ensemble. */
+    int input(int index) {
+        return inputs[index];
+    }
+
+    /** Returns the output of the ensemble that a tensor is. */
+    TensorSpec output(int tensor) {
+        for (int i = 0; i < outputs.length; i++) {
+            if (outputs[i] == tensor) {
+                return settings.outputs().get(i);
+            }
+        }
+        throw new IllegalArgumentException("tensor: " + tensor + " (expected: an output of the ensemble)");
+    }
+
+    /** Returns what the outputs need that a request names, in the order of the configuration. */
+    OutputSelection select(List<String> requested) {
+        if (requested.size() == outputs.length) {
+            return all;
+        }
+        OutputSelection known = selections.get(requested);
+        if (known != null) {
+            return known;
+        }
+        int[] selected = new int[requested.size()];
+        List<TensorSpec> specs = settings.outputs();
+        int count = 0;
+        for (int i = 0; i < specs.size(); i++) {
+            if (requested.contains(specs.get(i).name())) {
+                selected[count++] = outputs[i];
+            }
+        }
+        OutputSelection selection = OutputSelection.of(this, selected);
+        if (selections.size() < MAX_SELECTIONS) {
+            selections.put(List.copyOf(requested), selection);
+        }
+        return selection;
+    }
+}

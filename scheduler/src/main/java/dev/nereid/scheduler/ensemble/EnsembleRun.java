@@ -1,0 +1,422 @@
+package dev.nereid.scheduler.ensemble;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.batch.ResponseStream;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ResponseEvent;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.scheduler.statistics.ComputeTotals;
+import dev.nereid.scheduler.time.Timeout;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Executes one request to an ensemble: submits steps as their inputs come, and responds when outputs are there.
+ *
+ * <p><b>Threads.</b> Any thread offers events, such as the response of a step. One thread at a time handles them: the one
+ * that offers an event while no other handles any, until none is left. All other state is confined to that thread; no
+ * lock is held while a step is submitted or an observer is called, and no thread waits. Events that come from within are
+ * handled afterwards, so that the stack does not grow with the number of steps.
+ *
+ * <p><b>End.</b> The first failure counts. From then on, and after a cancellation, no step is submitted, and those in
+ * flight are cancelled; the request completes when all of them have returned. Until then the models are pinned.
+ */
+public final class EnsembleRun implements StepModels.Receiver {
+    /** The number of unfinished responses of decoupled steps from which on these are to pause. */
+    private static final int MAX_ITERATIONS = 64;
+
+    /** The number of unfinished responses that a request may keep whatever their size. */
+    private static final int MIN_ITERATIONS = 4;
+
+    /** The bytes that a response counts beside its outputs. */
+    private static final long RESPONSE_BYTES = 512;
+
+    private static final EnsembleEvent CANCELLED = new EnsembleEvent.Cancelled();
+
+    private final EnsembleScope scope;
+    private final EnsemblePlan plan;
+    private final ScheduledRequest request;
+    private final DataFlow flow;
+    private final OutputSelection selection;
+    private final Queue<EnsembleEvent> events = new ConcurrentLinkedQueue<>();
+
+    /** The events that are not handled, those of begin included; the thread that raises it from 0 handles them. */
+    private final AtomicInteger pending = new AtomicInteger(1);
+
+    private final ComputeTotals totals = new ComputeTotals();
+    private final Set<StepExecution> submitted = new LinkedHashSet<>(4);
+    private final Set<StepExecution> waiting = new LinkedHashSet<>(0);
+    private final EnsembleFlow producers;
+    private final ResponseStream responses;
+    private @Nullable PinnedModels models;
+    private List<ModelRef> callers = List.of();
+    private @Nullable Cancellation acquisition;
+    private @Nullable Timeout expiry;
+    private @Nullable InferenceException failure;
+    private boolean acquiring = true;
+    private boolean stopped;
+    private boolean responded;
+    private boolean finished;
+
+    private EnsembleRun(EnsembleScope scope, ScheduledRequest request) {
+        this.scope = scope;
+        this.request = request;
+        plan = scope.plan();
+        selection = plan.select(request.checked().outputs().names());
+        flow = new DataFlow(plan, selection);
+        producers = new EnsembleFlow(request.delivery().flow());
+        responses = new ResponseStream(scope.execution(), request, null);
+    }
+
+    /**
+     * Begins a request that was taken from its caller. Never blocks.
+     *
+     * @param scope the ensemble
+     * @param request an admitted request that waits; has no effect if it was cancelled
+     */
+    public static void begin(EnsembleScope scope, ScheduledRequest request) {
+        if (!request.begin()) {
+            return; // completed, and its reference released
+        }
+        EnsembleRun run;
+        try {
+            request.started(scope.now());
+            run = new EnsembleRun(scope, request);
+        } catch (RuntimeException | Error e) { // such as no memory
+            request.log("begin of ensemble failed", e);
+            request.complete(new ResponseEvent.Failure(SchedulerErrors.internal(e), FailureReason.OTHER));
+            request.endExecutions(true);
+            return;
+        }
+        run.begin();
+    }
+
+    private void begin() {
+        try {
+            request.delivery().countSteps(totals);
+            request.delivery().open(responses);
+            request.detach();
+            request.onCancel(() -> offer(CANCELLED), request.execution());
+            acquisition = scope.models().acquire(request.checked(), this);
+        } catch (RuntimeException | Error e) {
+            acquiring = false;
+            fail(failed("begin of ensemble", e));
+        }
+        handleAll(1);
+    }
+
+    @Override
+    public void acquired(PinnedModels acquired) {
+        offer(new EnsembleEvent.Acquired(acquired));
+    }
+
+    @Override
+    public void failed(InferenceException error) {
+        offer(new EnsembleEvent.NotAcquired(error));
+    }
+
+    /** Returns whether steps are to be executed on the threads of instances. */
+    boolean isLong() {
+        return request.needsInstanceThread();
+    }
+
+    /** Adds an event, and handles it unless another thread handles events. */
+    void offer(EnsembleEvent event) {
+        events.add(event);
+        if (pending.getAndIncrement() == 0) {
+            handleAll(1);
+        }
+    }
+
+    private void handleAll(int first) {
+        int missed = first;
+        while (missed != 0) {
+            for (EnsembleEvent next = events.poll(); next != null; next = events.poll()) {
+                handleSafely(next);
+            }
+            proceedSafely();
+            missed = pending.addAndGet(-missed);
+        }
+    }
+
+    private void handleSafely(EnsembleEvent event) {
+        try {
+            handle(event);
+        } catch (RuntimeException | Error e) { // such as no memory
+            fail(failed("ensemble step", e));
+        }
+    }
+
+    private void proceedSafely() {
+        try {
+            submitReady();
+            respond();
+        } catch (RuntimeException | Error e) {
+            fail(failed("ensemble step", e));
+        }
+        if (!finished && !acquiring && submitted.isEmpty() && waiting.isEmpty()) {
+            finished = true;
+            finish();
+        }
+    }
+
+    private InferenceException failed(String event, Throwable cause) {
+        if (!(cause instanceof InferenceException)) {
+            request.log(event + " failed", cause);
+        }
+        return EnsembleErrors.internal(cause);
+    }
+
+    private void handle(EnsembleEvent event) {
+        switch (event) {
+            case EnsembleEvent.Acquired(PinnedModels acquired) -> start(acquired);
+            case EnsembleEvent.NotAcquired(InferenceException error) -> {
+                acquiring = false;
+                fail(error);
+            }
+            case EnsembleEvent.Responded(StepExecution step, InferResponse response) -> responded(step, response);
+            case EnsembleEvent.FailedResponse(StepExecution _, InferenceException error) -> fail(error);
+            case EnsembleEvent.Completed(StepExecution step) -> ended(step);
+            case EnsembleEvent.Failed(StepExecution step, InferenceException error) -> {
+                ended(step);
+                fail(error);
+            }
+            case EnsembleEvent.Granted(StepExecution step) -> granted(step);
+            case EnsembleEvent.Cancelled() -> stop();
+            case EnsembleEvent.Expired(InferenceException error) -> expired(error);
+        }
+    }
+
+    private void start(PinnedModels acquired) {
+        acquiring = false;
+        models = acquired;
+        callers = scope.models().callers(request.checked());
+        if (!stopped) {
+            flow.begin(EnsembleInputs.of(plan.settings(), request));
+        }
+    }
+
+    /** Submits the steps that are ready, as far as the limits of the ensemble allow. */
+    private void submitReady() {
+        for (DataFlow.Ready next = flow.nextReady(); next != null; next = flow.nextReady()) {
+            boolean isDecoupled = next.step().decoupled();
+            StepExecution step = new StepExecution(this, next, isDecoupled ? producers.ofStep() : null);
+            InflightLimit limit = scope.limit(next.step());
+            if (limit == null || limit.acquire(step)) {
+                submit(step);
+            } else {
+                waiting.add(step);
+                endWaitInTime();
+            }
+        }
+        producers.setCongested(!waiting.isEmpty() || flow.iterations() >= MAX_ITERATIONS);
+    }
+
+    private void granted(StepExecution step) {
+        waiting.remove(step);
+        if (stopped) {
+            releaseLimit(step);
+        } else {
+            submit(step);
+        }
+    }
+
+    private void submit(StepExecution step) {
+        PinnedModels pinned = models;
+        if (pinned == null) {
+            throw new IllegalStateException("models: none (expected: acquired)");
+        }
+        StepModel model = pinned.model(step.step().index());
+        submitted.add(step);
+        boolean isSubmitted = false;
+        try {
+            InferRequest message =
+                    StepMessages.request(request.checked(), callers, flow, step, model.settings(), scope.now());
+            flow.wasGiven(step.ready());
+            step.submitted(model.submit(message, step));
+            isSubmitted = true;
+        } finally {
+            if (!isSubmitted) { // such as no memory
+                submitted.remove(step);
+                releaseLimit(step);
+            }
+        }
+    }
+
+    private void releaseLimit(StepExecution step) {
+        InflightLimit limit = scope.limit(step.step());
+        if (limit != null) {
+            limit.release();
+        }
+    }
+
+    private void responded(StepExecution step, InferResponse response) {
+        boolean last = response.isFinal();
+        try {
+            if (stopped) {
+                response.close();
+            } else if (!step.isFirstResponse() && !step.step().decoupled()) {
+                response.close();
+                fail(EnsembleErrors.secondResponse(step.step()));
+            } else {
+                add(step, response);
+            }
+        } finally {
+            if (last) {
+                ended(step);
+            }
+        }
+    }
+
+    private void add(StepExecution step, InferResponse response) {
+        TensorValue[] values;
+        try {
+            TensorValue.Mark mark = SequenceMarks.of(
+                    response, step.mark(), request.checked().options().sequence());
+            values = StepMessages.values(response, step, mark);
+        } catch (InferenceException e) {
+            response.close();
+            fail(e);
+            return;
+        }
+        flow.responded(step.ready(), values);
+        long max = plan.limits().maxBufferedBytes();
+        int iterations = flow.iterations();
+        if (iterations > MIN_ITERATIONS && flow.bufferedBytes() + iterations * RESPONSE_BYTES > max) {
+            fail(EnsembleErrors.tooManyBytes(step.step(), max));
+        }
+    }
+
+    /** Ends a step that was submitted: it sends nothing more. */
+    private void ended(StepExecution step) {
+        if (!submitted.remove(step)) {
+            return;
+        }
+        totals.add(step.inputNanos(), step.inferNanos(), step.outputNanos());
+        producers.remove(step.flow());
+        releaseLimit(step);
+        if (!stopped) {
+            flow.ended(step.ready());
+        }
+    }
+
+    /** Sends the responses whose outputs are there, in their order. */
+    private void respond() {
+        for (Iteration next = flow.nextAnswer(); next != null && !stopped; next = flow.nextAnswer()) {
+            var response = responses.newResponse();
+            try {
+                EnsembleOutputs.put(response, plan, selection, flow, next, request.checked());
+            } catch (BackendException e) {
+                response.discard();
+                fail(SchedulerErrors.of(e));
+                return;
+            }
+            flow.answered(next);
+            boolean last = !plan.isDecoupled() || (isIdle() && flow.nextAnswer() == null);
+            responded |= last;
+            if (last) {
+                responses.complete(response);
+            } else {
+                responses.send(response);
+            }
+        }
+    }
+
+    private boolean isIdle() {
+        return submitted.isEmpty() && waiting.isEmpty();
+    }
+
+    private void fail(InferenceException error) {
+        if (failure == null && !stopped) {
+            failure = error;
+        }
+        stop();
+    }
+
+    /** Submits nothing more, and cancels what is in flight. */
+    private void stop() {
+        if (stopped) {
+            return;
+        }
+        stopped = true;
+        flow.release();
+        waiting.removeIf(this::leaves);
+        submitted.forEach(StepExecution::cancel);
+        Cancellation wait = acquisition;
+        if (acquiring && wait != null) {
+            wait.cancel();
+        }
+        producers.end();
+    }
+
+    /** Ends the wait of a step; one that is granted already waits for the event. */
+    private boolean leaves(StepExecution step) {
+        InflightLimit limit = scope.limit(step.step());
+        return limit == null || limit.leave(step);
+    }
+
+    private void expired(InferenceException error) {
+        if (!waiting.isEmpty()) {
+            fail(error);
+        }
+    }
+
+    /** Ends the wait for the limit of a step when the time of the request is over. */
+    private void endWaitInTime() {
+        CheckedRequest checked = request.checked();
+        boolean hasDeadline = checked.options().deadlineNanos().isPresent();
+        if (expiry == null && (hasDeadline || checked.options().timeoutMicros() > 0)) {
+            EnsembleTime time = EnsembleTime.of(checked);
+            Timeout timeout = scope.timer().newTimeout(() -> offer(new EnsembleEvent.Expired(time.error())));
+            expiry = timeout;
+            timeout.scheduleAtLatest(time.endNanos());
+        }
+    }
+
+    private void finish() {
+        try {
+            complete();
+        } finally {
+            flow.release();
+            producers.end();
+            if (expiry != null) {
+                expiry.close();
+            }
+            if (models != null) {
+                models.close();
+            }
+            request.endExecutions(true);
+        }
+    }
+
+    private void complete() {
+        InferenceException error = failure;
+        if (error != null) {
+            fail(request, EnsembleErrors.of(request.checked(), error));
+        } else if (request.isCancelled()) {
+            request.complete(ResponseEvent.END); // replaced by the cancellation
+        } else if (!responded && plan.isDecoupled()) {
+            responses.complete();
+        } else if (!responded) {
+            fail(request, EnsembleErrors.of(request.checked(), EnsembleErrors.deadlock(request.checked())));
+        }
+    }
+
+    private static void fail(ScheduledRequest request, InferenceException error) {
+        FailureReason reason = error.code() == ErrorCode.CANCELLED ? FailureReason.CANCELED : FailureReason.OTHER;
+        request.complete(new ResponseEvent.Failure(error, reason));
+    }
+}

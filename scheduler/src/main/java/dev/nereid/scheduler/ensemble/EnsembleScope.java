@@ -1,0 +1,64 @@
+package dev.nereid.scheduler.ensemble;
+
+import dev.nereid.scheduler.batch.ExecutionScope;
+import dev.nereid.scheduler.time.Timer;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** What the requests to one loaded ensemble share. Immutable but for its limits; safe for use by any thread. */
+public final class EnsembleScope {
+    private final EnsemblePlan plan;
+    private final StepModels models;
+    private final ExecutionScope scope;
+    private final Timer timer;
+
+    /** The limit of each step; empty without limits. */
+    private final List<InflightLimit> limits = new ArrayList<>();
+
+    /**
+     * Creates the scope of a loaded ensemble.
+     *
+     * @param plan its data flow
+     * @param models the models of its steps
+     * @param scope the scope of its requests and responses
+     * @param timer ends the waits of requests with deadlines
+     */
+    public EnsembleScope(EnsemblePlan plan, StepModels models, ExecutionScope scope, Timer timer) {
+        this.plan = plan;
+        this.models = models;
+        this.scope = scope;
+        this.timer = timer;
+        int max = plan.limits().maxInflightRequests();
+        for (int i = 0; max > 0 && i < plan.stepCount(); i++) {
+            limits.add(new InflightLimit(max));
+        }
+    }
+
+    EnsemblePlan plan() {
+        return plan;
+    }
+
+    StepModels models() {
+        return models;
+    }
+
+    ExecutionScope execution() {
+        return scope;
+    }
+
+    Timer timer() {
+        return timer;
+    }
+
+    /** Returns the limit of a step; {@code null} for none. */
+    @Nullable
+    InflightLimit limit(StepPlan step) {
+        return limits.isEmpty() ? null : limits.get(step.index());
+    }
+
+    /** Returns the time on the scale of {@link System#nanoTime()}. */
+    long now() {
+        return scope.model().nanoTime().getAsLong();
+    }
+}

@@ -1,0 +1,92 @@
+package dev.nereid.scheduler.ensemble;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Limits the requests to one step that are in flight, of all requests to the ensemble. Guarded by its own lock, under
+ * which nothing is called.
+ *
+ * <p>Steps over the limit wait in the order of their arrival. No thread waits.
+ */
+final class InflightLimit {
+    /** A request to a step that may have to wait. */
+    interface Waiter {
+        /** Takes note that it is counted as in flight. */
+        void granted();
+    }
+
+    private final int max;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private int inFlight;
+
+    @GuardedBy("lock")
+    private final Set<Waiter> waiting = new LinkedHashSet<>();
+
+    /** Creates a limit without requests. */
+    InflightLimit(int max) {
+        this.max = max;
+    }
+
+    /**
+     * Counts a request as in flight, or lets it wait. Then {@link Waiter#granted} is called when it is counted, unless
+     * it {@linkplain #leave leaves} before.
+     *
+     * @return whether it is counted; it has to be {@linkplain #release released}
+     */
+    boolean acquire(Waiter step) {
+        lock.lock();
+        try {
+            if (inFlight < max) {
+                inFlight++;
+                return true;
+            }
+            waiting.add(step);
+            return false;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Ends the wait of a step.
+     *
+     * @return {@code false} if it is counted by now
+     */
+    boolean leave(Waiter step) {
+        lock.lock();
+        try {
+            return waiting.remove(step);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Ends the count of a step as in flight. The next one takes its place. */
+    void release() {
+        Waiter next = takeOver();
+        if (next != null) {
+            next.granted();
+        }
+    }
+
+    private @Nullable Waiter takeOver() {
+        lock.lock();
+        try {
+            if (waiting.isEmpty()) {
+                inFlight--;
+                return null;
+            }
+            Waiter next = waiting.iterator().next();
+            waiting.remove(next);
+            return next;
+        } finally {
+            lock.unlock();
+        }
+    }
+}

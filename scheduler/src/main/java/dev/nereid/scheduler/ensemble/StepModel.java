@@ -1,0 +1,25 @@
+package dev.nereid.scheduler.ensemble;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.ModelSettings;
+
+/** The model version that executes a step during one request. Safe for use by any thread. */
+public interface StepModel {
+    /**
+     * Returns the configuration of the version.
+     *
+     * @return the completed configuration
+     */
+    ModelSettings settings();
+
+    /**
+     * Submits a request. Never blocks or throws, and reports every outcome to the observer.
+     *
+     * @param request the request, whose memory belongs to the model from now on
+     * @param observer the receiver of the responses
+     * @return the handle that cancels the request
+     */
+    Cancellation submit(InferRequest request, ResponseObserver observer);
+}

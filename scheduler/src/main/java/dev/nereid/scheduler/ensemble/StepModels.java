@@ -1,0 +1,51 @@
+package dev.nereid.scheduler.ensemble;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
+import dev.nereid.scheduler.request.CheckedRequest;
+import java.util.List;
+
+/** Finds the models of the steps of one ensemble. Safe for use by any thread; never blocks. */
+public interface StepModels {
+    /** Receives the models for one request. Exactly one method is called, once, on any thread. */
+    interface Receiver {
+        /**
+         * Receives the models.
+         *
+         * @param models the models of all steps, to be closed by the receiver
+         */
+        void acquired(PinnedModels models);
+
+        /**
+         * Receives the reason why a model cannot be used.
+         *
+         * @param error the reason
+         */
+        void failed(InferenceException error);
+    }
+
+    /**
+     * Acquires the models of all steps for one request; loads them if they are loaded on demand.
+     *
+     * @param request the request to the ensemble
+     * @param receiver receives the models, before or after this returns
+     * @return the handle that ends the wait for a load; the receiver is called in any case
+     */
+    Cancellation acquire(CheckedRequest request, Receiver receiver);
+
+    /**
+     * Returns the model versions that wait for the requests of the steps.
+     *
+     * @param request the request to the ensemble
+     * @return those that wait for the request, the outermost first, and the ensemble behind them
+     */
+    List<ModelRef> callers(CheckedRequest request);
+
+    /**
+     * Describes what keeps steps from being executed. Never blocks.
+     *
+     * @return the names of models that are not ready; empty if all are
+     */
+    String problems();
+}

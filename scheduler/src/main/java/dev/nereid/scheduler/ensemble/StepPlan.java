@@ -1,0 +1,49 @@
+package dev.nereid.scheduler.ensemble;
+
+import dev.nereid.api.RequestedOutput;
+import java.util.List;
+
+/**
+ * One step of an ensemble: its model, and the tensors that it reads and writes. Immutable; arrays are not copied.
+ *
+ * @param index the index of the step in the configuration
+ * @param model the name of its model, for errors
+ * @param depth the number of decoupled steps before it, on which its inputs depend
+ * @param decoupled whether its model sends any number of responses
+ * @param inputs the names of the inputs in the model
+ * @param inputTensors the tensor of each input
+ * @param tensors the tensors that it reads, each once
+ * @param outputs the names of the outputs in the model
+ * @param outputTensors the tensor of each output
+ * @param requested the outputs that it requests
+ */
+@SuppressWarnings("ArrayRecordComponent") // Never compared.
+record StepPlan(
+        int index,
+        String model,
+        int depth,
+        boolean decoupled,
+        String[] inputs,
+        int[] inputTensors,
+        int[] tensors,
+        String[] outputs,
+        int[] outputTensors,
+        List<RequestedOutput> requested) {
+    /** Returns the number of decoupled steps on which its outputs depend. */
+    int outputDepth() {
+        return decoupled ? depth + 1 : depth;
+    }
+
+    /** Returns the place of an output among those that the step maps; below 0 for one that it does not map. */
+    int outputIndex(String name, int guess) {
+        if (guess < outputs.length && outputs[guess].equals(name)) {
+            return guess;
+        }
+        for (int i = 0; i < outputs.length; i++) {
+            if (outputs[i].equals(name)) {
+                return i;
+            }
+        }
+        return -1;
+    }
+}

@@ -1,0 +1,25 @@
+package dev.nereid.scheduler.statistics;
+
+/** Sums of the compute times of requests that another request caused, such as the steps of an ensemble. Not thread-safe. */
+public final class ComputeTotals {
+    private long inputNanos;
+    private long inferNanos;
+    private long outputNanos;
+
+    /** Adds the times of one request, in nanoseconds. */
+    public void add(long input, long infer, long output) {
+        inputNanos += input;
+        inferNanos += infer;
+        outputNanos += output;
+    }
+
+    /**
+     * Returns a tally with these times.
+     *
+     * @param startNanos when the first step was submitted
+     * @param endNanos when the request completes
+     */
+    public ExecutionTally tally(long startNanos, long endNanos) {
+        return new ExecutionTally(startNanos, endNanos, inputNanos, inferNanos, outputNanos);
+    }
+}

@@ -1,0 +1,519 @@
+package dev.nereid.scheduler.ensemble;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.RequestOptions;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.EnsembleScheduler;
+import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.admission.AdmissionLimits;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ModelVersion;
+import dev.nereid.scheduler.request.RequestInputs;
+import dev.nereid.scheduler.request.RequestOutputs;
+import dev.nereid.scheduler.statistics.ModelMeter;
+import dev.nereid.scheduler.time.TimeoutQueue;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeClock;
+import dev.nereid.testkit.FakeFlow;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+
+/** Requests to ensembles whose steps the test completes one by one. */
+class EnsembleRunTest {
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    private final FakeClock clock = new FakeClock();
+    private final TimeoutQueue timer = new TimeoutQueue(() -> {});
+    private final ModelMeter meter = new ModelMeter(InstantSource.system());
+    private final List<StepDefinition> definitions = new ArrayList<>();
+    private RequestOptions options = RequestOptions.DEFAULT;
+    private FakeSteps steps = new FakeSteps(List.of(), memory);
+    private EnsembleScheduler scheduler;
+    private EnsembleClient client = new EnsembleClient();
+
+    private static TensorSpec spec(String name) {
+        return TensorSpec.of(name, DataType.INT64, Shape.of(1));
+    }
+
+    /** Adds a step {@code "model input=tensor,... output=tensor,..."}; that of a decoupled model ends with {@code !}. */
+    private void step(String text) {
+        String[] parts = text.split(" ", -1);
+        definitions.add(new StepDefinition(parts[0], maps(parts[1]), maps(parts[2]), parts.length > 3));
+    }
+
+    private static Map<String, String> maps(String pairs) {
+        return Stream.of(pairs.split(",", -1))
+                .map(pair -> pair.split("=", -1))
+                .collect(Collectors.toMap(pair -> pair[0], pair -> pair[1]));
+    }
+
+    private void start(EnsembleLimits limits, String... outputs) {
+        boolean decoupled = definitions.stream().anyMatch(StepDefinition::decoupled);
+        ModelSettingsBuilder settings =
+                ModelSettings.builder("e", 1).decoupled(decoupled).input(spec("IN"));
+        Stream.of(outputs).forEach(output -> settings.output(spec(output)));
+        steps = new FakeSteps(
+                definitions.stream().map(EnsembleRunTest::settings).toList(), memory);
+        scheduler = EnsembleScheduler.start(
+                EnsemblePlan.of(settings.build(), definitions, limits),
+                steps,
+                AdmissionLimits.NONE,
+                new SchedulerEnvironment(memory, clock, timer),
+                meter);
+    }
+
+    private static ModelSettings settings(StepDefinition step) {
+        ModelSettingsBuilder settings = ModelSettings.builder(step.model(), 1).decoupled(step.decoupled());
+        step.inputs().keySet().forEach(input -> settings.input(spec(input)));
+        step.outputs().keySet().forEach(output -> settings.output(spec(output)));
+        return settings.build();
+    }
+
+    private void start(String... outputs) {
+        start(new EnsembleLimits(0), outputs);
+    }
+
+    private Cancellation send(long value) {
+        return send(client, value);
+    }
+
+    private Cancellation send(EnsembleClient observer, long value) {
+        TensorBuffer buffer = memory.allocate(Long.BYTES);
+        buffer.segment().set(ValueLayout.JAVA_LONG, 0, value);
+        NamedTensor input = new NamedTensor("IN", Tensor.of(DataType.INT64, Shape.of(1), buffer.segment()));
+        return scheduler.submit(
+                new CheckedRequest(
+                        new ModelVersion("e", 1),
+                        "x",
+                        RequestInputs.of(List.of(input), 1, buffer::close),
+                        RequestOutputs.all(List.of("OUT")),
+                        Map.of("p", new ParameterValue.Int(5)),
+                        options,
+                        clock.getAsLong()),
+                observer);
+    }
+
+    /** Returns the only waiting request to a step. */
+    private FakeSteps.Call call(int step) {
+        List<FakeSteps.Call> found =
+                steps.calls.stream().filter(call -> call.step == step).toList();
+        assertThat(found).as("requests to step " + step).hasSize(1);
+        return found.getFirst();
+    }
+
+    private List<FakeSteps.Call> calls(int step) {
+        return steps.calls.stream().filter(call -> call.step == step).toList();
+    }
+
+    private static MemorySegment input(FakeSteps.Call call) {
+        return call.request.inputs().getFirst().data();
+    }
+
+    @Test
+    void passesEverythingOnWithoutACopy() {
+        step("first I=IN O=mid");
+        step("second I=mid O=OUT");
+        start("OUT");
+        options = new RequestOptions(
+                3, 0, OptionalLong.of(99), Optional.of(new Sequence(new Sequence.Id.Numeric(7), true, false)));
+        send(1);
+
+        FakeSteps.Call first = call(0);
+        assertThat(first.request.id()).isEqualTo("x");
+        assertThat(first.request.parameters()).isEqualTo(Map.of("p", new ParameterValue.Int(5)));
+        assertThat(first.request.options()).isEqualTo(options);
+        assertThat(first.request.outputs()).extracting(output -> output.name()).containsExactly("O");
+        StepResponse response = new StepResponse(memory, Map.of("O", 2L), Map.of(), true);
+        long address = response.outputs().getFirst().tensor().data().address();
+        first.respondWith(response);
+
+        assertThat(input(call(1)).address()).isEqualTo(address);
+        call(1).respond(Map.of("O", 3L), true);
+        assertThat(client.responses).containsExactly(Map.of("OUT", 3L));
+        assertThat(client.parameters.getFirst())
+                .isEqualTo(Map.of(
+                        "sequence_id", new ParameterValue.Int(7),
+                        "sequence_start", new ParameterValue.Bool(true),
+                        "sequence_end", new ParameterValue.Bool(false)));
+    }
+
+    /** Two steps read the input, and one of them another tensor: each is freed with its last reader. */
+    @Test
+    void releasesWhatNoStepReadsAnyMore() {
+        step("first I=IN O=mid");
+        step("second I=mid,J=IN O=more");
+        step("third I=more O=OUT");
+        start("OUT");
+        send(1);
+        assertThat(memory.buffersInUse()).as("the input").isOne();
+
+        call(0).respond(Map.of("O", 2L), true);
+        assertThat(memory.buffersInUse()).as("input and output of the first").isEqualTo(2);
+
+        call(1).respond(Map.of("O", 3L), true);
+        assertThat(memory.buffersInUse()).as("output of the second").isOne();
+
+        call(2).respond(Map.of("O", 4L), true);
+        assertThat(client.responses).containsExactly(Map.of("OUT", 4L));
+        assertThat(memory.buffersInUse()).isZero();
+    }
+
+    @Test
+    void countsTheTimesOfItsSteps() {
+        step("first I=IN O=mid");
+        step("second I=mid O=OUT");
+        start("OUT");
+        send(1);
+        call(0).respond(Map.of("O", 2L), true);
+        call(1).respond(Map.of("O", 2L), true);
+
+        var read = meter.read();
+        assertThat(read.executions().executionCount()).isOne();
+        assertThat(read.inferences().compute().input().nanos()).isEqualTo(2);
+        assertThat(read.inferences().compute().infer().nanos()).isEqualTo(20);
+        assertThat(read.inferences().compute().output().nanos()).isEqualTo(200);
+    }
+
+    /** The first failure counts; it is sent when all steps have returned. */
+    @Test
+    void failsWithTheFirstFailureWhenAllHaveReturned() {
+        step("left I=IN O=a");
+        step("right I=IN O=b");
+        step("join I=a,J=b O=OUT");
+        start("OUT");
+        send(1);
+        FakeSteps.Call right = call(1);
+        call(0).fail(new InferenceException(ErrorCode.UNAVAILABLE, "no luck"));
+
+        assertThat(client.hasEnded()).isFalse();
+        assertThat(right.cancelled).isTrue();
+        right.fail(new InferenceException(ErrorCode.CANCELLED, "request was cancelled"));
+
+        assertThat(client.error).isNotNull().satisfies(error -> {
+            assertThat(error.code()).isEqualTo(ErrorCode.UNAVAILABLE);
+            assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', no luck");
+        });
+        assertThat(meter.read().failures()).isEqualTo(Map.of(FailureReason.OTHER, 1L));
+        assertThat(steps.closed).hasValue(1);
+    }
+
+    @Test
+    void cancelsItsSteps() {
+        step("first I=IN O=mid");
+        step("second I=mid O=OUT");
+        start("OUT");
+        Cancellation cancellation = send(1);
+        cancellation.cancel();
+
+        FakeSteps.Call first = call(0);
+        assertThat(first.cancelled).isTrue();
+        assertThat(client.hasEnded()).isFalse();
+        first.respond(Map.of("O", 2L), true); // too late
+
+        assertThat(steps.calls).isEmpty();
+        assertThat(client.error).isNotNull().satisfies(error -> {
+            assertThat(error.code()).isEqualTo(ErrorCode.CANCELLED);
+            assertThat(error.publicMessage()).isEqualTo("request was cancelled");
+        });
+        assertThat(meter.read().failures()).isEqualTo(Map.of(FailureReason.CANCELED, 1L));
+    }
+
+    /** A model that was replaced by one that behaves otherwise must not hang a request. */
+    @Test
+    void failsWhenAStepEndsWithoutResponse() {
+        step("first I=IN O=OUT");
+        start("OUT");
+        send(1);
+        call(0).complete();
+
+        assertThat(client.error).isNotNull().satisfies(error -> {
+            assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+            assertThat(error.publicMessage())
+                    .isEqualTo("in ensemble 'e', [request id: x] unexpected deadlock, at least one output is not set"
+                            + " while no more ensemble steps can be made");
+        });
+    }
+
+    @Test
+    void refusesASecondResponse() {
+        step("first I=IN O=mid");
+        step("second I=mid O=OUT");
+        start("OUT");
+        send(1);
+        FakeSteps.Call first = call(0);
+        first.respond(Map.of("O", 2L), false);
+        first.respond(Map.of("O", 3L), true);
+        call(1).respond(Map.of("O", 4L), true);
+
+        assertThat(client.error)
+                .isNotNull()
+                .satisfies(error -> assertThat(error.publicMessage())
+                        .startsWith("in ensemble 'e', model 'first' sent a second response"));
+    }
+
+    @Test
+    void givesStepsTheRemainingTime() {
+        step("first I=IN O=mid");
+        step("second I=mid O=more");
+        step("third I=more O=OUT");
+        start("OUT");
+        options = new RequestOptions(0, 1_000, OptionalLong.of(77), Optional.empty());
+        send(1);
+        assertThat(call(0).request.options().timeoutMicros()).isEqualTo(1_000);
+
+        clock.advance(Duration.ofNanos(TimeUnit.MICROSECONDS.toNanos(400)));
+        call(0).respond(Map.of("O", 2L), true);
+        assertThat(call(1).request.options().timeoutMicros()).isEqualTo(600);
+        assertThat(call(1).request.options().deadlineNanos()).hasValue(77);
+
+        clock.advance(Duration.ofSeconds(1));
+        call(1).respond(Map.of("O", 2L), true);
+        assertThat(call(2).request.options().timeoutMicros())
+                .as("0 would mean none")
+                .isOne();
+        call(2).respond(Map.of("O", 2L), true);
+    }
+
+    /** What a step says about the sequence holds for the steps after it. */
+    @Test
+    void marksSequences() {
+        step("first I=IN O=mid");
+        step("second I=mid O=OUT");
+        start("OUT");
+        send(1);
+        call(0).respond(
+                        Map.of("O", 2L),
+                        Map.of(
+                                "sequence_id", new ParameterValue.Text("s"),
+                                "sequence_end", new ParameterValue.Bool(true),
+                                "other", new ParameterValue.Int(1)),
+                        true);
+        assertThat(call(1).request.options().sequence()).contains(new Sequence(new Sequence.Id.Text("s"), false, true));
+
+        call(1).respond(Map.of("O", 2L), Map.of("sequence_end", new ParameterValue.Int(1)), true);
+        assertThat(client.error)
+                .isNotNull()
+                .satisfies(error -> assertThat(error.publicMessage())
+                        .isEqualTo(
+                                "in ensemble 'e', expect parameter 'sequence_end' to be TRITONSERVER_PARAMETER_BOOL"));
+    }
+
+    /** Responses are joined by their number, with tensors from before the step too, and come in its order. */
+    @Test
+    void joinsResponsesByTheirNumber() {
+        step("many I=IN O=one,P=two !");
+        step("slow I=one O=a");
+        step("fast I=two O=b");
+        step("before I=IN O=c");
+        step("join I=a,J=b,K=c O=OUT");
+        start("OUT");
+        send(1);
+        FakeSteps.Call many = call(0);
+        many.respond(Map.of("O", 10L, "P", 20L), false);
+        many.respond(Map.of("O", 11L, "P", 21L), true);
+        call(3).respond(Map.of("O", 7L), true);
+        List<FakeSteps.Call> slow = calls(1);
+        List<FakeSteps.Call> fast = calls(2);
+        fast.get(0).respond(Map.of("O", 200L), true);
+        fast.get(1).respond(Map.of("O", 201L), true);
+        slow.get(1).respond(Map.of("O", 101L), true);
+
+        assertThat(call(4).inputs()).isEqualTo(Map.of("I", 101L, "J", 201L, "K", 7L));
+        call(4).respond(Map.of("O", 1L), true);
+        assertThat(client.responses).as("before the first").isEmpty();
+
+        slow.get(0).respond(Map.of("O", 100L), true);
+        assertThat(call(4).inputs()).isEqualTo(Map.of("I", 100L, "J", 200L, "K", 7L));
+        call(4).respond(Map.of("O", 0L), true);
+        assertThat(client.responses).containsExactly(Map.of("OUT", 0L), Map.of("OUT", 1L));
+        assertThat(client.terminals).isOne();
+    }
+
+    @Test
+    void endsWithoutResponsesIfTheStepHasNone() {
+        step("many I=IN O=one !");
+        step("next I=one O=OUT");
+        start("OUT");
+        send(1);
+        call(0).complete();
+
+        assertThat(client.responses).isEmpty();
+        assertThat(client.error).isNull();
+        assertThat(client.terminals).isOne();
+        assertThat(meter.read().executions().executionCount()).isOne();
+    }
+
+    /** The failure of one response fails the request; what was sent stays. */
+    @Test
+    void failsWithAFailedResponse() {
+        step("many I=IN O=OUT !");
+        start("OUT");
+        send(1);
+        FakeSteps.Call many = call(0);
+        many.respond(Map.of("O", 1L), false);
+        many.observer.onFailedResponse(new InferenceException(ErrorCode.INTERNAL, "bad token"));
+        assertThat(many.cancelled).isTrue();
+        many.complete();
+
+        assertThat(client.responses).containsExactly(Map.of("OUT", 1L));
+        assertThat(client.error)
+                .isNotNull()
+                .satisfies(error -> assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', bad token"));
+    }
+
+    /** The limit counts the requests of all requests to the ensemble; those that wait may leave. */
+    @Test
+    void limitsTheRequestsInFlight() {
+        step("first I=IN O=OUT");
+        start(new EnsembleLimits(1), "OUT");
+        EnsembleClient second = new EnsembleClient();
+        EnsembleClient third = new EnsembleClient();
+        send(client, 1);
+        Cancellation cancellation = send(second, 2);
+        send(third, 3);
+        assertThat(call(0).inputs()).isEqualTo(Map.of("I", 1L));
+
+        cancellation.cancel();
+        assertThat(second.hasEnded()).isTrue();
+        call(0).respond(Map.of("O", 1L), true);
+        assertThat(call(0).inputs()).isEqualTo(Map.of("I", 3L));
+        call(0).respond(Map.of("O", 3L), true);
+        assertThat(third.responses).containsExactly(Map.of("OUT", 3L));
+
+        send(new EnsembleClient(), 4);
+        call(0).respond(Map.of("O", 4L), true);
+    }
+
+    /** However long the wait: the reference goes on after 300 seconds. */
+    @Test
+    void endsTheWaitForTheLimitInTime() {
+        step("first I=IN O=OUT");
+        start(new EnsembleLimits(1), "OUT");
+        send(1);
+        EnsembleClient late = new EnsembleClient();
+        options = new RequestOptions(
+                0, 0, OptionalLong.of(clock.getAsLong() + Duration.ofHours(1).toNanos()), Optional.empty());
+        send(late, 2);
+        clock.advance(Duration.ofMinutes(10));
+        timer.runExpired(clock.getAsLong());
+        assertThat(late.hasEnded()).isFalse();
+
+        clock.advance(Duration.ofHours(1));
+        timer.runExpired(clock.getAsLong());
+        assertThat(late.error).isNotNull().satisfies(error -> {
+            assertThat(error.code()).isEqualTo(ErrorCode.CANCELLED);
+            assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', request was cancelled");
+        });
+        call(0).respond(Map.of("O", 1L), true);
+        assertThat(client.responses).hasSize(1);
+    }
+
+    /** A decoupled step pauses while its client does not read, and while later steps are behind. */
+    @Test
+    void passesTheFlowOn() {
+        step("many I=IN O=one !");
+        step("next I=one O=OUT");
+        FakeFlow flow = new FakeFlow();
+        client = new EnsembleClient(flow);
+        start(new EnsembleLimits(1), "OUT");
+        send(1);
+        FakeSteps.Call many = call(0);
+        assertThat(many.observer.flow().isOpen()).isTrue();
+
+        flow.close();
+        assertThat(many.observer.flow().isOpen()).isFalse();
+        List<String> opened = new ArrayList<>();
+        many.observer.flow().whenOpen(() -> opened.add("by the client"));
+        assertThat(opened).isEmpty();
+        flow.open();
+        assertThat(opened).containsExactly("by the client");
+
+        many.respond(Map.of("O", 1L), false);
+        assertThat(many.observer.flow().isOpen()).isTrue();
+        many.respond(Map.of("O", 2L), false);
+        assertThat(many.observer.flow().isOpen()).as("one waits").isFalse();
+        many.observer.flow().whenOpen(() -> opened.add("by the next step"));
+        call(1).respond(Map.of("O", 1L), true);
+        assertThat(opened).containsExactly("by the client", "by the next step");
+
+        call(1).respond(Map.of("O", 2L), true);
+        many.complete();
+        assertThat(client.responses).hasSize(2);
+    }
+
+    /** A model that does not mind the flow is buffered up to a limit; then its request alone fails. */
+    @Test
+    void failsWhenTooMuchWaits() {
+        step("many I=IN O=one !");
+        step("next I=one O=OUT");
+        start(new EnsembleLimits(1, 8 * 520L), "OUT");
+        send(1);
+        FakeSteps.Call many = call(0);
+        for (int i = 0; i < 8; i++) {
+            many.respond(Map.of("O", 1L), false);
+        }
+        assertThat(many.cancelled).isFalse();
+        many.respond(Map.of("O", 1L), false);
+        assertThat(many.cancelled).isTrue();
+        many.complete();
+        call(1).respond(Map.of("O", 1L), true);
+
+        assertThat(client.error).isNotNull().satisfies(error -> {
+            assertThat(error.code()).isEqualTo(ErrorCode.UNAVAILABLE);
+            assertThat(error.publicMessage())
+                    .startsWith("in ensemble 'e', responses of model 'many' that wait for later steps exceed 4160"
+                            + " bytes");
+        });
+    }
+
+    @Test
+    void isAbandonedAtShutdown() {
+        step("first I=IN O=OUT");
+        start("OUT");
+        send(1);
+        scheduler.abandon();
+        assertThat(client.error)
+                .isNotNull()
+                .satisfies(error -> assertThat(error.code()).isEqualTo(ErrorCode.UNAVAILABLE));
+        assertThat(call(0).cancelled).isTrue();
+        assertThat(scheduler.inFlight()).isOne();
+
+        call(0).respond(Map.of("O", 1L), true);
+        scheduler.close();
+        EnsembleClient late = new EnsembleClient();
+        send(late, 2);
+        assertThat(late.error)
+                .isNotNull()
+                .satisfies(error -> assertThat(error.publicMessage())
+                        .isEqualTo(
+                                "[request id: x] Server is stopping, scheduler for model has stopped accepting new inference"
+                                        + " requests"));
+    }
+}

@@ -1,0 +1,235 @@
+package dev.nereid.scheduler.ensemble;
+
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+
+/**
+ * A random ensemble of at most twelve steps, and what it computes if its steps run one after another. Tensors have one
+ * number; each output depends on the step, its inputs and the number of the response.
+ */
+final class RandomEnsemble {
+    private static final int MAX_STEPS = 12;
+
+    private final Random random;
+    private final List<StepDefinition> steps = new ArrayList<>();
+
+    /** The number of decoupled steps before each tensor. */
+    private final Map<String, Integer> depths = new LinkedHashMap<>();
+
+    private final List<String> outputs = new ArrayList<>();
+    private final int inputCount;
+    private final boolean fails;
+    private int chain;
+
+    RandomEnsemble(long seed) {
+        random = new Random(seed);
+        fails = random.nextInt(3) == 0;
+        inputCount = 1 + random.nextInt(2);
+        for (int i = 0; i < inputCount; i++) {
+            depths.put("in" + i, 0);
+        }
+        int count = 1 + random.nextInt(MAX_STEPS);
+        for (int i = 0; i < count; i++) {
+            addStep(i);
+        }
+        Set<String> read = new LinkedHashSet<>();
+        steps.forEach(step -> read.addAll(step.inputs().values()));
+        for (String tensor : depths.keySet()) {
+            boolean isInput = tensor.startsWith("in");
+            if (!isInput && (!read.contains(tensor) || random.nextInt(4) == 0)) {
+                outputs.add(tensor);
+            }
+        }
+    }
+
+    private void addStep(int index) {
+        List<String> known = List.copyOf(depths.keySet());
+        Map<String, String> inputs = new TreeMap<>();
+        int depth = 0;
+        int count = 1 + random.nextInt(3);
+        for (int i = 0; i < count; i++) {
+            String tensor = known.get(random.nextInt(known.size()));
+            inputs.put("i" + i, tensor);
+            depth = Math.max(depth, depths.get(tensor));
+        }
+        boolean decoupled = depth == chain && chain < 3 && random.nextInt(4) == 0;
+        if (decoupled) {
+            chain++;
+        }
+        Map<String, String> written = new TreeMap<>();
+        for (int i = 0; i <= random.nextInt(2); i++) {
+            String tensor = "t" + index + "_" + i;
+            written.put("o" + i, tensor);
+            depths.put(tensor, decoupled ? depth + 1 : depth);
+        }
+        steps.add(new StepDefinition("s" + index, inputs, written, decoupled));
+    }
+
+    private static TensorSpec spec(String name) {
+        return TensorSpec.of(name, DataType.INT64, Shape.of(1));
+    }
+
+    ModelSettings settings() {
+        ModelSettingsBuilder settings = ModelSettings.builder("e", 1).decoupled(chain > 0);
+        for (int i = 0; i < inputCount; i++) {
+            settings.input(spec("in" + i));
+        }
+        outputs.forEach(output -> settings.output(spec(output)));
+        return settings.build();
+    }
+
+    List<ModelSettings> stepSettings() {
+        List<ModelSettings> all = new ArrayList<>();
+        for (StepDefinition step : steps) {
+            ModelSettingsBuilder settings =
+                    ModelSettings.builder(step.model(), 1).decoupled(step.decoupled());
+            step.inputs().keySet().forEach(input -> settings.input(spec(input)));
+            step.outputs().keySet().forEach(output -> settings.output(spec(output)));
+            all.add(settings.build());
+        }
+        return all;
+    }
+
+    EnsemblePlan plan(EnsembleLimits limits) {
+        List<StepDefinition> shuffled = new ArrayList<>(steps); // the plan does not depend on the order of numbers
+        return EnsemblePlan.of(settings(), shuffled, limits);
+    }
+
+    Map<String, Long> inputs() {
+        Map<String, Long> inputs = new LinkedHashMap<>();
+        for (int i = 0; i < inputCount; i++) {
+            inputs.put("in" + i, (long) random.nextInt(1000));
+        }
+        return inputs;
+    }
+
+    List<String> requested() {
+        List<String> requested = new ArrayList<>();
+        for (String output : outputs) {
+            if (random.nextBoolean()) {
+                requested.add(output);
+            }
+        }
+        return requested.isEmpty() ? List.of(outputs.get(random.nextInt(outputs.size()))) : requested;
+    }
+
+    /** Returns how many responses a step sends. */
+    int responses(int step, Map<String, Long> inputs) {
+        return steps.get(step).decoupled() ? Math.floorMod(Objects.hash(step, inputs, "count"), 4) : 1;
+    }
+
+    boolean fails(int step, Map<String, Long> inputs) {
+        return fails && Math.floorMod(Objects.hash(step, inputs, "fail"), 12) == 0;
+    }
+
+    /** Returns the outputs of one response, some of which may be missing. */
+    Map<String, Long> outputs(int step, Map<String, Long> inputs, int response) {
+        Map<String, Long> values = new TreeMap<>();
+        for (String output : steps.get(step).outputs().keySet()) {
+            int hash = Objects.hash(step, inputs, response, output);
+            if (Math.floorMod(hash, 9) != 0) {
+                values.put(output, (long) hash);
+            }
+        }
+        return values;
+    }
+
+    /** What one request leads to. */
+    record Expected(List<Map<String, Long>> responses, boolean mayFail) {}
+
+    /** Computes the responses to a request. */
+    Expected interpret(Map<String, Long> inputs, List<String> requested) {
+        Interpreter interpreter = new Interpreter(requested);
+        int depth = requested.stream().mapToInt(depths::get).max().orElseThrow();
+        List<Map<String, Long>> responses = new ArrayList<>();
+        interpreter.run(0, depth, new HashMap<>(inputs), responses);
+        return new Expected(responses, interpreter.failed);
+    }
+
+    /** Runs the steps of each depth after one another; the values of tensors without content are {@code null}. */
+    private final class Interpreter {
+        private final List<String> requested;
+        private final Set<Integer> needed = new LinkedHashSet<>();
+        private boolean failed;
+
+        Interpreter(List<String> requested) {
+            this.requested = requested;
+            requested.forEach(this::need);
+        }
+
+        private void need(String tensor) {
+            for (int i = 0; i < steps.size(); i++) {
+                if (steps.get(i).outputs().containsValue(tensor) && needed.add(i)) {
+                    steps.get(i).inputs().values().forEach(this::need);
+                }
+            }
+        }
+
+        private void run(int depth, int last, Map<String, Long> values, List<Map<String, Long>> responses) {
+            int decoupled = -1;
+            for (int i = 0; i < steps.size(); i++) {
+                if (!needed.contains(i) || depthOf(i) != depth) {
+                    continue;
+                }
+                if (fails(i, given(i, values))) {
+                    failed = true;
+                }
+                if (steps.get(i).decoupled()) {
+                    decoupled = i;
+                } else {
+                    put(i, outputs(i, given(i, values), 0), values);
+                }
+            }
+            if (depth == last) {
+                Map<String, Long> response = new TreeMap<>();
+                for (String output : requested) {
+                    if (values.get(output) != null) {
+                        response.put(output, values.get(output));
+                    }
+                }
+                responses.add(response);
+                return;
+            }
+            Map<String, Long> given = given(decoupled, values);
+            for (int i = 0; i < responses(decoupled, given); i++) {
+                Map<String, Long> next = new HashMap<>(values);
+                put(decoupled, outputs(decoupled, given, i), next);
+                run(depth + 1, last, next, responses);
+            }
+        }
+
+        private int depthOf(int step) {
+            return steps.get(step).inputs().values().stream()
+                    .mapToInt(depths::get)
+                    .max()
+                    .orElse(0);
+        }
+
+        private Map<String, Long> given(int step, Map<String, Long> values) {
+            Map<String, Long> given = new TreeMap<>();
+            steps.get(step).inputs().forEach((input, tensor) -> {
+                if (values.get(tensor) != null) {
+                    given.put(input, values.get(tensor));
+                }
+            });
+            return given;
+        }
+
+        private void put(int step, Map<String, Long> outputs, Map<String, Long> values) {
+            steps.get(step).outputs().forEach((output, tensor) -> values.put(tensor, outputs.get(output)));
+        }
+    }
+}

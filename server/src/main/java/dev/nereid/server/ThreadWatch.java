@@ -1,0 +1,113 @@
+package dev.nereid.server;
+
+import dev.nereid.api.ThreadStack;
+import dev.nereid.scheduler.time.Watchdog;
+import dev.nereid.server.plugin.jar.PluginClassLoader;
+import java.lang.management.ManagementFactory;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Reports plugins that start ever more threads. Confined to the thread of the watchdog.
+ *
+ * <p>A thread belongs to the plugin whose class loader is its context class loader, which threads inherit from those that
+ * start them. Threads are listed only if their number has doubled since the last time.
+ */
+final class ThreadWatch implements Watchdog.Watched {
+    /** The number of threads of the process from which on they are listed. */
+    static final int MIN_THREADS = 256;
+
+    /** The number of threads of one plugin that are reported. */
+    static final int MIN_OF_PLUGIN = 128;
+
+    /** Looks that are left out, so that the start does not wait for the bean. */
+    private static final int SKIPPED_CHECKS = 5;
+
+    private static final Logger LOG = LoggerFactory.getLogger(ThreadWatch.class);
+
+    /** The platform threads of the process. */
+    interface Threads {
+        /** Returns how many there are. */
+        int count();
+
+        /** Lists them, and perhaps some that have ended. */
+        Stream<Thread> all();
+    }
+
+    /**
+     * A plugin with many threads.
+     *
+     * @param plugin its class loader, which is named after it
+     * @param threads its threads
+     */
+    record Leak(PluginClassLoader plugin, List<Thread> threads) {}
+
+    private final Threads threads;
+    private int checks;
+    private int limit = MIN_THREADS;
+
+    /** Watches the threads of the process. */
+    ThreadWatch() {
+        this(new Threads() {
+            @Override
+            public int count() {
+                return ManagementFactory.getThreadMXBean().getThreadCount();
+            }
+
+            @Override
+            public Stream<Thread> all() {
+                ThreadGroup root = Thread.currentThread().getThreadGroup();
+                while (root.getParent() != null) {
+                    root = root.getParent();
+                }
+                Thread[] found = new Thread[2 * root.activeCount() + MIN_THREADS];
+                return Stream.of(found).limit(root.enumerate(found, true));
+            }
+        });
+    }
+
+    ThreadWatch(Threads threads) {
+        this.threads = threads;
+    }
+
+    @Override
+    public void check(long nowNanos) {
+        if (checks < SKIPPED_CHECKS) {
+            checks++;
+            return;
+        }
+        look().ifPresent(ThreadWatch::report);
+    }
+
+    /** Looks whether the threads have become many; returns the plugin that has the most. */
+    Optional<Leak> look() {
+        int count = threads.count();
+        if (count < limit) {
+            return Optional.empty();
+        }
+        limit = 2 * count;
+        Map<PluginClassLoader, List<Thread>> ofPlugins = threads.all()
+                .filter(thread -> thread.getContextClassLoader() instanceof PluginClassLoader)
+                .collect(Collectors.groupingBy(thread -> (PluginClassLoader) thread.getContextClassLoader()));
+        return ofPlugins.entrySet().stream()
+                .max((one, other) ->
+                        Integer.compare(one.getValue().size(), other.getValue().size()))
+                .filter(most -> most.getValue().size() >= MIN_OF_PLUGIN)
+                .map(most -> new Leak(most.getKey(), most.getValue()));
+    }
+
+    private static void report(Leak leak) {
+        Thread newest = leak.threads().getLast();
+        LOG.atWarn()
+                .addKeyValue("loader", leak.plugin().getName())
+                .addKeyValue("threads", leak.threads().size())
+                .setCause(ThreadStack.of(newest, newest.getStackTrace()))
+                .log(
+                        "plugin has started many threads (expected: that it ends those it needs no more); one of them follows");
+    }
+}

@@ -1,0 +1,99 @@
+package dev.nereid.server.client;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ModelRef;
+import dev.nereid.scheduler.client.RunningExecution;
+import dev.nereid.server.lifecycle.ServedModels;
+import dev.nereid.server.repository.ModelKey;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelClient;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/** Creates the clients by which the models of a server send requests to each other. Safe for use by any thread. */
+public final class ModelClients {
+    private final ServedModels models;
+    private final OpenResponses responses = new OpenResponses();
+
+    /** The model versions that have sent requests. */
+    private final Set<ModelRef> callers = ConcurrentHashMap.newKeySet();
+
+    private volatile @Nullable InferenceServer server;
+
+    /**
+     * Creates clients that refuse requests until {@link #serve}.
+     *
+     * @param models the models of the server
+     */
+    public ModelClients(ServedModels models) {
+        this.models = models;
+    }
+
+    /**
+     * Passes requests to a server from now on.
+     *
+     * @param serving the server of the models
+     */
+    public void serve(InferenceServer serving) {
+        server = serving;
+    }
+
+    /**
+     * Creates the client of a model version.
+     *
+     * @param caller the key and the version of the model
+     * @return its client
+     */
+    public ModelClient of(ModelRef caller) {
+        return new ServerModelClient(this, caller);
+    }
+
+    /**
+     * Returns the model versions that have sent requests. Requests in progress may send more.
+     *
+     * @return keys and versions; a view
+     */
+    public Set<ModelRef> callers() {
+        return callers;
+    }
+
+    /** Returns the open responses of all models. */
+    OpenResponses responses() {
+        return responses;
+    }
+
+    /** Takes note that a model sends requests. */
+    void sends(ModelRef caller) {
+        if (!callers.contains(caller)) {
+            callers.add(caller);
+        }
+    }
+
+    /**
+     * Returns the server.
+     *
+     * @throws InferenceException {@link ErrorCode#UNAVAILABLE} if it has not started yet
+     */
+    InferenceServer server() {
+        InferenceServer serving = server;
+        if (serving == null) {
+            throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
+        }
+        return serving;
+    }
+
+    /** Returns what a model means by the name of another one: that of its own namespace, or else the only one. */
+    String resolve(ModelRef caller, String name) {
+        String namespace = ModelKey.namespace(caller.name());
+        String own = ModelKey.of(namespace, name);
+        return !namespace.isEmpty() && models.find(own).isPresent() ? own : name;
+    }
+
+    /** Returns the execution that the calling thread is in. */
+    Optional<RunningExecution> currentExecution() {
+        return models.executionOn(Thread.currentThread());
+    }
+}

@@ -1,0 +1,236 @@
+package dev.nereid.server.client;
+
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.InputTensor;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestOptions;
+import dev.nereid.api.RequestedOutput;
+import dev.nereid.scheduler.client.CausingRequest;
+import dev.nereid.scheduler.client.RunningExecution;
+import dev.nereid.scheduler.request.ObserverScope;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.CancelHook;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ModelRequest;
+import dev.nereid.spi.ModelResponse;
+import dev.nereid.spi.ModelResponseObserver;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.SentRequest;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Tensor;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/** A request of a model to another one under construction. Confined to one thread at a time. */
+final class OutgoingRequest implements ModelRequest {
+    private static final CancelHook NO_HOOK = () -> {};
+
+    private final ModelClients clients;
+    private final ModelRef caller;
+    private final String model;
+    private final List<InputTensor> inputs = new ArrayList<>();
+    private final List<Tensor> tensors = new ArrayList<>();
+    private final List<RequestedOutput> outputs = new ArrayList<>();
+    private final Map<String, ParameterValue> parameters = new LinkedHashMap<>();
+    private @Nullable InferenceRequest cause;
+    private long version = ModelRef.LATEST;
+    private String id = "";
+    private long priority;
+    private long timeoutMicros;
+    private Optional<Sequence> sequence = Optional.empty();
+    private Optional<InferenceException> refusal = Optional.empty();
+    private boolean sent;
+
+    /**
+     * Creates a request without inputs.
+     *
+     * @param caller the version that sends it
+     * @param model the key of the other model, or its name
+     */
+    OutgoingRequest(ModelClients clients, ModelRef caller, String model) {
+        this.clients = clients;
+        this.caller = caller;
+        this.model = model;
+    }
+
+    @Override
+    public ModelRequest onBehalfOf(InferenceRequest causing) {
+        cause = causing;
+        return this;
+    }
+
+    @Override
+    public ModelRequest id(String given) {
+        id = given;
+        return this;
+    }
+
+    @Override
+    public ModelRequest priority(long given) {
+        priority = given;
+        return this;
+    }
+
+    @Override
+    public ModelRequest timeoutMicros(long micros) {
+        timeoutMicros = micros;
+        return this;
+    }
+
+    @Override
+    public ModelRequest version(long given) {
+        version = given;
+        return this;
+    }
+
+    @Override
+    public ModelRequest input(String name, Tensor tensor) {
+        inputs.add(InputTensor.of(name, tensor));
+        tensors.add(tensor);
+        return this;
+    }
+
+    @Override
+    public ModelRequest output(String name) {
+        outputs.add(RequestedOutput.of(name));
+        return this;
+    }
+
+    @Override
+    public ModelRequest output(String name, MemoryPlace place) {
+        if (!place.isHost()) {
+            refusal = Optional.of(new InferenceException(
+                    ErrorCode.UNSUPPORTED,
+                    "output '" + name + "': no memory of " + place + " (expected: host memory)"));
+        }
+        return output(name);
+    }
+
+    @Override
+    public ModelRequest parameter(String name, ParameterValue value) {
+        parameters.put(name, value);
+        return this;
+    }
+
+    @Override
+    public ModelRequest sequence(Sequence given) {
+        sequence = Optional.of(given);
+        return this;
+    }
+
+    @Override
+    public CompletionStage<ModelResponse> send() {
+        SingleResponse single = new SingleResponse(model);
+        send(single);
+        return single.outcome();
+    }
+
+    @Override
+    public ModelResponse sendAndWait() throws BackendException, InterruptedException {
+        Optional<RunningExecution> current = clients.currentExecution();
+        boolean isDirect = current.map(RunningExecution::isDirect).orElse(false);
+        if (isDirect || ObserverScope.current().isOpen()) {
+            throw new IllegalStateException("sendAndWait: request to model '" + model + "' on thread '"
+                    + Thread.currentThread().getName() + "', which must not block, since it "
+                    + (isDirect
+                            ? "submitted the request that it executes (expected: send, or executions that are LONG)"
+                            : "calls observers of other requests (expected: send)"));
+        }
+        SingleResponse single = new SingleResponse(model);
+        send(single, current.map(RunningExecution::callers).orElse(Set.of()));
+        return single.await();
+    }
+
+    @Override
+    public SentRequest send(ModelResponseObserver observer) {
+        return send(observer, Set.of());
+    }
+
+    private SentRequest send(ModelResponseObserver observer, Collection<ModelRef> waiting) {
+        if (sent) {
+            throw new IllegalStateException("request to model '" + model + "': sent before (expected: sent once)");
+        }
+        sent = true;
+        SentModelRequest request = new SentModelRequest(model, observer, clients.responses());
+        KeptInputs kept = new KeptInputs();
+        InferenceServer server;
+        InferRequest outgoing;
+        try {
+            refusal.ifPresent(reason -> {
+                throw reason;
+            });
+            server = clients.server();
+            tensors.forEach(tensor -> keep(tensor).ifPresent(kept.memory::add));
+            outgoing = request(waiting, kept);
+            InferenceRequest causing = cause;
+            request.begin(causing == null ? _ -> NO_HOOK : causing::onCancel);
+        } catch (InferenceException e) {
+            kept.run();
+            request.refuse(e);
+            return request;
+        } catch (RuntimeException | Error e) { // such as a cause whose execution is finished
+            kept.run();
+            throw e;
+        }
+        request.submit(server, outgoing);
+        return request;
+    }
+
+    private InferRequest request(Collection<ModelRef> waiting, Runnable release) {
+        InferenceRequest causing = cause;
+        OptionalLong deadline = causing == null ? OptionalLong.empty() : causing.deadlineNanos();
+        RequestOptions options = new RequestOptions(priority, timeoutMicros, deadline, sequence, callers(waiting));
+        return new InferRequest(
+                new ModelRef(model, version),
+                id.isEmpty() && causing != null ? causing.id() : id,
+                List.copyOf(inputs),
+                List.copyOf(outputs),
+                Map.copyOf(parameters),
+                options,
+                release);
+    }
+
+    private List<ModelRef> callers(Collection<ModelRef> waiting) {
+        Set<ModelRef> all = new LinkedHashSet<>();
+        if (cause instanceof CausingRequest causing) {
+            all.addAll(causing.callers());
+        }
+        all.addAll(waiting);
+        all.remove(caller);
+        all.add(caller);
+        return List.copyOf(all);
+    }
+
+    /** Keeps the memory of an input if the server knows it; returns what ends that. */
+    private Optional<Runnable> keep(Tensor tensor) {
+        Optional<Runnable> own = cause instanceof CausingRequest causing ? causing.keep(tensor) : Optional.empty();
+        return own.or(() -> clients.responses().keep(tensor));
+    }
+
+    /** Ends what keeps the memory of the inputs, once. */
+    private static final class KeptInputs implements Runnable {
+        private final List<Runnable> memory = new ArrayList<>();
+        private final AtomicBoolean released = new AtomicBoolean();
+
+        @Override
+        public void run() {
+            if (released.compareAndSet(false, true)) {
+                memory.forEach(Runnable::run);
+            }
+        }
+    }
+}

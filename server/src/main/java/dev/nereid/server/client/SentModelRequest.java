@@ -1,0 +1,147 @@
+package dev.nereid.server.client;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ResponseFlow;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.CancelHook;
+import dev.nereid.spi.ModelResponseObserver;
+import dev.nereid.spi.SentRequest;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A request of a model to another one, from its submission to its end. Safe for use by any thread. */
+final class SentModelRequest implements SentRequest, ResponseObserver {
+    private static final Logger LOG = LoggerFactory.getLogger(SentModelRequest.class);
+
+    private final String model;
+    private final ModelResponseObserver observer;
+    private final OpenResponses open;
+    private final ResponseFlow flow;
+
+    /** Cancels the request; {@code null} until it is submitted. */
+    private volatile @Nullable Cancellation submitted;
+
+    private volatile boolean cancelled;
+
+    /** The action on cancellation of the cause; completed requests close it. */
+    private final AtomicReference<@Nullable CancelHook> hook = new AtomicReference<>();
+
+    /**
+     * Creates a request that is not submitted yet.
+     *
+     * @param model the name of the other model, for the log
+     * @param observer receives the responses
+     * @param open takes note of the responses
+     */
+    SentModelRequest(String model, ModelResponseObserver observer, OpenResponses open) {
+        this.model = model;
+        this.observer = observer;
+        this.open = open;
+        flow = new ObserverFlow(observer);
+    }
+
+    /**
+     * Begins the request.
+     *
+     * @param cause registers an action that runs when the causing request is cancelled
+     */
+    void begin(Function<Runnable, CancelHook> cause) {
+        hook.set(cause.apply(this::cancel));
+        guard("onStart", () -> observer.onStart(this));
+    }
+
+    /** Submits the request, which has begun. */
+    void submit(InferenceServer server, InferRequest request) {
+        Cancellation cancellation = server.infer(request, this);
+        submitted = cancellation;
+        if (cancelled) { // before it was submitted
+            cancellation.cancel();
+        }
+    }
+
+    /** Ends a request that has not begun. */
+    void refuse(InferenceException reason) {
+        guard("onStart", () -> observer.onStart(this));
+        onError(reason);
+    }
+
+    @Override
+    public void cancel() {
+        cancelled = true;
+        Cancellation cancellation = submitted;
+        if (cancellation != null) {
+            cancellation.cancel();
+        }
+    }
+
+    @Override
+    public void onResponse(InferResponse response) {
+        boolean last = response.isFinal();
+        ReceivedResponse received = new ReceivedResponse(response, open);
+        boolean accepted = false;
+        try {
+            accepted = guard("onResponse", () -> observer.onResponse(received));
+        } finally { // also after an error of the virtual machine: somebody may wait for the end
+            if (!accepted) {
+                received.close();
+                cancel();
+            }
+            if (last) {
+                end("onCompleted", observer::onCompleted);
+            }
+        }
+    }
+
+    @Override
+    public void onFailedResponse(InferenceException error) {
+        guard("onFailedResponse", () -> observer.onFailedResponse(ServerModelClient.translate(error)));
+    }
+
+    @Override
+    public void onCompleted() {
+        end("onCompleted", observer::onCompleted);
+    }
+
+    @Override
+    public void onError(InferenceException error) {
+        end("onError", () -> observer.onError(ServerModelClient.translate(error)));
+    }
+
+    @Override
+    public ResponseFlow flow() {
+        return flow;
+    }
+
+    private void end(String method, Runnable call) {
+        closeHook();
+        guard(method, call);
+    }
+
+    private void closeHook() {
+        CancelHook registered = hook.getAndSet(null);
+        if (registered != null) {
+            registered.close();
+        }
+    }
+
+    /** Calls the observer; returns whether it threw nothing. */
+    private boolean guard(String method, Runnable call) {
+        try {
+            call.run();
+            return true;
+        } catch (RuntimeException e) {
+            LOG.atError()
+                    .addKeyValue("model", model)
+                    .setCause(e)
+                    .log("observer of a model's request failed in {}", method);
+            return false;
+        }
+    }
+}

@@ -1,0 +1,78 @@
+package dev.nereid.server.client;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelControl;
+import dev.nereid.api.ModelRef;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ModelClient;
+import dev.nereid.spi.ModelRequest;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Supplier;
+
+/** The client of one model version. Immutable. */
+final class ServerModelClient implements ModelClient {
+    private final ModelClients clients;
+    private final ModelRef caller;
+
+    /** Creates the client of a model version, which is given by its key. */
+    ServerModelClient(ModelClients clients, ModelRef caller) {
+        this.clients = clients;
+        this.caller = caller;
+    }
+
+    @Override
+    public ModelRequest request(String model) {
+        clients.sends(caller);
+        return new OutgoingRequest(clients, caller, clients.resolve(caller, model));
+    }
+
+    @Override
+    public boolean isReady(String model) {
+        try {
+            return clients.server().models().isReady(ModelRef.latest(clients.resolve(caller, model)));
+        } catch (InferenceException e) { // such as a model that the server does not have
+            return false;
+        }
+    }
+
+    @Override
+    public CompletionStage<Void> load(String model) {
+        return control(() -> clients.server().control().load(new ModelControl.Load(model, Optional.empty(), Map.of())));
+    }
+
+    @Override
+    public CompletionStage<Void> unload(String model) {
+        return control(() -> clients.server().control().unload(model, false));
+    }
+
+    private static CompletionStage<Void> control(Supplier<CompletionStage<Void>> task) {
+        CompletableFuture<Void> outcome = new CompletableFuture<>();
+        try {
+            task.get().whenComplete((_, failure) -> {
+                if (failure == null) {
+                    outcome.complete(null);
+                } else {
+                    outcome.completeExceptionally(translated(failure));
+                }
+            });
+        } catch (InferenceException e) {
+            outcome.completeExceptionally(translate(e));
+        }
+        return outcome;
+    }
+
+    private static Throwable translated(Throwable failure) {
+        Throwable cause =
+                failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
+        return cause instanceof InferenceException known ? translate(known) : cause;
+    }
+
+    /** Returns an error of the server as backends know it. */
+    static BackendException translate(InferenceException error) {
+        return new BackendException(error.code(), error.publicMessage(), error);
+    }
+}

@@ -1,0 +1,99 @@
+package dev.nereid.server.client;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelResponse;
+import dev.nereid.spi.ModelResponseObserver;
+import dev.nereid.spi.SentRequest;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/** Receives the one response of a model that is not decoupled. */
+final class SingleResponse implements ModelResponseObserver {
+    private final String model;
+    private final CompletableFuture<ModelResponse> outcome = new CompletableFuture<>();
+    private volatile @Nullable SentRequest sent;
+    private @Nullable ModelResponse response;
+    private boolean isOneOfSeveral;
+
+    /** Creates the receiver for a request to a model. */
+    SingleResponse(String model) {
+        this.model = model;
+    }
+
+    /** Returns what completes with the response. */
+    CompletableFuture<ModelResponse> outcome() {
+        return outcome;
+    }
+
+    /** Waits for the response, and cancels the request if the thread is interrupted meanwhile. */
+    ModelResponse await() throws BackendException, InterruptedException {
+        try {
+            return outcome.get();
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof BackendException failure
+                    ? failure
+                    : new BackendException(ErrorCode.INTERNAL, "internal error: " + e.getCause(), e);
+        } catch (InterruptedException e) {
+            outcome.cancel(false); // a response that comes is closed
+            SentRequest request = sent;
+            if (request != null) {
+                request.cancel();
+            }
+            if (!outcome.isCancelled() && !outcome.isCompletedExceptionally()) {
+                outcome.join().close();
+            }
+            throw e;
+        }
+    }
+
+    @Override
+    public void onStart(SentRequest request) {
+        sent = request;
+    }
+
+    @Override
+    public void onResponse(ModelResponse received) {
+        if (response == null) {
+            response = received;
+            return;
+        }
+        received.close();
+        isOneOfSeveral = true;
+        SentRequest request = sent;
+        if (request != null) {
+            request.cancel();
+        }
+    }
+
+    @Override
+    public void onCompleted() {
+        ModelResponse received = response;
+        if (received == null || isOneOfSeveral) {
+            fail(new BackendException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "model '" + model + "': " + (isOneOfSeveral ? "several responses" : "no response")
+                            + " (expected: one; send with an observer to a decoupled model)"));
+        } else if (!outcome.complete(received)) { // its receiver waits no more
+            received.close();
+        }
+    }
+
+    @Override
+    public void onError(BackendException error) {
+        if (isOneOfSeveral) {
+            onCompleted();
+        } else {
+            fail(error);
+        }
+    }
+
+    private void fail(BackendException error) {
+        ModelResponse received = response;
+        if (received != null) {
+            received.close();
+        }
+        outcome.completeExceptionally(error);
+    }
+}

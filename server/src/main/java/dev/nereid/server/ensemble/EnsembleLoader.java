@@ -1,0 +1,159 @@
+package dev.nereid.server.ensemble;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
+import dev.nereid.scheduler.EnsembleScheduler;
+import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.ensemble.EnsembleLimits;
+import dev.nereid.scheduler.ensemble.EnsemblePlan;
+import dev.nereid.scheduler.ensemble.StepDefinition;
+import dev.nereid.server.classification.Classifier;
+import dev.nereid.server.classification.LabelFiles;
+import dev.nereid.server.config.ConfigValidation;
+import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.demand.DemandModels;
+import dev.nereid.server.lifecycle.MeterRegistry;
+import dev.nereid.server.lifecycle.ModelLoadOptions;
+import dev.nereid.server.lifecycle.PreparedModel;
+import dev.nereid.server.lifecycle.ResponseCacheSetting;
+import dev.nereid.server.lifecycle.ServedModel;
+import dev.nereid.server.lifecycle.ServedModels;
+import dev.nereid.spi.ModelSettings;
+import inference.ModelConfig;
+import inference.ModelEnsembling;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Optional;
+import java.util.UUID;
+
+/**
+ * Loads ensembles, whose steps are loaded before. Immutable but for the demand, which is set once; safe for use by any
+ * thread.
+ */
+public final class EnsembleLoader {
+    private final ServedModels models;
+    private final EnsembleSteps steps;
+    private final ModelLoadOptions options;
+    private final SchedulerEnvironment environment;
+    private final MeterRegistry meters;
+    private volatile Optional<DemandModels> demand = Optional.empty();
+
+    /**
+     * Creates the loader of a server's ensembles.
+     *
+     * @param models the models of the server
+     * @param options how models are loaded
+     * @param environment the services of their schedulers
+     * @param meters the statistics of the versions
+     */
+    public EnsembleLoader(
+            ServedModels models, ModelLoadOptions options, SchedulerEnvironment environment, MeterRegistry meters) {
+        this.models = models;
+        this.options = options;
+        this.environment = environment;
+        this.meters = meters;
+        steps = new EnsembleSteps(models);
+    }
+
+    /**
+     * Lets requests load steps on demand. Called once, before the first model is known.
+     *
+     * @param loads loads models on demand
+     */
+    public void follow(DemandModels loads) {
+        demand = Optional.of(loads);
+    }
+
+    /**
+     * Loads a version of an ensemble.
+     *
+     * @param prepared the ensemble
+     * @param version the version
+     * @return the version, ready to serve, owned by the caller
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the configuration does not fit
+     *     the models of the steps
+     */
+    public ServedModel load(PreparedModel prepared, long version) {
+        long started = environment.clocks().nanoTime().getAsLong();
+        String key = prepared.directory().key();
+        String name = prepared.directory().name();
+        ConfigValidation.checkTensors(prepared.config());
+        List<ModelRef> refs = steps.find(key, prepared.config());
+        List<ModelConfig> configs = steps.configs(name, refs, Map.of());
+        ModelConfig config = StepValidation.check(prepared.config(), configs);
+        ConfigValidation.check(config, name); // again, since it may be decoupled now
+        ModelSettings settings = ModelSettingsReader.settings(config, version);
+        Map<String, List<String>> labels =
+                labels(LabelFiles.read(prepared.directory().path(), config), config, refs);
+        SchedulerEnvironment own = environment.with(
+                ResponseCacheSetting.of(config).select(environment.cache(), () -> "ensemble " + UUID.randomUUID()));
+        EnsembleScheduler scheduler = EnsembleScheduler.start(
+                EnsemblePlan.of(settings, definitions(config, configs), limits(config)),
+                new StepGenerations(models, new ModelRef(key, version), refs, demand),
+                options.limits(),
+                own,
+                meters.of(key, version));
+        return ServedModel.ofEnsemble(
+                key,
+                config,
+                settings,
+                scheduler,
+                new Classifier(settings, labels, environment.memory()),
+                Duration.ofNanos(environment.clocks().nanoTime().getAsLong() - started));
+    }
+
+    private static EnsembleLimits limits(ModelConfig config) {
+        long max = Integer.toUnsignedLong(config.getEnsembleScheduling().getMaxInflightRequests());
+        return new EnsembleLimits((int) Math.min(max, Integer.MAX_VALUE));
+    }
+
+    private static List<StepDefinition> definitions(ModelConfig config, List<ModelConfig> configs) {
+        List<ModelEnsembling.Step> steps = config.getEnsembleScheduling().getStepList();
+        List<StepDefinition> definitions = new ArrayList<>();
+        for (int i = 0; i < configs.size(); i++) {
+            definitions.add(new StepDefinition(
+                    steps.get(i).getModelName(),
+                    steps.get(i).getInputMapMap(),
+                    steps.get(i).getOutputMapMap(),
+                    configs.get(i).getModelTransactionPolicy().getDecoupled()));
+        }
+        return definitions;
+    }
+
+    /** Adds the labels of the steps to outputs without a file of their own. */
+    private Map<String, List<String>> labels(Map<String, List<String>> own, ModelConfig config, List<ModelRef> refs) {
+        Map<String, List<String>> labels = new HashMap<>();
+        List<ModelEnsembling.Step> mapped = config.getEnsembleScheduling().getStepList();
+        for (int i = 0; i < refs.size(); i++) {
+            ModelRef step = refs.get(i);
+            mapped.get(i).getOutputMapMap().forEach((output, tensor) -> {
+                List<String> found = models.labels(step, output);
+                if (!found.isEmpty()) {
+                    labels.put(tensor, found);
+                }
+            });
+        }
+        labels.putAll(own);
+        return labels;
+    }
+
+    /**
+     * Checks a loaded ensemble against models that are to take the place of those that serve.
+     *
+     * @param key the key of the ensemble
+     * @param ensemble its configuration
+     * @param candidates the configurations of such models, by key and version
+     * @return the configuration of the ensemble as it would be loaded
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} with the reason if it does not fit
+     */
+    ModelConfig check(String key, ModelConfig ensemble, Map<String, NavigableMap<Long, ModelConfig>> candidates) {
+        List<ModelRef> refs = steps.find(key, ensemble);
+        ModelConfig checked = StepValidation.check(ensemble, steps.configs(ensemble.getName(), refs, candidates));
+        ConfigValidation.check(checked, ensemble.getName());
+        return checked;
+    }
+}

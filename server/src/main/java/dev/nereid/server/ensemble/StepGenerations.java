@@ -1,0 +1,176 @@
+package dev.nereid.server.ensemble;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
+import dev.nereid.scheduler.ensemble.PinnedModels;
+import dev.nereid.scheduler.ensemble.StepModels;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.server.demand.DemandModels;
+import dev.nereid.server.lifecycle.Generation;
+import dev.nereid.server.lifecycle.OnDemandModel;
+import dev.nereid.server.lifecycle.Resolution;
+import dev.nereid.server.lifecycle.ServedModels;
+import dev.nereid.server.request.CallerCheck;
+import dev.nereid.spi.ErrorCode;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Finds the generations that serve the steps of an ensemble, and keeps them for a request. Immutable; safe for use by any
+ * thread; never blocks.
+ */
+final class StepGenerations implements StepModels {
+    private final ServedModels models;
+    private final List<ModelRef> callers;
+    private final List<ModelRef> steps;
+    private final Optional<DemandModels> demand;
+
+    /**
+     * Creates the models of an ensemble.
+     *
+     * @param ensemble the key and the version of the ensemble
+     * @param steps the model of each step, by its key
+     * @param demand loads models that are loaded on demand; empty if none are
+     */
+    StepGenerations(ServedModels models, ModelRef ensemble, List<ModelRef> steps, Optional<DemandModels> demand) {
+        this.models = models;
+        callers = List.of(ensemble);
+        this.steps = List.copyOf(steps);
+        this.demand = demand;
+    }
+
+    @Override
+    public Cancellation acquire(CheckedRequest request, Receiver receiver) {
+        PinnedModels pinned;
+        try {
+            pinned = find(request);
+        } catch (InferenceException e) {
+            receiver.failed(e);
+            return Cancellation.NONE;
+        }
+        if (pinned != null) {
+            receiver.acquired(pinned);
+            return Cancellation.NONE;
+        }
+        return load(request, receiver);
+    }
+
+    /** Loads all models, and keeps them loaded until the request has leases on them. */
+    private Cancellation load(CheckedRequest request, Receiver receiver) {
+        CompletableFuture<Runnable> loads = demand.orElseThrow().acquireAll(withNested());
+        CompletableFuture<Void> _ = loads.handle((hold, failure) -> {
+            if (failure == null) {
+                acquired(request, hold, receiver);
+            } else {
+                receiver.failed(error(failure));
+            }
+            return null;
+        });
+        return () -> loads.cancel(false);
+    }
+
+    /** Returns the models of all steps, and of those of ensembles among them. */
+    private List<String> withNested() {
+        return steps.stream()
+                .flatMap(step -> models.onDemand().withSteps(step.name()).stream())
+                .distinct()
+                .toList();
+    }
+
+    private void acquired(CheckedRequest request, Runnable hold, Receiver receiver) {
+        PinnedModels pinned;
+        try {
+            pinned = find(request);
+        } catch (InferenceException e) {
+            receiver.failed(e);
+            return;
+        } finally {
+            hold.run();
+        }
+        if (pinned == null) {
+            receiver.failed(DemandModels.gone(steps.getFirst().name()));
+        } else {
+            receiver.acquired(pinned);
+        }
+    }
+
+    private static InferenceException error(Throwable failure) {
+        Throwable cause =
+                failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
+        return cause instanceof InferenceException error
+                ? error
+                : new InferenceException(ErrorCode.CANCELLED, "request was cancelled");
+    }
+
+    /** Acquires leases on all generations; none and {@code null} if one has to be loaded first. */
+    private @Nullable PinnedModels find(CheckedRequest request) {
+        List<Generation> found = new ArrayList<>(steps.size());
+        boolean isComplete = false;
+        try {
+            for (int i = 0; i < steps.size(); i++) {
+                switch (acquire(steps.get(i), request)) {
+                    case Generation generation -> {
+                        found.add(generation);
+                        CallerCheck.check(
+                                callers(request),
+                                generation.key(),
+                                generation.model().version());
+                    }
+                    case OnDemandModel _ -> {
+                        return null;
+                    }
+                }
+            }
+            isComplete = true;
+            return new PinnedGenerations(found);
+        } finally {
+            if (!isComplete) {
+                found.forEach(Generation::release);
+            }
+        }
+    }
+
+    /** Finds a generation; a request of a sequence follows that to the one on which it began. */
+    private Resolution acquire(ModelRef step, CheckedRequest request) {
+        return request.options().sequence().isEmpty()
+                ? models.acquire(step)
+                : models.acquire(new InferRequest(
+                        step, request.id(), List.of(), List.of(), Map.of(), request.options(), () -> {}));
+    }
+
+    @Override
+    public List<ModelRef> callers(CheckedRequest request) {
+        List<ModelRef> outer = request.options().callers();
+        return outer.isEmpty()
+                ? callers
+                : Stream.concat(outer.stream(), callers.stream()).toList();
+    }
+
+    @Override
+    public String problems() {
+        StringBuilder problems = new StringBuilder();
+        for (ModelRef step : steps) {
+            if (!isReady(step)) {
+                problems.append(problems.isEmpty() ? "models of steps that are not ready: " : ", ")
+                        .append(step.name());
+            }
+        }
+        return problems.toString();
+    }
+
+    private boolean isReady(ModelRef step) {
+        try {
+            return models.isReady(step);
+        } catch (InferenceException e) {
+            return false;
+        }
+    }
+}

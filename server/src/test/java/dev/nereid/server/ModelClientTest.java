@@ -1,0 +1,423 @@
+package dev.nereid.server;
+
+import static dev.nereid.server.TestModels.parameter;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestOptions;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.server.options.ServerOptions;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Tests models that send requests to other models of their server. Freed memory is overwritten. */
+@Timeout(60)
+final class ModelClientTest {
+    @TempDir
+    private Path directory;
+
+    private TestModels models;
+    private Path gate;
+
+    @BeforeEach
+    void setUp() throws Exception {
+        Path plugins = Files.createDirectories(directory.resolve("plugins"));
+        TestPlugins.calling(plugins);
+        TestPlugins.recording(plugins);
+        models = new TestModels(Files.createDirectories(directory.resolve("models")));
+        gate = directory.resolve("gate");
+    }
+
+    @Test
+    void passesTensorsOnWithoutCopies() throws Exception {
+        calling("caller", "forward", "a,b");
+        models.recording("a", "").recording("b", "");
+        try (NereidServer server = start()) {
+            TensorBuffer memory = server.memory().allocate(Float.BYTES);
+            memory.segment().set(ValueLayout.JAVA_FLOAT, 0, 7);
+            CompletableFuture<Long> address = new CompletableFuture<>();
+            server.infer(request(memory, "caller", RequestOptions.DEFAULT), new Reader(address));
+
+            assertThat(address.get(30, TimeUnit.SECONDS))
+                    .isEqualTo(memory.segment().address());
+            await(() -> server.memory().bytesInUse() == 0);
+            assertThat(successes(server, "caller")).isEqualTo(1);
+            assertThat(successes(server, "a")).isEqualTo(1);
+            assertThat(successes(server, "b")).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void manyRequestsReadTheirOwnValues() throws Exception {
+        calling("caller", "forward", "a,b,a");
+        models.recording("a", "dynamic_batching { }\n").recording("b", "dynamic_batching { }\n");
+        try (NereidServer server = start()) {
+            for (int round = 0; round < 20; round++) {
+                List<RecordingObserver> observers = IntStream.range(0, 50)
+                        .mapToObj(i -> RecordingObserver.to(server, "caller", i, -i))
+                        .toList();
+                for (int i = 0; i < observers.size(); i++) {
+                    assertThat(observers.get(i).response().values()).containsExactly((float) i, (float) -i);
+                }
+            }
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void failsWithTheErrorOfTheOtherModel() throws Exception {
+        calling("caller", "forward", "a");
+        calling("lost", "forward", "absent");
+        models.recording("a", parameter("fail_execute", "a_0_0"));
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "caller", 1).error().publicMessage())
+                    .contains("broken a_0_0");
+            assertThat(RecordingObserver.to(server, "lost", 1).error().publicMessage())
+                    .contains("Request for unknown model: 'absent' is not found");
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void waitsOnTheThreadOfAnInstance() throws Exception {
+        calling("caller", "wait", "a");
+        calling("alone", "wait_alone", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "caller", 3).response().values())
+                    .containsExactly(3f);
+            assertThat(RecordingObserver.to(server, "alone", 4).response().values())
+                    .containsExactly(4f);
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void refusesToWaitWhereThreadsMustNotBlock() throws Exception {
+        model("short", "direct", "wait", "a");
+        calling("later", "wait_later", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "direct", 1).error().publicMessage())
+                    .contains("sendAndWait: request to model 'a' on thread", "which must not block");
+            assertThat(RecordingObserver.to(server, "later", 1).error().publicMessage())
+                    .contains("since it calls observers of other requests (expected: send)");
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void refusesCircles() throws Exception {
+        calling("self", "forward", "self");
+        calling("self_waiting", "wait_alone", "self_waiting");
+        calling("a", "forward", "b");
+        calling("b", "forward", "a");
+        calling("c", "wait_alone", "d");
+        calling("d", "wait_alone", "c");
+        try (NereidServer server = start()) {
+            for (String model : List.of("self", "self_waiting")) {
+                InferenceException error =
+                        RecordingObserver.to(server, model, 1).error();
+                assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+                assertThat(error.publicMessage())
+                        .startsWith(
+                                "request to model '" + model + "' would wait for itself: " + model + " -> " + model);
+            }
+            assertThat(RecordingObserver.to(server, "a", 1).error().publicMessage())
+                    .startsWith("request to model 'a' would wait for itself: a -> b -> a");
+            assertThat(RecordingObserver.to(server, "c", 1).error().publicMessage())
+                    .startsWith("request to model 'c' would wait for itself: c -> d -> c");
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void refusesCirclesThroughEnsembles() throws Exception {
+        calling("caller", "forward", "pipeline");
+        ensemble("pipeline", "caller");
+        calling("outer", "forward", "other_pipeline");
+        ensemble("other_pipeline", "outer");
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "pipeline", 1).error().publicMessage())
+                    .contains("request to model 'pipeline' would wait for itself: pipeline -> caller -> pipeline");
+            assertThat(RecordingObserver.to(server, "outer", 1).error().publicMessage())
+                    .contains("request to model 'outer' would wait for itself: outer -> other_pipeline -> outer");
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void sendsRequestsToEnsembles() throws Exception {
+        calling("caller", "forward", "pipeline,a,pipeline");
+        ensemble("pipeline", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "caller", 3, 4).response().values())
+                    .containsExactly(3f, 4f);
+            await(() -> server.memory().bytesInUse() == 0);
+            assertThat(successes(server, "a")).isEqualTo(3);
+            assertThat(successes(server, "pipeline")).isEqualTo(2);
+        }
+    }
+
+    private void ensemble(String name, String step) {
+        models.model(name, "platform: \"ensemble\"\nmax_batch_size: 8\n" + TestModels.TENSORS + """
+                ensemble_scheduling { step [ {
+                  model_name: "%s" model_version: -1
+                  input_map { key: "INPUT0" value: "INPUT0" }
+                  output_map { key: "OUTPUT0" value: "OUTPUT0" }
+                } ] }
+                """.formatted(step));
+    }
+
+    @Test
+    void cancelsWithTheCausingRequest() throws Exception {
+        calling("caller", "forward", "a");
+        models.recording("a", parameter("gate", gate.toString()));
+        Files.createFile(gate);
+        try (NereidServer server = start()) {
+            RecordingObserver first = RecordingObserver.to(server, "a", 1);
+            TensorBuffer memory = server.memory().allocate(Float.BYTES);
+            RecordingObserver observer = new RecordingObserver();
+            Cancellation cancellation = server.infer(request(memory, "caller", RequestOptions.DEFAULT), observer);
+            await(() -> waiting(server) == 1);
+
+            cancellation.cancel();
+
+            assertThat(observer.error().code()).isEqualTo(ErrorCode.CANCELLED);
+            Files.delete(gate);
+            assertThat(first.response().values()).containsExactly(1f);
+            await(() -> server.memory().bytesInUse() == 0);
+            assertThat(successes(server, "a")).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void endsAtTheDeadlineOfTheCausingRequest() throws Exception {
+        calling("caller", "forward", "a");
+        models.recording("a", parameter("gate", gate.toString()));
+        Files.createFile(gate);
+        try (NereidServer server = start()) {
+            RecordingObserver first = RecordingObserver.to(server, "a", 1);
+            TensorBuffer memory = server.memory().allocate(Float.BYTES);
+            RecordingObserver observer = new RecordingObserver();
+            long deadline = System.nanoTime() + Duration.ofMillis(200).toNanos();
+            RequestOptions options = new RequestOptions(0, 0, OptionalLong.of(deadline), Optional.empty());
+            server.infer(request(memory, "caller", options), observer);
+
+            assertThat(observer.error().code()).isEqualTo(ErrorCode.CANCELLED);
+            assertThat(System.nanoTime()).isGreaterThanOrEqualTo(deadline);
+            Files.delete(gate);
+            assertThat(first.response().values()).containsExactly(1f);
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void keepsTheInputsOfACauseThatDoesNotWait() throws Exception {
+        calling("caller", "leave", "a");
+        models.recording("a", parameter("gate", gate.toString()));
+        Files.createFile(gate);
+        try (NereidServer server = start()) {
+            TensorBuffer memory = server.memory().allocate(Float.BYTES);
+            memory.segment().set(ValueLayout.JAVA_FLOAT, 0, 7);
+            RecordingObserver observer = new RecordingObserver();
+            server.infer(request(memory, "caller", RequestOptions.DEFAULT), observer);
+            assertThat(observer.response().values()).containsExactly(7f);
+
+            assertThat(memory.segment().get(ValueLayout.JAVA_FLOAT, 0)).isEqualTo(7); // the other model may read it
+            Files.delete(gate);
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void releasesTheResponseOfAnObserverThatThrows() throws Exception {
+        calling("caller", "throw", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "caller", 1).error().publicMessage())
+                    .isEqualTo("ended");
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void refusesACauseWhoseExecutionIsFinished() throws Exception {
+        System.clearProperty("calling.late");
+        calling("caller", "late", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            RecordingObserver.to(server, "caller", 1).response();
+
+            await(() -> System.getProperty("calling.late") != null);
+            assertThat(System.getProperty("calling.late")).contains("its execution is finished (expected: not yet)");
+            await(() -> server.memory().bytesInUse() == 0);
+            assertThat(successes(server, "a")).isZero();
+        }
+    }
+
+    @Test
+    void loadsAndUnloadsOtherModels() throws Exception {
+        calling("caller", "load", "a");
+        models.recording("a", "");
+        ServerOptions options = options()
+                .withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("caller", "a")));
+        try (NereidServer server = NereidServer.start(options)) {
+            assertThat(RecordingObserver.to(server, "caller", 5).response().values())
+                    .containsExactly(5f);
+
+            assertThat(Files.readAllLines(directory.resolve("events")).stream().filter("load a/1 on [cpu]"::equals))
+                    .hasSize(2);
+        }
+    }
+
+    @Test
+    void refusesLoadsWhereClientsMayNotLoad() throws Exception {
+        calling("caller", "load", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "caller", 5).error().publicMessage())
+                    .contains("explicit model load / unload is not allowed");
+        }
+    }
+
+    @Test
+    void requestsInProgressReachOtherModelsWhileTheServerStops() throws Exception {
+        calling("caller", "forward", "a,b");
+        completesWhileTheServerStops("caller");
+    }
+
+    @Test
+    void ensemblesCompleteTheirRequestsWhileTheServerStops() throws Exception {
+        models.model("pipeline", "platform: \"ensemble\"\nmax_batch_size: 8\n" + TestModels.TENSORS + """
+                ensemble_scheduling { step [
+                  { model_name: "a" model_version: -1
+                    input_map { key: "INPUT0" value: "INPUT0" } output_map { key: "OUTPUT0" value: "between" } },
+                  { model_name: "b" model_version: -1
+                    input_map { key: "INPUT0" value: "between" } output_map { key: "OUTPUT0" value: "OUTPUT0" } }
+                ] }
+                """);
+        completesWhileTheServerStops("pipeline");
+    }
+
+    private void completesWhileTheServerStops(String model) throws Exception {
+        models.recording("a", parameter("gate", gate.toString()) + parameter("record", ""))
+                .recording("b", "");
+        Files.createFile(gate);
+        NereidServer server = start();
+        RecordingObserver observer = RecordingObserver.to(server, model, 5);
+        await(() -> hasEvent("execute 1 on a_0_0"));
+        Thread closing = Thread.ofVirtual().start(server::close);
+        await(() -> RecordingObserver.to(server, "b", 1).isFailed()); // clients are refused
+
+        Files.delete(gate);
+
+        assertThat(observer.response().values()).containsExactly(5f);
+        closing.join();
+    }
+
+    private record Reader(CompletableFuture<Long> address) implements ResponseObserver {
+        @Override
+        public void onResponse(InferResponse response) {
+            try (response) {
+                address.complete(response.outputs().getFirst().tensor().data().address());
+            }
+        }
+
+        @Override
+        public void onCompleted() {
+            address.completeExceptionally(new AssertionError("no response"));
+        }
+
+        @Override
+        public void onError(InferenceException error) {
+            address.completeExceptionally(error);
+        }
+    }
+
+    private void calling(String name, String mode, String to) {
+        model("calling", name, mode, to);
+    }
+
+    private void model(String backend, String name, String mode, String to) {
+        models.model(
+                name,
+                "backend: \"" + backend + "\"\nmax_batch_size: 8\n" + TestModels.TENSORS
+                        + "instance_group { count: 1 kind: KIND_CPU }\n" + parameter("mode", mode)
+                        + parameter("to", to));
+    }
+
+    private static InferRequest request(TensorBuffer memory, String model, RequestOptions options) {
+        InputTensor tensor = InputTensor.of("INPUT0", "FP32", new long[] {1, 1}, memory.segment(), MemoryPlace.HOST);
+        return new InferRequest(
+                ModelRef.latest(model), "", List.of(tensor), List.of(), Map.of(), options, memory::close);
+    }
+
+    private NereidServer start() throws Exception {
+        return NereidServer.start(options());
+    }
+
+    private ServerOptions options() {
+        return ServerOptions.of(directory.resolve("models"))
+                .withPlugins(directory.resolve("plugins"))
+                .withBackendSetting(
+                        "recording", "events", directory.resolve("events").toString())
+                .withMemory(memory -> memory.withPoisonFreed(true))
+                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+    }
+
+    private static long successes(NereidServer server, String model) {
+        return statistics(server, model).inferences().success().count();
+    }
+
+    /** Returns how many requests wait for model a. */
+    private static int waiting(NereidServer server) {
+        return statistics(server, "a").metrics().pending();
+    }
+
+    private boolean hasEvent(String event) {
+        try {
+            return Files.readAllLines(directory.resolve("events")).contains(event);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static ModelStatistics statistics(NereidServer server, String model) {
+        return server.models().statistics(ModelRef.latest(model)).getFirst();
+    }
+
+    private static void await(BooleanSupplier condition) {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+        while (!condition.getAsBoolean()) {
+            assertThat(System.nanoTime() - end).as("time left").isNegative();
+            Thread.onSpinWait();
+        }
+    }
+}

@@ -1,0 +1,143 @@
+package dev.nereid.server;
+
+import dev.nereid.server.plugin.PluginJar;
+import java.nio.file.Path;
+
+/**
+ * A backend for steps of ensembles. Each output is the sum of the inputs that are there, plus the parameter {@code add},
+ * element by element. Other parameters have it fail, wait until a file is gone, leave an output out, mark its responses
+ * as parts of sequences, pass its first input on, or send several responses.
+ */
+final class StepBackend {
+    private static final String SOURCE = """
+            package step;
+
+            import dev.nereid.spi.*;
+            import java.lang.foreign.*;
+            import java.nio.file.*;
+            import java.util.*;
+
+            public final class Step implements BackendProvider {
+                static final ValueLayout.OfFloat FLOAT = ValueLayout.JAVA_FLOAT_UNALIGNED;
+
+                public String name() { return "step"; }
+
+                public Backend create(BackendContext context) {
+                    return new Backend() {
+                        public Model load(ModelContext model) throws BackendException {
+                            if (model.settings().parameters().containsKey("fail_load")) {
+                                throw new BackendException(ErrorCode.INTERNAL, "the file is broken");
+                            }
+                            return new StepModel(model.settings());
+                        }
+                        public void close() {}
+                    };
+                }
+
+                record StepModel(ModelSettings settings) implements Model {
+                    public ModelInstance newInstance(InstanceContext context) {
+                        return new Instance(settings);
+                    }
+                    public Optional<BackendTraits.Execution> execution() {
+                        return Optional.ofNullable(settings.parameters().get("execution"))
+                                .map(BackendTraits.Execution::valueOf);
+                    }
+                    public void close() {}
+                }
+
+                record Instance(ModelSettings settings) implements ModelInstance {
+                    public void execute(Batch batch) throws BackendException {
+                        Map<String, String> parameters = settings.parameters();
+                        if (parameters.containsKey("gate")) {
+                            await(Path.of(parameters.get("gate")), batch.requests());
+                        }
+                        for (InferenceRequest request : batch.requests()) {
+                            if (request.id().equals(parameters.getOrDefault("fail", "none"))) {
+                                request.fail(new BackendException(ErrorCode.UNAVAILABLE, "no luck"));
+                            } else if (settings.decoupled()) {
+                                stream(request);
+                            } else {
+                                fill(request, request.response(), 0);
+                            }
+                        }
+                    }
+
+                    private void await(Path gate, List<InferenceRequest> requests) {
+                        while (Files.exists(gate) && !requests.getFirst().isCancelled()) {
+                            java.util.concurrent.locks.LockSupport.parkNanos(1_000_000);
+                        }
+                    }
+
+                    /** Sends as many responses as the first element says. */
+                    private void stream(InferenceRequest request) throws BackendException {
+                        ResponseSender sender = request.sender();
+                        int count = (int) tensors(request).getFirst().data().get(FLOAT, 0);
+                        for (int i = 0; i < count; i++) {
+                            InferenceResponse response = sender.newResponse();
+                            fill(request, response, i);
+                            sender.send(response);
+                        }
+                        sender.complete();
+                    }
+
+                    private void fill(InferenceRequest request, InferenceResponse response, int more)
+                            throws BackendException {
+                        Map<String, String> parameters = settings.parameters();
+                        if (parameters.containsKey("sequence_id")) {
+                            response.parameter(
+                                    "sequence_id",
+                                    new ParameterValue.Int(Long.parseLong(parameters.get("sequence_id"))));
+                            response.parameter("sequence_start", new ParameterValue.Bool(true));
+                        }
+                        for (TensorSpec output : settings.outputs()) {
+                            if (output.name().equals(parameters.get("missing"))) {
+                                continue;
+                            }
+                            if (parameters.containsKey("pass")) {
+                                response.put(output.name(), tensors(request).getFirst(), () -> {});
+                                continue;
+                            }
+                            write(request, response, output.name(), more);
+                        }
+                    }
+
+                    private static List<Tensor> tensors(InferenceRequest request) {
+                        return request.inputs().stream()
+                                .map(name -> request.input(name).orElseThrow())
+                                .toList();
+                    }
+
+                    private void write(InferenceRequest request, InferenceResponse response, String output, int more)
+                            throws BackendException {
+                        Shape shape = null;
+                        float[] sums = null;
+                        float added = Float.parseFloat(settings.parameters().getOrDefault("add", "0")) + more;
+                        for (Tensor input : tensors(request)) {
+                            if (sums == null) {
+                                shape = input.shape();
+                                sums = new float[(int) shape.elementCount()];
+                                Arrays.fill(sums, added);
+                            }
+                            for (int i = 0; i < sums.length; i++) {
+                                sums[i] += input.data().getAtIndex(FLOAT, i);
+                            }
+                        }
+                        if (sums == null) {
+                            shape = settings.batches() ? Shape.of(1, 1) : Shape.of(1);
+                            sums = new float[] {added};
+                        }
+                        Tensor target = response.allocate(output, DataType.FP32, shape);
+                        for (int i = 0; i < sums.length; i++) {
+                            target.data().setAtIndex(FLOAT, i, sums[i]);
+                        }
+                    }
+                }
+            }
+            """;
+
+    private StepBackend() {}
+
+    static void write(Path plugins) {
+        PluginJar.of(SOURCE).provider("step.Step").write(plugins.resolve("step.jar"));
+    }
+}

@@ -1,0 +1,72 @@
+package dev.nereid.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.server.plugin.jar.PluginClassLoader;
+import dev.nereid.server.plugin.jar.PluginSource;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+
+/** Tests which plugins are reported for their threads. */
+final class ThreadWatchTest {
+    @AutoClose
+    private final PluginClassLoader one = loader("one");
+
+    @AutoClose
+    private final PluginClassLoader other = loader("other");
+
+    private final List<Thread> threads = new ArrayList<>();
+    private final ThreadWatch watch = new ThreadWatch(new ThreadWatch.Threads() {
+        @Override
+        public int count() {
+            return threads.size();
+        }
+
+        @Override
+        public Stream<Thread> all() {
+            return threads.stream();
+        }
+    });
+
+    @Test
+    void reportsThePluginWithTheMostThreadsOnceUntilTheyDouble() {
+        add(one, 100);
+        add(other, ThreadWatch.MIN_THREADS - 101);
+        assertThat(watch.look()).isEmpty();
+
+        add(other, 1);
+
+        ThreadWatch.Leak leak = watch.look().orElseThrow();
+        assertThat(leak.plugin()).isSameAs(other);
+        assertThat(leak.threads()).hasSize(ThreadWatch.MIN_THREADS - 100);
+        add(other, ThreadWatch.MIN_THREADS - 1);
+        assertThat(watch.look()).isEmpty();
+        add(other, 1);
+        assertThat(watch.look()).isPresent();
+    }
+
+    @Test
+    void reportsNoThreadsOfTheServer() {
+        add(ThreadWatch.class.getClassLoader(), 10 * ThreadWatch.MIN_THREADS);
+        add(one, ThreadWatch.MIN_OF_PLUGIN - 1);
+
+        assertThat(watch.look()).isEmpty();
+    }
+
+    private void add(ClassLoader loader, int count) {
+        for (int i = 0; i < count; i++) {
+            Thread thread = Thread.ofPlatform().unstarted(() -> {});
+            thread.setContextClassLoader(loader);
+            threads.add(thread);
+        }
+    }
+
+    private static PluginClassLoader loader(String plugin) {
+        return new PluginClassLoader(
+                new PluginSource(plugin, Path.of("plugins"), List.of()), ThreadWatchTest.class.getClassLoader());
+    }
+}

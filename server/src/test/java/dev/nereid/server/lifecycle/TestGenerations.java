@@ -1,0 +1,129 @@
+package dev.nereid.server.lifecycle;
+
+import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.Supervision;
+import dev.nereid.scheduler.time.TimerThread;
+import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.plugin.PluginEnvironment;
+import dev.nereid.server.plugin.PluginJar;
+import dev.nereid.server.plugin.jar.SpiVersion;
+import dev.nereid.server.repository.ModelDirectory;
+import dev.nereid.server.warmup.RunningWarmups;
+import dev.nereid.spi.BackendException;
+import dev.nereid.testkit.FakeModelClient;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.Map;
+import java.util.function.LongSupplier;
+
+/**
+ * Loads generations without a server. Their backend reports the number in the model's file {@code memory}, waits while
+ * there is a file {@code gate} beside it, and fails if there is no such number. Closed after the generations.
+ */
+public final class TestGenerations implements AutoCloseable {
+    private static final String BACKEND = """
+            package gauge;
+
+            import dev.nereid.spi.*;
+            import java.io.IOException;
+            import java.nio.file.*;
+            import java.util.List;
+
+            public final class Gauge implements BackendProvider {
+                public String name() { return "gauge"; }
+
+                public Backend create(BackendContext context) {
+                    return new Backend() {
+                        public Model load(ModelContext model) {
+                            Path directory = model.modelDirectory();
+                            return new Model() {
+                                public ModelInstance newInstance(InstanceContext place) { return batch -> { }; }
+
+                                public List<MemoryUsage> memoryUsage() throws BackendException {
+                                    return report(directory);
+                                }
+                            };
+                        }
+                    };
+                }
+
+                private static List<MemoryUsage> report(Path directory) throws BackendException {
+                    Path gate = directory.resolve("gate");
+                    try (WatchService watch = directory.getFileSystem().newWatchService()) {
+                        directory.register(watch, StandardWatchEventKinds.ENTRY_DELETE);
+                        while (Files.exists(gate)) {
+                            watch.poll(20, java.util.concurrent.TimeUnit.MILLISECONDS);
+                        }
+                        long bytes = Long.parseLong(Files.readString(directory.resolve("memory")));
+                        return List.of(new MemoryUsage(MemoryPlace.HOST, bytes));
+                    } catch (IOException | InterruptedException | NumberFormatException e) {
+                        throw new BackendException(ErrorCode.INTERNAL, "no gauge");
+                    }
+                }
+            }
+            """;
+
+    private static final String CONFIG = """
+            backend: "gauge"
+            max_batch_size: 4
+            input { name: "INPUT0" data_type: TYPE_FP32 dims: [ 1 ] }
+            output { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 1 ] }
+            instance_group { count: 1 kind: KIND_CPU }
+            version_policy { all { } }
+            """;
+
+    private final TimerThread timer = new TimerThread(System::nanoTime, _ -> {});
+    private final ModelLoadWatch watch = new ModelLoadWatch(Supervision.NONE, System::nanoTime);
+    private final Path models;
+    private final BackendRegistry backends;
+    private final VersionLoader loader;
+
+    /**
+     * Prepares the backend.
+     *
+     * @param directory an empty directory
+     * @param nanoTime the clock of the loads
+     */
+    public TestGenerations(Path directory, LongSupplier nanoTime) {
+        models = directory.resolve("models");
+        PluginJar.of(BACKEND).provider("gauge.Gauge").write(directory.resolve("plugins/gauge.jar"));
+        backends = BackendRegistry.open(
+                List.of(directory.resolve("plugins")),
+                new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directory.resolve("cache"), 2));
+        loader = new VersionLoader(
+                backends,
+                ModelLoadOptions.DEFAULT,
+                new SchedulerEnvironment(new TensorPool(1 << 24, 1 << 20, true), nanoTime, timer),
+                new RunningWarmups(),
+                watch,
+                new MeterRegistry(InstantSource.system()),
+                _ -> new FakeModelClient(new LeakCheckingMemory()));
+    }
+
+    /** Returns the directory of a model, which is created by its first load. */
+    public Path directory(String model) {
+        return models.resolve(model);
+    }
+
+    /** Loads a version, which reports 1000 bytes at first, and begins its generation. */
+    public Generation begin(LiveGenerations live, String model, long version) throws IOException, BackendException {
+        Files.createDirectories(directory(model).resolve(Long.toString(version)));
+        Files.writeString(directory(model).resolve("config.pbtxt"), CONFIG);
+        Files.writeString(directory(model).resolve("memory"), "1000");
+        PreparedModel prepared = new ModelPreparation(backends, ModelLoadOptions.DEFAULT, false, watch)
+                .prepare(new ModelDirectory(models, model));
+        return live.begin(model, loader.load(prepared, version), 0, GenerationHooks.NONE);
+    }
+
+    @Override
+    public void close() {
+        backends.close();
+        watch.close();
+        timer.close();
+    }
+}
