@@ -1,6 +1,7 @@
 package dev.nereid.spi;
 
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -32,7 +33,13 @@ final class AsyncFunctionBackend implements Backend {
     }
 
     @Override
+    public Optional<ModelCompletion> complete(ModelContext context) throws BackendException {
+        return FunctionCompletion.of(function, function.completion(), context.settings());
+    }
+
+    @Override
     public Model load(ModelContext context) throws BackendException {
+        complete(context); // for its checks, also where the server completes nothing
         if (context.settings().decoupled()) {
             throw FunctionBackend.decoupled(function, context);
         }

@@ -52,6 +52,18 @@ public interface AsyncTensorFunction extends BackendProvider {
     }
 
     /**
+     * Returns the tensors and the batching of the models of this function. The configuration of a model may leave out
+     * what is said here, and must not contradict it: its load fails otherwise. Called once for each load, on a control
+     * thread.
+     *
+     * @return inputs and outputs without batch dimension, and the largest batch that a configuration may ask for;
+     *     {@link ModelCompletion#EMPTY}, as by default, if every configuration says all
+     */
+    default ModelCompletion completion() {
+        return ModelCompletion.EMPTY;
+    }
+
+    /**
      * Creates the backend around this function.
      *
      * @param context not used

@@ -1,6 +1,7 @@
 package dev.nereid.spi;
 
 import java.lang.System.Logger.Level;
+import java.util.Optional;
 
 /** The backend around a {@link TensorFunction}. Immutable. */
 final class FunctionBackend implements Backend {
@@ -18,7 +19,13 @@ final class FunctionBackend implements Backend {
     }
 
     @Override
+    public Optional<ModelCompletion> complete(ModelContext context) throws BackendException {
+        return FunctionCompletion.of(function, function.completion(), context.settings());
+    }
+
+    @Override
     public Model load(ModelContext context) throws BackendException {
+        complete(context); // for its checks, also where the server completes nothing
         if (context.settings().decoupled()) {
             throw decoupled(function, context);
         }

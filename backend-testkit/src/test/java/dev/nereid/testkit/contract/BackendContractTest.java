@@ -22,10 +22,15 @@ import dev.nereid.spi.Shape;
 import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.BrokenBarrierException;
@@ -465,6 +470,27 @@ final class BackendContractTest {
         });
         finds(faulty, batching(), BackendContract::leavesNothingBehindAfterLoads, "more threads");
         end.countDown();
+    }
+
+    @Test
+    void findsFilesThatAreLeftOpen() throws IOException {
+        Path file = Files.createFile(cache.resolve("weights"));
+        List<InputStream> left = Collections.synchronizedList(new ArrayList<>());
+        Doubling faulty = new Doubling("files", place -> {
+            try {
+                left.add(Files.newInputStream(file));
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+            return batch -> Doubling.apply(batch.requests().getFirst());
+        });
+        try {
+            finds(faulty, batching(), BackendContract::leavesNothingBehindAfterLoads, "more open files");
+        } finally {
+            for (InputStream stream : left) {
+                stream.close();
+            }
+        }
     }
 
     @Test
