@@ -1,11 +1,12 @@
 package dev.nereid.spi;
 
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
-import org.jspecify.annotations.Nullable;
+import java.util.Set;
 
-/** Completes configurations from what a function says of its models, and compares the two. Stateless. */
+/** Completes configurations by what a function says of its models. Stateless. */
 final class FunctionCompletion {
     private FunctionCompletion() {}
 
@@ -27,11 +28,15 @@ final class FunctionCompletion {
         checkBatching(where, declared.maxBatchSize(), settings);
         checkTensors(where + "input", settings.inputs(), declared.inputs());
         checkTensors(where + "output", settings.outputs(), declared.outputs());
+        Set<String> supplied = suppliedByServer(settings);
+        List<TensorSpec> inputs = declared.inputs().stream()
+                .filter(spec -> !supplied.contains(spec.name()))
+                .toList();
         if (!settings.inputs().isEmpty()) {
-            checkInputsAreThere(where, settings, declared.inputs());
+            checkInputsAreThere(where, settings, inputs);
         }
         ModelCompletion completion = ModelCompletion.EMPTY
-                .withInputs(settings.inputs().isEmpty() ? declared.inputs() : List.of())
+                .withInputs(settings.inputs().isEmpty() ? inputs : List.of())
                 .withOutputs(settings.outputs().isEmpty() ? declared.outputs() : List.of());
         if (declared.maxBatchSize().isPresent()) {
             completion = completion.withMaxBatchSize(
@@ -40,6 +45,17 @@ final class FunctionCompletion {
                             : declared.maxBatchSize().getAsInt());
         }
         return Optional.of(declared.dynamicBatching() ? completion.withDynamicBatching() : completion);
+    }
+
+    /** Returns the inputs that no client sends: derived ones, controls and states. */
+    private static Set<String> suppliedByServer(ModelSettings settings) {
+        Set<String> names = new HashSet<>();
+        settings.batchInputs().forEach(input -> names.addAll(input.names()));
+        settings.sequenceBatching().ifPresent(sequences -> {
+            sequences.controls().forEach(control -> names.add(control.name()));
+            sequences.states().forEach(state -> names.add(state.inputName()));
+        });
+        return names;
     }
 
     private static void checkBatching(String where, OptionalInt declared, ModelSettings settings)
@@ -56,13 +72,15 @@ final class FunctionCompletion {
             return;
         }
         for (TensorSpec spec : configured) {
-            TensorSpec expected = find(declared, spec.name());
-            if (expected == null) {
-                throw invalid(where + " '" + spec.name() + "': unknown (expected: one of " + names(declared) + ")");
-            }
+            TensorSpec expected = declared.stream()
+                    .filter(known -> known.name().equals(spec.name()))
+                    .findFirst()
+                    .orElseThrow(() -> invalid(
+                            where + " '" + spec.name() + "': unknown (expected: one of " + names(declared) + ")"));
             if (spec.type() != expected.type()) {
-                throw invalid(where + " '" + spec.name() + "': data_type: " + typeName(spec) + " (expected: "
-                        + typeName(expected) + ")");
+                throw invalid(where + " '" + spec.name() + "': data_type: "
+                        + spec.type().configName() + " (expected: "
+                        + expected.type().configName() + ")");
             }
             if (!fits(spec.backendDims(), expected.backendDims())) {
                 throw invalid(where + " '" + spec.name() + "': dims: " + spec.backendDims() + " (expected: "
@@ -74,7 +92,8 @@ final class FunctionCompletion {
     private static void checkInputsAreThere(String where, ModelSettings settings, List<TensorSpec> declared)
             throws BackendException {
         for (TensorSpec expected : declared) {
-            if (!expected.is(TensorSpec.Trait.OPTIONAL) && find(settings.inputs(), expected.name()) == null) {
+            if (!expected.is(TensorSpec.Trait.OPTIONAL)
+                    && settings.input(expected.name()).isEmpty()) {
                 throw invalid(where + "input '" + expected.name() + "': missing (found: " + names(settings.inputs())
                         + "; expected: all of " + names(declared) + ", or none)");
             }
@@ -93,20 +112,6 @@ final class FunctionCompletion {
             }
         }
         return true;
-    }
-
-    private static @Nullable TensorSpec find(List<TensorSpec> specs, String name) {
-        for (TensorSpec spec : specs) {
-            if (spec.name().equals(name)) {
-                return spec;
-            }
-        }
-        return null;
-    }
-
-    /** Returns the name of a type in configurations. */
-    private static String typeName(TensorSpec spec) {
-        return "TYPE_" + (spec.type() == DataType.BYTES ? "STRING" : spec.type().name());
     }
 
     private static List<String> names(List<TensorSpec> specs) {

@@ -54,11 +54,12 @@ public interface TensorFunction extends BackendProvider {
 
     /**
      * Returns the tensors and the batching of the models of this function. The configuration of a model may leave out
-     * what is said here, and must not contradict it: its load fails otherwise. Called once for each load, on a control
-     * thread.
+     * what is said here, and must not contradict it: its load fails otherwise. Called on control threads, several times
+     * for each load and for several models at once; returns the same each time.
      *
-     * @return inputs and outputs without batch dimension, and the largest batch that a configuration may ask for;
-     *     {@link ModelCompletion#EMPTY}, as by default, if every configuration says all
+     * @return inputs and outputs without batch dimension, and the largest batch that a configuration may ask for, which
+     *     also applies where it asks for 0; the transaction policy does not count, since a function gives one response to
+     *     each request. {@link ModelCompletion#EMPTY}, as by default, if every configuration says all
      */
     default ModelCompletion completion() {
         return ModelCompletion.EMPTY;

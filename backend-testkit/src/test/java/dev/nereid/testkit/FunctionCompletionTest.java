@@ -7,6 +7,8 @@ import dev.nereid.spi.AsyncTensorFunction;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
+import dev.nereid.spi.BatchInput;
+import dev.nereid.spi.ControlInput;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
@@ -14,10 +16,13 @@ import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
+import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.TensorFunction;
 import dev.nereid.spi.TensorSpec;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -130,6 +135,30 @@ final class FunctionCompletionTest {
 
         assertThat(batching.maxBatchSize()).isEmpty();
         assertThat(batching.dynamicBatching()).isTrue();
+    }
+
+    @Test
+    void leavesInputsOfTheServerOut() throws BackendException {
+        TensorSpec start = TensorSpec.of("START", DataType.INT32, Shape.of(1));
+        TensorSpec sum = TensorSpec.of("SUM_IN", DataType.FP32, Shape.of(1));
+        TensorSpec counts = TensorSpec.of("COUNTS", DataType.INT32, Shape.of(1));
+        Function function = new Function(ModelCompletion.EMPTY.withInputs(List.of(TEXT, start, sum, counts)));
+        SequenceBatching sequences = SequenceBatching.of(SequenceBatching.Strategy.DIRECT, Duration.ofSeconds(1))
+                .with(new ControlInput(ControlInput.Kind.SEQUENCE_START, "START", DataType.INT32))
+                .with(StateSpec.of("SUM_IN", "SUM_OUT", DataType.FP32, Shape.of(1)));
+        BatchInput derived = new BatchInput(BatchInput.Kind.ELEMENT_COUNT, List.of("COUNTS"), DataType.INT32, "TEXT");
+
+        assertThat(complete(function, settings().sequenceBatching(sequences).batchInput(derived))
+                        .inputs())
+                .containsExactly(TEXT);
+        assertThat(complete(
+                                function,
+                                settings()
+                                        .sequenceBatching(sequences)
+                                        .batchInput(derived)
+                                        .input(TEXT))
+                        .inputs())
+                .isEmpty();
     }
 
     @Test
