@@ -40,7 +40,12 @@ public final class Spelling {
         int closest = Math.max(1, plain.length() / 3) + 1;
         Optional<String> found = Optional.empty();
         for (String name : names) {
-            int distance = isAbbreviation(plain, plain(name)) ? 1 : distance(plain, plain(name));
+            String other = plain(name);
+            boolean isAbbreviation = isAbbreviation(plain, other);
+            if (!isAbbreviation && Math.abs(plain.length() - other.length()) >= closest) {
+                continue; // at least so many letters differ
+            }
+            int distance = isAbbreviation ? 1 : distance(plain, other);
             if (distance < closest) {
                 closest = distance;
                 found = Optional.of(name);

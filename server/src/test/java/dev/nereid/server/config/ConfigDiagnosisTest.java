@@ -3,6 +3,7 @@ package dev.nereid.server.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
+import dev.nereid.testkit.ReaderProbe;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -69,6 +70,14 @@ class ConfigDiagnosisTest {
                 .containsExactly(tuple(1, 1, "name"), tuple(3, 3, "name"), tuple(4, 2, "dims"), tuple(6, 18, "count"));
         assertThat(problems.getFirst().message()).startsWith("unknown field 'nam' in ModelConfig (expected: name, ");
         assertThat(problems.get(2).sourceLine()).isEqualTo(" dimms: [ 1 ]");
+    }
+
+    @Test
+    void describesManyUnknownFieldsWithLittleMemory() {
+        String text = "PE: 1\n".repeat(100);
+
+        new ReaderProbe(0, 3 << 20)
+                .run(memory -> assertThat(ConfigDiagnosis.ofText(text)).hasSize(100));
     }
 
     @Test
