@@ -295,6 +295,7 @@ final class ReplacedInstancesTest {
             assertThat(added).noneMatch(FakeInstance::isClosed);
             serving.addAll(added);
             all.addAll(added);
+            awaitMore(responses); // the next exchange meets traffic, however fast exchanges are
         }
         ended.set(true);
         for (Thread client : clients) {
@@ -369,6 +370,13 @@ final class ReplacedInstancesTest {
             assertThat(latch.await(30, TimeUnit.SECONDS)).isTrue();
         } catch (InterruptedException e) {
             throw new AssertionError(e);
+        }
+    }
+
+    private static void awaitMore(LongAdder responses) {
+        long before = responses.sum();
+        while (responses.sum() < before + 2) {
+            Thread.onSpinWait();
         }
     }
 
