@@ -22,7 +22,7 @@ import java.util.concurrent.CompletionStage;
  * try (InferResponse response = server.request("twice")
  *         .input("INPUT", Shape.of(1, 3), 1f, 2.5f, -3f)
  *         .sendAndWait()) {
- *     float[] doubled = response.requireOutput("OUTPUT").data().toArray(ValueLayout.JAVA_FLOAT_UNALIGNED);
+ *     float[] doubled = response.requireOutput("OUTPUT").floats();
  * }
  * }
  *
@@ -78,7 +78,7 @@ public final class ClientRequest {
      * @throws IllegalArgumentException if there are more or fewer numbers than the shape has elements
      */
     public ClientRequest input(String name, Shape shape, float... numbers) {
-        return input(name, Tensor.of(DataType.FP32, shape, MemorySegment.ofArray(numbers)));
+        return input(name, Tensor.ofFloats(shape, numbers));
     }
 
     /**

@@ -43,7 +43,7 @@ import java.util.stream.Collectors;
  *         InferResponse response = server.request("twice")
  *                 .input("INPUT", Shape.of(1, 3), 1f, 2.5f, -3f)
  *                 .sendAndWait()) {
- *     float[] doubled = response.requireOutput("OUTPUT").data().toArray(ValueLayout.JAVA_FLOAT_UNALIGNED);
+ *     float[] doubled = response.requireOutput("OUTPUT").floats();
  * }
  * }
  *

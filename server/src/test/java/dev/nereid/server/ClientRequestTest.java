@@ -157,7 +157,7 @@ final class ClientRequestTest {
     }
 
     private static float[] numbers(InferResponse response) {
-        return response.requireOutput("OUTPUT").data().toArray(ValueLayout.JAVA_FLOAT_UNALIGNED);
+        return response.requireOutput("OUTPUT").floats();
     }
 
     /** Waits for another response where it must not. */

@@ -3,37 +3,25 @@ package ${package};
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.InferenceRequest;
-import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
-import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
-import dev.nereid.spi.TensorFunction;
-import dev.nereid.spi.TensorSpec;
-import java.lang.foreign.ValueLayout;
-import java.util.List;
+import dev.nereid.spi.function.AnnotatedFunction;
+import dev.nereid.spi.function.BackendFunction;
+import dev.nereid.spi.function.Input;
+import dev.nereid.spi.function.Output;
 
-/** Returns OUTPUT = 2 × INPUT. */
-public final class ${className} implements TensorFunction {
-    @Override
-    public String name() {
-        return "${artifactId}";
-    }
-
-    @Override
-    public ModelCompletion completion() {
-        return ModelCompletion.EMPTY
-                .withMaxBatchSize(8)
-                .withInputs(List.of(TensorSpec.of("INPUT", DataType.FP32, Shape.of(Shape.VARIABLE))))
-                .withOutputs(List.of(TensorSpec.of("OUTPUT", DataType.FP32, Shape.of(Shape.VARIABLE))));
-    }
-
+/** Returns OUTPUT = 2 * INPUT. */
+@BackendFunction(name = "${artifactId}", maxBatchSize = 8)
+@Input(name = "INPUT", type = DataType.FP32, dims = -1)
+@Output(name = "OUTPUT", type = DataType.FP32, dims = -1)
+public final class ${className} implements AnnotatedFunction {
     @Override
     public void apply(InferenceRequest request, ModelContext model) throws BackendException {
-        Tensor in = request.requireInput("INPUT");
-        Tensor out = request.response().allocate("OUTPUT", DataType.FP32, in.shape());
-        for (long at = 0; at < in.byteSize(); at += Float.BYTES) {
-            float value = in.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, at);
-            out.data().set(ValueLayout.JAVA_FLOAT_UNALIGNED, at, 2 * value);
+        Tensor input = request.requireInput("INPUT");
+        float[] values = input.floats();
+        for (int i = 0; i < values.length; i++) {
+            values[i] = 2 * values[i];
         }
+        request.response().putFloats("OUTPUT", input.shape(), values);
     }
 }
