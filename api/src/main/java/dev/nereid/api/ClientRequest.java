@@ -184,7 +184,13 @@ public final class ClientRequest {
         SingleResponse single = new SingleResponse(model);
         single.onSent(server.infer(
                 new InferRequest(
-                        model, id, List.copyOf(inputs), List.copyOf(outputs), Map.copyOf(parameters), options, () -> {}),
+                        model,
+                        id,
+                        List.copyOf(inputs),
+                        List.copyOf(outputs),
+                        Map.copyOf(parameters),
+                        options,
+                        () -> {}),
                 single));
         return single;
     }

@@ -57,7 +57,8 @@ final class SingleResponseTest {
         single.onError(new InferenceException(ErrorCode.CANCELLED, "cancelled"));
 
         assertThatThrownBy(single::await)
-                .hasMessage("model 'm': several responses (expected: one; infer with an observer for a decoupled model)")
+                .hasMessage(
+                        "model 'm': several responses (expected: one; infer with an observer for a decoupled model)")
                 .isInstanceOfSatisfying(
                         InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
         assertThat(List.of(first.closes, second.closes)).containsOnly(1);

@@ -136,10 +136,12 @@ final class ClientRequestTest {
     void waitsInNoObserver() throws Exception {
         try (NereidServer server = server()) {
             Waiting waiting = new Waiting(server);
-            Tensor input = Tensor.of(DataType.FP32, SHAPE, Arena.ofAuto().allocateFrom(ValueLayout.JAVA_FLOAT, 1, 2, 3));
+            Tensor input =
+                    Tensor.of(DataType.FP32, SHAPE, Arena.ofAuto().allocateFrom(ValueLayout.JAVA_FLOAT, 1, 2, 3));
 
             server.infer(
-                    InferRequest.of(ModelRef.latest("twice"), List.of(InputTensor.of("INPUT", input)), () -> {}), waiting);
+                    InferRequest.of(ModelRef.latest("twice"), List.of(InputTensor.of("INPUT", input)), () -> {}),
+                    waiting);
 
             assertThat(waiting.thrown.get(30, TimeUnit.SECONDS))
                     .isInstanceOf(IllegalStateException.class)
