@@ -73,6 +73,7 @@ class ArchitectureTest {
     private static final String EXAMPLES = "dev.nereid.examples..";
     private static final String DISTRIBUTION = "dev.nereid.distribution..";
     private static final String JDK = "java..";
+    private static final String JDK_COMPILER = "javax..";
     private static final String NULLNESS = "org.jspecify..";
     private static final String ONNX_RUNTIME_JAVA_API = "ai.onnxruntime..";
     private static final String[] TRANSPORTS = {"io.vertx..", "io.netty..", "io.grpc.."};
@@ -89,8 +90,17 @@ class ArchitectureTest {
                         .resideInAPackage(SPI)
                         .should()
                         .onlyDependOnClassesThat()
-                        .resideInAnyPackage(SPI, JDK, NULLNESS)
-                        .because("backend-spi has no dependency, ever"),
+                        .resideInAnyPackage(SPI, JDK, JDK_COMPILER, NULLNESS)
+                        .because("backend-spi has no dependency, ever; its annotation processor is called by compilers"),
+                noClasses()
+                        .that()
+                        .resideInAPackage(SPI)
+                        .and()
+                        .haveNameNotMatching("dev\\.nereid\\.spi\\.function\\.Function(Processor|Element).*")
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAPackage(JDK_COMPILER)
+                        .because("a server may run without the JDK's module java.compiler"),
                 noClasses()
                         .that()
                         .resideInAnyPackage(BACKENDS, CACHES, STORAGES, EXAMPLES)

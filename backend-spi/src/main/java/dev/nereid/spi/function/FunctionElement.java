@@ -45,7 +45,7 @@ final class FunctionElement {
         return elements.getBinaryName(type).toString();
     }
 
-    /** Returns the name of the backend; empty without one, or if the source has an error in its place. */
+    /** Returns the name of the backend; empty without one. */
     Optional<String> backendName() {
         try {
             return Optional.ofNullable(type.getAnnotation(BackendFunction.class))
@@ -97,8 +97,10 @@ final class FunctionElement {
                     function,
                     List.of(type.getAnnotationsByType(Input.class)),
                     List.of(type.getAnnotationsByType(Output.class)));
+            if (problems.isEmpty()) {
+                checkOverrides(problems, declaration);
+            }
             problems.addAll(declaration.problems());
-            checkOverrides(problems, declaration);
         } catch (AnnotationTypeMismatchException | IncompleteAnnotationException | EnumConstantNotPresentException e) {
             return problems; // the compiler reports it
         }

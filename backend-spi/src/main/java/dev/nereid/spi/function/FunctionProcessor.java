@@ -9,8 +9,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableSet;
 import java.util.Set;
-import java.util.SortedSet;
 import java.util.TreeSet;
 import javax.annotation.processing.AbstractProcessor;
 import javax.annotation.processing.Filer;
@@ -35,7 +35,7 @@ import javax.tools.StandardLocation;
 public final class FunctionProcessor extends AbstractProcessor {
     private static final String SERVICE_FILE = "META-INF/services/" + BackendProvider.class.getName();
 
-    private final SortedSet<String> compiled = new TreeSet<>();
+    private final NavigableSet<String> compiled = new TreeSet<>();
     private final Map<String, String> names = new HashMap<>();
     private boolean failed;
 
@@ -43,7 +43,7 @@ public final class FunctionProcessor extends AbstractProcessor {
     public FunctionProcessor() {}
 
     /**
-     * Returns all annotations: a class that has lost its own is taken out of the service file as well.
+     * Returns all annotations. A class that has lost its own is taken out of the service file as well.
      *
      * @return {@code *}
      */

@@ -3,18 +3,18 @@ package dev.nereid.spi.function;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.NavigableSet;
 import java.util.Set;
-import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.function.Predicate;
 
 /**
- * The content of a service file: lines by hand, and below a mark the classes of the annotation processor. Immutable.
+ * The content of a service file: lines by hand, then those of the annotation processor. Immutable.
  *
- * <p>The mark tells the two apart when the next compilation finds the file: a line by hand stays as it is, a class below the
+ * <p>A mark tells the two apart when the next compilation finds the file: a line by hand stays as it is, a class below the
  * mark stays as long as it has its annotation. So a compilation of some of the classes loses none of the others.
  */
-record ServiceFile(List<String> byHand, SortedSet<String> generated) {
+record ServiceFile(List<String> byHand, NavigableSet<String> generated) {
     private static final String MARK =
             "# Classes with @BackendFunction; the annotation processor writes what is below.";
 
@@ -27,7 +27,7 @@ record ServiceFile(List<String> byHand, SortedSet<String> generated) {
     /** Reads a file; an empty text is that of a file that does not exist. */
     static ServiceFile parse(String text) {
         List<String> byHand = new ArrayList<>();
-        SortedSet<String> generated = new TreeSet<>();
+        NavigableSet<String> generated = new TreeSet<>();
         boolean isBelow = false;
         for (String line : text.lines().toList()) {
             if (line.equals(MARK)) {
@@ -42,9 +42,9 @@ record ServiceFile(List<String> byHand, SortedSet<String> generated) {
         return new ServiceFile(byHand, generated);
     }
 
-    /** Returns the file with the classes of a compilation, and those of earlier ones that are still functions. */
+    /** Returns the file after a compilation, of which functions that were compiled before stay. */
     ServiceFile with(Set<String> compiled, Predicate<String> isFunction) {
-        SortedSet<String> merged = new TreeSet<>(compiled);
+        NavigableSet<String> merged = new TreeSet<>(compiled);
         generated.stream().filter(isFunction).forEach(merged::add);
         merged.removeAll(namedByHand());
         return new ServiceFile(byHand, merged);
