@@ -30,7 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class NewUserPathIT {
     private static final String VERSION = "0.1.0-SNAPSHOT";
-    private static final List<String> JARS = List.of("api", "backend-spi", "backend-testkit", "scheduler", "server");
+    private static final List<String> JARS = List.of("api", "backend-spi", "backend-testkit", "scheduler", "server", "server-testkit");
     private static final String FIRST = "[2.0,5.0,-6.0]";
     private static final String SECOND = "[3.0,7.5,-9.0]";
     private static final int MAX_CONTRACT_LINES = 60;
@@ -116,8 +116,8 @@ final class NewUserPathIT {
 
         String out = user.run(empty, afterTheInstallation(embedding)).success();
 
-        assertThat(out).contains("[11, 22, 33, 44]", "[9, 18, 27, 36]");
-        assertThat(out).doesNotContain("WARNING: A terminally deprecated", "WARNING: A restricted method");
+        String program = out.substring(out.lastIndexOf("BUILD SUCCESS"));
+        assertThat(program).contains("[11, 22, 33, 44]", "[9, 18, 27, 36]").doesNotContain("WARNING: ");
     }
 
     @Test
@@ -153,7 +153,7 @@ final class NewUserPathIT {
                 empty, generate("com.example", "later") + "mvn -B -f later -Dmaven.compiler.release=99 package");
 
         assertThat(result.status()).isNotZero();
-        assertThat(result.out()).contains("Cannot find matching toolchain", "jdk [ version='[99,)' ]");
+        assertThat(result.out()).containsPattern("Cannot find matching toolchain .*version=\\[99,\\)");
     }
 
     @Test
