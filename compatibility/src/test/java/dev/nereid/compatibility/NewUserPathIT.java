@@ -30,7 +30,8 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class NewUserPathIT {
     private static final String VERSION = "0.1.0-SNAPSHOT";
-    private static final List<String> JARS = List.of("api", "backend-spi", "backend-testkit", "scheduler", "server", "server-testkit");
+    private static final List<String> JARS =
+            List.of("api", "backend-spi", "backend-testkit", "scheduler", "server", "server-testkit");
     private static final String FIRST = "[2.0,5.0,-6.0]";
     private static final String SECOND = "[3.0,7.5,-9.0]";
     private static final int MAX_CONTRACT_LINES = 60;
