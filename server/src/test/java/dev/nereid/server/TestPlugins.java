@@ -586,6 +586,13 @@ final class TestPlugins {
                 .write(plugins.resolve("delay.jar"));
     }
 
+    /** The functions with annotations and with methods that the documentation shows. */
+    static void documentedFunctions(Path jar) throws IOException {
+        PluginJar.of(documented("Twice"), documented("Labels"), documented("ImageSize"))
+                .entry("META-INF/services/dev.nereid.spi.BackendProvider", "Twice\nLabels\nImageSize\n")
+                .write(jar);
+    }
+
     /** The backend for slow clients that the documentation shows. */
     static void documentedSender(Path plugins) throws IOException {
         PluginJar.of("package numbers;" + documented("Numbers"))
