@@ -269,11 +269,14 @@ public abstract class BackendContract {
         }
     }
 
-    /** Loads and unloads leave no models, threads, files and native memory behind. */
+    /**
+     * Loads and unloads leave no models, threads, files and native memory behind. Skipped after the checks that are
+     * possible if the system does not say how much of the others is in use.
+     */
     @Test
     public final void leavesNothingBehindAfterLoads() throws BackendException {
-        LoadCycles cycles = new LoadCycles(provider(), model, successful().getFirst());
-        cycles.run(loads());
+        List<String> unknown = new LoadCycles(provider(), model, successful().getFirst()).run(loads());
+        assumeTrue(unknown.isEmpty(), () -> "not checked: " + unknown + ", which this system does not count");
     }
 
     private void runBatch(LocalModel local, List<ContractExample> batch) {

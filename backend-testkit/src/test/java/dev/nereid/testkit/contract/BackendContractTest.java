@@ -46,7 +46,11 @@ import org.junit.jupiter.api.io.TempDir;
 /** Right backends pass the contract, and each deliberate fault is found by one of its tests. */
 final class BackendContractTest {
     private static final Shape ANY = Shape.of(Shape.VARIABLE);
-    private static final int LEAK = 4 << 20;
+    private static final int LEAK = 1 << 20;
+    /** Above 16 MiB in 500 loads. */
+    private static final int SLOW_LEAK = 40 << 10;
+
+    private static final int MANY_LOADS = 1000;
 
     @TempDir
     private Path cache;
@@ -496,11 +500,32 @@ final class BackendContractTest {
     @Test
     void findsNativeMemoryThatIsLeft() {
         try (Arena kept = Arena.ofShared()) {
-            Doubling faulty = new Doubling("memory", place -> {
-                kept.allocate(LEAK);
-                return batch -> Doubling.apply(batch.requests().getFirst());
-            });
-            finds(faulty, batching(), BackendContract::leavesNothingBehindAfterLoads, "more bytes of native memory");
+            finds(
+                    leaking(kept, LEAK),
+                    batching(),
+                    BackendContract::leavesNothingBehindAfterLoads,
+                    "more bytes of native memory");
         }
+    }
+
+    @Test
+    void findsNativeMemoryThatIsLeftLittleByLittle() {
+        try (Arena kept = Arena.ofShared()) {
+            ContractModel model = batching();
+            LoadCycles cycles = new LoadCycles(
+                    leaking(kept, SLOW_LEAK),
+                    model.withCache(cache),
+                    model.examples().getFirst());
+            assertThatExceptionOfType(AssertionError.class)
+                    .isThrownBy(() -> cycles.run(MANY_LOADS))
+                    .withMessageContaining("more bytes of native memory");
+        }
+    }
+
+    private static Doubling leaking(Arena kept, int bytes) {
+        return new Doubling("memory", place -> {
+            kept.allocate(bytes);
+            return batch -> Doubling.apply(batch.requests().getFirst());
+        });
     }
 }
