@@ -603,7 +603,7 @@ final class TestPlugins {
     /** Returns the source of a class that the documentation shows. */
     private static String documented(String type) throws IOException {
         String text = Files.readString(Path.of("..", "docs", "backend-authors.md"));
-        int name = text.indexOf("public final class " + type + " ");
+        int name = text.lastIndexOf("public final class " + type + " ");
         int start = text.lastIndexOf("```java", name);
         return text.substring(text.indexOf('\n', start), text.indexOf("```", name));
     }
