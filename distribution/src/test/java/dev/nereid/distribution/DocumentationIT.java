@@ -4,12 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.distribution.testing.InstalledServer;
 import dev.nereid.distribution.testing.MarkdownPage;
+import dev.nereid.distribution.testing.PageScript;
 import java.io.IOException;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -21,7 +20,6 @@ final class DocumentationIT {
     /** Followed by a test of the module compatibility. */
     private static final String BY_MAVEN = "Ten minutes: a plugin by Maven";
 
-    private static final String WRITTEN_ADDRESS = "localhost:8000";
     private static final int MAX_QUICK_START = 10;
     private static final int FIRST_SCREEN = 24;
 
@@ -84,37 +82,9 @@ final class DocumentationIT {
     }
 
     private String follow(MarkdownPage page) throws IOException, InterruptedException {
-        for (String part : List.of("nereid", "distribution", "examples")) {
-            Files.createSymbolicLink(directory.resolve(part), InstalledServer.CHECKOUT.resolve(part));
-        }
-        page.saveFiles(directory);
-        int port = freePort();
-        String script = "trap 'kill $! 2>/dev/null' EXIT\nset -e\n"
-                + String.join("", page.commands()).replace(WRITTEN_ADDRESS, "localhost:" + port);
-        ProcessBuilder shell = new ProcessBuilder("/bin/sh", "-c", script)
-                .directory(directory.toFile())
-                .redirectErrorStream(true);
-        shell.environment()
-                .putAll(Map.of(
-                        "NEREID_HTTP_PORT",
-                        String.valueOf(port),
-                        "NEREID_URL",
-                        "http://localhost:" + port,
-                        "NEREID_GRPC_PORT",
-                        "0",
-                        "NEREID_METRICS_PORT",
-                        "0",
-                        "PATH",
-                        Path.of(System.getProperty("java.home"), "bin") + ":" + System.getenv("PATH")));
-        Process process = shell.start();
+        Process process = PageScript.start(page, directory, Map.of());
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertThat(process.waitFor()).as(output).isZero();
         return output;
-    }
-
-    private static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0)) {
-            return socket.getLocalPort();
-        }
     }
 }

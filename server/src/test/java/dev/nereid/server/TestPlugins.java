@@ -586,6 +586,13 @@ final class TestPlugins {
                 .write(plugins.resolve("delay.jar"));
     }
 
+    /** The functions with annotations and with methods that the documentation shows. */
+    static void documentedFunctions(Path jar) throws IOException {
+        PluginJar.of(documented("Twice"), documented("Labels"), documented("ImageSize"))
+                .entry("META-INF/services/dev.nereid.spi.BackendProvider", "Twice\nLabels\nImageSize\n")
+                .write(jar);
+    }
+
     /** The backend for slow clients that the documentation shows. */
     static void documentedSender(Path plugins) throws IOException {
         PluginJar.of("package numbers;" + documented("Numbers"))
@@ -596,7 +603,7 @@ final class TestPlugins {
     /** Returns the source of a class that the documentation shows. */
     private static String documented(String type) throws IOException {
         String text = Files.readString(Path.of("..", "docs", "backend-authors.md"));
-        int name = text.indexOf("public final class " + type + " ");
+        int name = text.lastIndexOf("public final class " + type + " ");
         int start = text.lastIndexOf("```java", name);
         return text.substring(text.indexOf('\n', start), text.indexOf("```", name));
     }
