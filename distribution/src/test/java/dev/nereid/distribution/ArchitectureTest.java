@@ -47,6 +47,7 @@ class ArchitectureTest {
             "frontend-http",
             "frontend-grpc",
             "backend-testkit",
+            "server-testkit",
             "backend-onnx",
             "backend-tensorrt",
             "backend-tensorflow",
@@ -72,6 +73,8 @@ class ArchitectureTest {
     private static final String STORAGES = "dev.nereid.storage..";
     private static final String EXAMPLES = "dev.nereid.examples..";
     private static final String DISTRIBUTION = "dev.nereid.distribution..";
+    private static final String TESTKITS = "dev.nereid.testkit..";
+    private static final String SERVER_TESTKIT = "dev.nereid.testkit.server..";
     private static final String JDK = "java..";
     private static final String JDK_COMPILER = "javax..";
     private static final String NULLNESS = "org.jspecify..";
@@ -144,6 +147,22 @@ class ArchitectureTest {
                         .dependOnClassesThat()
                         .resideInAnyPackage(SERVER, SCHEDULER, DISTRIBUTION, BACKENDS)
                         .because("front ends see the port only"),
+                noClasses()
+                        .that()
+                        .resideOutsideOfPackage(TESTKITS)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAPackage(TESTKITS)
+                        .because("testkits are for tests"),
+                noClasses()
+                        .that()
+                        .resideInAPackage(TESTKITS)
+                        .and()
+                        .resideOutsideOfPackage(SERVER_TESTKIT)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAnyPackage(SCHEDULER, SERVER, HTTP, GRPC, DISTRIBUTION, BACKENDS)
+                        .because("the tests of scheduler, server and front ends use the fakes and the contract"),
                 noClasses()
                         .that()
                         .resideInAPackage(HTTP)

@@ -29,11 +29,12 @@ import java.util.function.BooleanSupplier;
  * <p>Inputs and outputs lie in memory that detects leaks and use after the end; everything is freed at the end of the
  * execution, and nothing may be left open.
  */
-final class LocalExecution {
+final class LocalExecution implements AutoCloseable {
     private static final long PAUSE_NANOS = 50_000;
 
     private final ModelSettings settings;
     private final LeakCheckingMemory memory;
+    private final FakeBatch batch;
     private final List<TensorBuffer> buffers = new ArrayList<>();
     private final List<FakeRequest> requests = new ArrayList<>();
     private final List<FakeSender> senders = new ArrayList<>();
@@ -53,15 +54,22 @@ final class LocalExecution {
         this.memory = memory;
         settings = model.settings();
         timeout = model.timeout();
-        this.examples = examples;
         this.nulls = nulls;
+        List<ContractExample> completed = new ArrayList<>();
         for (int i = 0; i < examples.size(); i++) {
-            requests.add(request(examples.get(i), nulls.contains(i)));
+            ContractExample example = model.completed(examples.get(i), nulls.contains(i));
+            completed.add(example);
+            requests.add(request(example, nulls.contains(i)));
         }
+        this.examples = List.copyOf(completed);
+        batch = new FakeBatch(settings, memory, requests.toArray(FakeRequest[]::new));
     }
 
     private FakeRequest request(ContractExample example, boolean isNull) {
-        List<String> outputs = settings.outputs().stream().map(TensorSpec::name).toList();
+        List<String> outputs = example.onlyOutput()
+                .map(List::of)
+                .orElseGet(
+                        () -> settings.outputs().stream().map(TensorSpec::name).toList());
         FakeRequest request = new FakeRequest(LocalTensors.items(settings, example.inputs()), outputs);
         example.inputs().forEach((name, tensor) -> request.with(name, copy(tensor)));
         example.parameters().forEach(request::withParameter);
@@ -101,38 +109,94 @@ final class LocalExecution {
         requests.forEach(FakeRequest::cancel);
     }
 
+    /** Sets whether the clients of a decoupled model read their responses. */
+    void setReady(boolean ready) {
+        senders.forEach(sender -> sender.setReady(ready));
+    }
+
     /**
-     * Runs the execution up to its end.
+     * Runs the execution up to its end, and frees everything.
      *
      * @param during runs after the return of the instance, before deferred work is awaited
      * @return the response to each request
      * @throws AssertionError if the instance violates the contract
      */
     List<LocalResponse> run(ModelInstance instance, Runnable during) {
-        FakeBatch batch = new FakeBatch(settings, memory, requests.toArray(FakeRequest[]::new));
-        List<LocalResponse> responses = new ArrayList<>();
         Optional<Throwable> violation = Optional.empty();
         try {
-            Optional<BackendException> failure = execute(instance, batch);
-            failure.ifPresent(error -> requests.forEach(request -> request.fail(error)));
-            during.run();
-            awaitEnd(batch);
-            for (int i = 0; i < requests.size(); i++) {
-                checkInputs(i);
-                responses.add(response(batch, i));
-            }
+            return execute(instance, during);
         } catch (AssertionError e) {
             violation = Optional.of(e);
             throw e;
         } finally {
-            close(batch, violation);
+            close(violation);
+        }
+    }
+
+    /**
+     * Runs the execution and keeps its outputs, as the server does for clients that read slowly. Afterwards {@link
+     * #checkUnchanged} and then {@link #close()} are called.
+     *
+     * @return the response to each request
+     * @throws AssertionError if the instance violates the contract; everything is freed then
+     */
+    List<LocalResponse> runAndHold(ModelInstance instance) {
+        boolean held = false;
+        try {
+            List<LocalResponse> responses = execute(instance, () -> {});
+            InputMemory.poison(buffers, outputs());
+            held = true;
+            return responses;
+        } finally {
+            if (!held) {
+                close(Optional.of(new AssertionError("failed before")));
+            }
+        }
+    }
+
+    private List<LocalResponse> execute(ModelInstance instance, Runnable during) {
+        Optional<BackendException> failure = execute(instance, batch);
+        failure.ifPresent(error -> requests.forEach(request -> request.fail(error)));
+        during.run();
+        awaitEnd();
+        List<LocalResponse> responses = new ArrayList<>();
+        for (int i = 0; i < requests.size(); i++) {
+            checkInputs(i);
+            responses.add(response(i));
         }
         return responses;
     }
 
+    /** Returns the memory of all outputs that are not copied yet. */
+    private List<MemorySegment> outputs() {
+        List<MemorySegment> all = new ArrayList<>();
+        batch.outputs().values().forEach(tensor -> all.add(tensor.data()));
+        requests.forEach(request -> request.outputs().values().forEach(tensor -> all.add(tensor.data())));
+        senders.forEach(sender ->
+                sender.responses().forEach(outputs -> outputs.values().forEach(tensor -> all.add(tensor.data()))));
+        return all;
+    }
+
+    /** Fails if outputs have changed since they were returned. */
+    void checkUnchanged(List<LocalResponse> before) {
+        for (int i = 0; i < before.size(); i++) {
+            List<Map<String, Tensor>> now = responses(i);
+            for (int response = 0; response < now.size(); response++) {
+                Map<String, Tensor> earlier = before.get(i).responses().get(response);
+                now.get(response).forEach((name, tensor) -> {
+                    Tensor then = earlier.get(name);
+                    if (then == null || then.data().mismatch(tensor.data()) >= 0) {
+                        throw new AssertionError("output '" + name
+                                + "': changed after the execution (expected: left alone until it is released)");
+                    }
+                });
+            }
+        }
+    }
+
     private static Optional<BackendException> execute(ModelInstance instance, FakeBatch batch) {
         try {
-            instance.execute(batch);
+            ContextLoader.keeping("ModelInstance.execute", () -> instance.execute(batch));
             return Optional.empty();
         } catch (BackendException e) {
             return Optional.of(e);
@@ -142,7 +206,7 @@ final class LocalExecution {
         }
     }
 
-    private void awaitEnd(FakeBatch batch) {
+    private void awaitEnd() {
         try {
             if (!batch.awaitFinish(timeout)) {
                 throw new AssertionError("deferred execution: not finished after " + timeout + " (expected: finished)");
@@ -185,19 +249,27 @@ final class LocalExecution {
         });
     }
 
-    private LocalResponse response(FakeBatch batch, int place) {
-        FakeRequest request = requests.get(place);
+    /** Copies the outputs of a request. */
+    private List<Map<String, Tensor>> responses(int place) {
         List<Map<String, Tensor>> responses = new ArrayList<>();
         if (settings.decoupled()) {
             senders.get(place).responses().forEach(outputs -> responses.add(LocalTensors.copies(outputs)));
         } else {
-            Map<String, Tensor> outputs = new LinkedHashMap<>(LocalTensors.copies(request.outputs()));
+            Map<String, Tensor> outputs =
+                    new LinkedHashMap<>(LocalTensors.copies(requests.get(place).outputs()));
             outputs.putAll(LocalTensors.parts(settings, batch, requests, place));
             responses.add(outputs);
         }
+        return responses;
+    }
+
+    private LocalResponse response(int place) {
+        FakeRequest request = requests.get(place);
+        List<Map<String, Tensor>> responses = responses(place);
         if (!nulls.contains(place)) {
             responses.forEach(outputs -> LocalTensors.check(
                     settings, LocalTensors.items(settings, examples.get(place).inputs()), outputs));
+            checkComplete(request, responses);
         }
         Map<String, Tensor> states = new LinkedHashMap<>();
         for (StateSpec state : states()) {
@@ -213,8 +285,27 @@ final class LocalExecution {
         return new LocalResponse(responses, states, failure, request.isRescheduled());
     }
 
-    /** Frees everything as the server does, and fails if something is open unless the execution failed already. */
-    private void close(FakeBatch batch, Optional<Throwable> violation) {
+    /** Fails if a response lacks requested outputs: the server would send it without them. */
+    private void checkComplete(FakeRequest request, List<Map<String, Tensor>> responses) {
+        boolean mayLack = settings.decoupled()
+                || request.failure().isPresent()
+                || request.isCancelled()
+                || request.isRescheduled();
+        for (String output : request.requestedOutputs()) {
+            if (!mayLack && !responses.getFirst().containsKey(output)) {
+                throw new AssertionError(
+                        "output '" + output + "' of response 0: missing (expected: all requested outputs)");
+            }
+        }
+    }
+
+    /** Frees everything as the server does, and fails if something is open. Only after {@link #runAndHold}. */
+    @Override
+    public void close() {
+        close(Optional.empty());
+    }
+
+    private void close(Optional<Throwable> violation) {
         try {
             batch.close();
             senders.forEach(FakeSender::close);

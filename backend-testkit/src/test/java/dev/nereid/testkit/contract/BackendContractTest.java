@@ -115,7 +115,13 @@ final class BackendContractTest {
                         .build())
                 .with(example(5)
                         .input("SUM_IN", Shape.of(1, 1), 2f)
-                        .state("SUM_OUT", ContractExample.floats(Shape.of(1, 1), 7)));
+                        .state("SUM_OUT", ContractExample.floats(Shape.of(1, 1), 7)))
+                .withSequence(1, summed(2, 2), summed(3, 5), summed(4, 9))
+                .withSequence(2, summed(10, 10), summed(20, 30));
+    }
+
+    private static ContractExample summed(float number, float sum) {
+        return example(number).state("SUM_OUT", ContractExample.floats(Shape.of(1, 1), sum));
     }
 
     /** One test of the contract. */

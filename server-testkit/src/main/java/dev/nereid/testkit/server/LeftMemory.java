@@ -21,8 +21,7 @@ final class LeftMemory implements ObjLongConsumer<String> {
                     + " (expected: none, freed by ModelInstance.close)");
         }
         if (bytesInUse > 0) {
-            throw new AssertionError(
-                    "tensor memory in use after the close: " + bytesInUse + " bytes (expected: 0)");
+            throw new AssertionError("tensor memory in use after the close: " + bytesInUse + " bytes (expected: 0)");
         }
     }
 }

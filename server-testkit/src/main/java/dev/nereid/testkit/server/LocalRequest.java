@@ -163,7 +163,8 @@ public final class LocalRequest {
      * @return this request
      */
     public LocalRequest input(String name, String... elements) {
-        return input(name, Arrays.stream(elements).map(text -> text.getBytes(UTF_8)).toArray(byte[][]::new));
+        return input(
+                name, Arrays.stream(elements).map(text -> text.getBytes(UTF_8)).toArray(byte[][]::new));
     }
 
     /**

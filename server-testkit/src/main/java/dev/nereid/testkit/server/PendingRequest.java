@@ -9,7 +9,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
@@ -85,8 +84,8 @@ public final class PendingRequest {
      * @throws AssertionError if the request succeeds, or does not end in time
      */
     public InferenceException error() {
-        return end().orElseThrow(() -> new AssertionError("request succeeded with " + received()
-                + " (expected: an error)"));
+        return end().orElseThrow(
+                        () -> new AssertionError("request succeeded with " + received() + " (expected: an error)"));
     }
 
     /**
@@ -174,8 +173,8 @@ public final class PendingRequest {
             throw new AssertionError("interrupted", e);
         }
         if (!holds.getAsBoolean()) {
-            throw new AssertionError("request: no " + what + " after " + timeout + " (responses: " + responses.size()
-                    + ")");
+            throw new AssertionError(
+                    "request: no " + what + " after " + timeout + " (responses: " + responses.size() + ")");
         }
     }
 

@@ -102,8 +102,7 @@ final class LocalServerTest {
             sizes.add(batch.size());
             batch.scatter("OUTPUT", batch.gather("INPUT"), () -> {});
         });
-        try (LocalServer server =
-                LocalServer.with(counting).model("m", FOURS).start()) {
+        try (LocalServer server = LocalServer.with(counting).model("m", FOURS).start()) {
             List<PendingRequest> requests = new ArrayList<>();
             for (int i = 0; i < 4; i++) {
                 requests.add(server.send("m", LocalRequest.of("INPUT", i)));
@@ -126,8 +125,7 @@ final class LocalServerTest {
                 }
             }
         });
-        try (LocalServer server =
-                LocalServer.with(summing).model("sum", SUMS).start()) {
+        try (LocalServer server = LocalServer.with(summing).model("sum", SUMS).start()) {
             assertThat(sum(server, LocalRequest.of("INPUT", 1).sequence(7, true, false)))
                     .isEqualTo(1);
             assertThat(sum(server, LocalRequest.of("INPUT", 10).sequence(8, true, false)))
@@ -163,8 +161,8 @@ final class LocalServerTest {
                 .start()) {
             assertThat(server.infer("quadrupled", LocalRequest.of("IN", 1, 3)).floats("OUT"))
                     .containsExactly(4, 12);
-            InferenceException refused = server.send("quadrupled", LocalRequest.of("IN", Float.NaN))
-                    .error();
+            InferenceException refused =
+                    server.send("quadrupled", LocalRequest.of("IN", Float.NaN)).error();
             assertThat(refused)
                     .hasMessageContaining("quadrupled")
                     .hasMessageContaining("INPUT: NaN (expected: finite)");
@@ -179,7 +177,8 @@ final class LocalServerTest {
                     .withMessage("Request for unknown model: 'tripled' is not found")
                     .returns(ErrorCode.NOT_FOUND, InferenceException::code);
             assertThatExceptionOfType(InferenceException.class)
-                    .isThrownBy(() -> server.infer("doubled", LocalRequest.request().input("INPUT", 1)))
+                    .isThrownBy(
+                            () -> server.infer("doubled", LocalRequest.request().input("INPUT", 1)))
                     .withMessageContaining(
                             "inference input 'INPUT' data-type is 'INT32', but model 'doubled' expects 'FP32'");
             assertThatExceptionOfType(InferenceException.class)
@@ -239,8 +238,9 @@ final class LocalServerTest {
     @Test
     void awaitsSingleResponsesAndCancels() throws InterruptedException {
         BlockingQueue<ResponseSender> senders = new LinkedBlockingQueue<>();
-        TestBackend open = new TestBackend("open", place -> batch -> senders.add(
-                batch.requests().getFirst().sender()));
+        TestBackend open = new TestBackend(
+                "open",
+                place -> batch -> senders.add(batch.requests().getFirst().sender()));
         try (LocalServer server =
                 LocalServer.with(open).model("open", DECOUPLED).start()) {
             PendingRequest pending = server.send("open", LocalRequest.of("INPUT", 1));
@@ -249,8 +249,9 @@ final class LocalServerTest {
             sender.send(sender.newResponse());
 
             assertThat(pending.awaitResponses(1)).hasSize(1);
-            assertThat(pending.failedResponses()).singleElement().satisfies(failure -> assertThat(failure)
-                    .hasMessage("one failed"));
+            assertThat(pending.failedResponses())
+                    .singleElement()
+                    .satisfies(failure -> assertThat(failure).hasMessage("one failed"));
             assertThat(pending.hasEnded()).isFalse();
             pending.cancel();
             assertThat(sender.isCancelled()).isTrue();
@@ -309,12 +310,11 @@ final class LocalServerTest {
             config.append("input { name: \"IN").append(rest).append(" optional: true }\n");
             config.append("output { name: \"OUT").append(rest).append(" }\n");
         }
-        Path model = Files.createDirectories(directory.resolve("echo").resolve("1"))
-                .getParent();
+        Path model =
+                Files.createDirectories(directory.resolve("echo").resolve("1")).getParent();
         Files.writeString(model.resolve("config.pbtxt"), config);
         Tensor flag = Tensor.of(DataType.BOOL, Shape.of(1), Arena.ofAuto().allocate(1));
-        Tensor wide = Tensor.of(
-                DataType.FP64, Shape.of(1), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_DOUBLE, 0.5));
+        Tensor wide = Tensor.of(DataType.FP64, Shape.of(1), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_DOUBLE, 0.5));
         try (LocalServer server = LocalServer.with(echo).model(model).start()) {
             LocalOutputs outputs = server.infer(
                     "echo",

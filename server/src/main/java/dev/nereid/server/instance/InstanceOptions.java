@@ -68,7 +68,8 @@ public record InstanceOptions(
      * @return the changed options
      */
     public InstanceOptions withGpus(int... numbers) {
-        return new InstanceOptions(processors, Arrays.stream(numbers).boxed().toList(), parallel, hostPolicies, leftMemory);
+        return new InstanceOptions(
+                processors, Arrays.stream(numbers).boxed().toList(), parallel, hostPolicies, leftMemory);
     }
 
     /**

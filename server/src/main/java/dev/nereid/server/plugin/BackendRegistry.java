@@ -40,6 +40,7 @@ public final class BackendRegistry implements AutoCloseable {
     private final PluginEnvironment environment;
     /** The paths of plugins that are classes of the program; complete before the first look for others. */
     private final Set<Path> ofProgram = new LinkedHashSet<>();
+
     private final AtomicReference<PluginSnapshot> plugins = new AtomicReference<>(PluginSnapshot.EMPTY);
     private final AtomicBoolean closed = new AtomicBoolean();
     private final AtomicLong changes = new AtomicLong();
@@ -86,8 +87,8 @@ public final class BackendRegistry implements AutoCloseable {
 
     private void add(BackendProvider provider) {
         // A number of its own: of two providers of one class, none replaces the other.
-        PluginSlot plugin = PluginSlot.of(
-                provider, environment.cacheRoot().resolve(Integer.toString(ofProgram.size())));
+        PluginSlot plugin =
+                PluginSlot.of(provider, environment.cacheRoot().resolve(Integer.toString(ofProgram.size())));
         ofProgram.add(plugin.source().path());
         try {
             register(plugin, plugin.names(), ofProgram);

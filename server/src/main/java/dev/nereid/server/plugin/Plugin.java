@@ -70,8 +70,7 @@ final class Plugin implements AutoCloseable {
         PluginBoundary boundary =
                 new PluginBoundary(source.name(), provider.getClass().getClassLoader());
         try {
-            return new Plugin(
-                    source, () -> {}, List.of(IsolatedBackendProvider.of(provider, boundary)), List.of());
+            return new Plugin(source, () -> {}, List.of(IsolatedBackendProvider.of(provider, boundary)), List.of());
         } catch (BackendException e) {
             throw new PluginException(String.valueOf(e.getMessage()), e);
         }
