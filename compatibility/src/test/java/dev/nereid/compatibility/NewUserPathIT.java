@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.jar.JarFile;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
@@ -138,6 +139,46 @@ final class NewUserPathIT {
         assertThat(project.resolve("models/my-own_step/config.pbtxt")).hasContent("backend: \"my-own_step\"");
         assertThat(Files.readAllLines(project.resolve("src/test/java/org/my_company/MyOwnStepContractTest.java")))
                 .hasSizeLessThanOrEqualTo(MAX_CONTRACT_LINES);
+    }
+
+    @Test
+    void aPluginWithLibrariesIsADirectory() throws Exception {
+        user.run(empty, generate("com.example", "twice")).success();
+        Path pom = empty.resolve("twice/pom.xml");
+        Files.writeString(pom, Files.readString(pom).replace("</project>", """
+                  <dependencies>
+                    <dependency>
+                      <groupId>org.jspecify</groupId>
+                      <artifactId>jspecify</artifactId>
+                      <version>1.0.1</version>
+                    </dependency>
+                  </dependencies>
+                </project>
+                """));
+
+        user.run(empty, inText("mvn -f twice dependency:copy-dependencies").replace("DIR", empty + "/plugins/twice"))
+                .success();
+
+        assertThat(empty.resolve("plugins/twice").toFile().list()).containsExactly("jspecify-1.0.1.jar");
+    }
+
+    @Test
+    void theArtifactsAreDeployedToAnotherRepository() throws Exception {
+        String deployment = inText("deploy -DaltDeploymentRepository").replace("/srv/maven", empty.toString());
+
+        user.run(
+                        directory.resolve("checkout"),
+                        guide.commands().getFirst().replace("install", "-pl bom " + deployment))
+                .success();
+
+        assertThat(empty.resolve("dev/nereid/nereid-bom/" + VERSION)).isDirectoryContaining("glob:**.pom");
+    }
+
+    /** Returns the command in a sentence of the guide that starts with some words. */
+    private static String inText(String start) {
+        Matcher command = Pattern.compile("`(" + start.replace(" ", "\\s") + "[^`]*)`").matcher(guide.text());
+        assertThat(command.find()).as(start).isTrue();
+        return command.group(1).replace('\n', ' ');
     }
 
     @Test
