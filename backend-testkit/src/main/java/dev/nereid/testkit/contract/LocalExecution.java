@@ -269,7 +269,9 @@ final class LocalExecution implements AutoCloseable {
         if (!nulls.contains(place)) {
             responses.forEach(outputs -> LocalTensors.check(
                     settings, LocalTensors.items(settings, examples.get(place).inputs()), outputs));
-            checkComplete(request, responses);
+            if (hasRequiredInputs(examples.get(place))) {
+                checkComplete(request, responses);
+            }
         }
         Map<String, Tensor> states = new LinkedHashMap<>();
         for (StateSpec state : states()) {
@@ -283,6 +285,13 @@ final class LocalExecution implements AutoCloseable {
         Optional<BackendException> failure =
                 settings.decoupled() ? senders.get(place).failure().or(request::failure) : request.failure();
         return new LocalResponse(responses, states, failure, request.isRescheduled());
+    }
+
+    /** Returns whether the server would accept a request. */
+    private boolean hasRequiredInputs(ContractExample example) {
+        return settings.inputs().stream()
+                .allMatch(input -> input.is(TensorSpec.Trait.OPTIONAL)
+                        || example.inputs().containsKey(input.name()));
     }
 
     /** Fails if a response lacks requested outputs: the server would send it without them. */
