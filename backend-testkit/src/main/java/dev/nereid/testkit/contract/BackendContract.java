@@ -44,8 +44,9 @@ import org.junit.jupiter.api.io.TempDir;
  * }
  * }
  *
- * <p>The configuration of the model decides what is tested: batches, ragged and optional inputs, sequences with their
- * null requests and states, decoupled responses. A test that does not apply is skipped, with the reason.
+ * <p>The configuration of the model and the given requests decide what is tested: batches, ragged and optional inputs,
+ * errors, sequences with their null requests and states, decoupled responses. A test that does not apply, or that this
+ * system cannot make, is skipped with the reason.
  */
 public abstract class BackendContract {
     private static final int LOADS = 1000;
@@ -353,7 +354,7 @@ public abstract class BackendContract {
      */
     @Test
     public final void leavesNothingBehindAfterLoads() throws BackendException {
-        List<String> unknown = new LoadCycles(provider(), model, successful().getFirst()).run(loads());
+        List<String> unknown = new LoadCycles(provider(), model, successful().getFirst(), this::resources).run(loads());
         assumeTrue(unknown.isEmpty(), () -> "not checked: " + unknown + ", which this system does not count");
     }
 
@@ -362,6 +363,11 @@ public abstract class BackendContract {
         for (int i = 0; i < batch.size(); i++) {
             ContractChecks.check(batch.get(i), responses.get(i));
         }
+    }
+
+    /** Returns what the process uses at this moment. */
+    ResourceWatch resources() {
+        return ResourceWatch.now();
     }
 
     private LocalModel load() throws BackendException {

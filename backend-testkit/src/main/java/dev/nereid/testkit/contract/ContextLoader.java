@@ -1,6 +1,7 @@
 package dev.nereid.testkit.contract;
 
 import dev.nereid.spi.BackendException;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -28,7 +29,7 @@ final class ContextLoader {
         ClassLoader before = Thread.currentThread().getContextClassLoader();
         action.run();
         ClassLoader after = Thread.currentThread().getContextClassLoader();
-        if (before != after) {
+        if (!Objects.equals(before, after)) {
             throw new AssertionError(
                     "context class loader after " + method + ": " + after + " (expected: " + before + ", as before)");
         }

@@ -70,8 +70,8 @@ record ControlInputs(ModelSettings settings, Map<String, ControlValues> values) 
     private Tensor number(DataType type, long value) {
         MemorySegment data = Arena.ofAuto().allocate(Math.max(1, type.byteSize()), Long.BYTES);
         switch (type) {
-            case FP32 -> data.set(ValueLayout.JAVA_FLOAT_UNALIGNED, 0, value);
-            case FP64 -> data.set(ValueLayout.JAVA_DOUBLE_UNALIGNED, 0, value);
+            case FP32 -> data.set(ValueLayout.JAVA_FLOAT_UNALIGNED, 0, (float) value);
+            case FP64 -> data.set(ValueLayout.JAVA_DOUBLE_UNALIGNED, 0, (double) value);
             case INT64, UINT64 -> data.set(ValueLayout.JAVA_LONG_UNALIGNED, 0, value);
             case INT32, UINT32 -> data.set(ValueLayout.JAVA_INT_UNALIGNED, 0, (int) value);
             case INT16, UINT16 -> data.set(ValueLayout.JAVA_SHORT_UNALIGNED, 0, (short) value);

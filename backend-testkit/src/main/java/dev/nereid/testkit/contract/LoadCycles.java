@@ -38,11 +38,12 @@ final class LoadCycles {
     private final GrowthCheck memory = new GrowthCheck("bytes of native memory", MAX_NATIVE_BYTES);
     private final List<WeakReference<Model>> models = new ArrayList<>();
 
-    LoadCycles(BackendProvider provider, ContractModel model, ContractExample example) {
-        this(provider, model, example, ResourceWatch::now);
-    }
-
-    /** Creates cycles that learn from a test what the process holds. */
+    /**
+     * Prepares the cycles.
+     *
+     * @param example is executed in each cycle
+     * @param watch returns what the process holds
+     */
     LoadCycles(BackendProvider provider, ContractModel model, ContractExample example, Supplier<ResourceWatch> watch) {
         this.provider = provider;
         this.model = model;

@@ -40,11 +40,12 @@ final class SequenceChecks {
     /** Executes two sequences in turns, and in one batch if the model has batches. */
     void runInterleaved() throws BackendException {
         try (LocalModel local = LocalModel.load(provider, model)) {
-            for (List<ContractExample> first : model.sequences()) {
-                for (List<ContractExample> second : model.sequences()) {
+            List<List<ContractExample>> sequences = model.sequences();
+            for (int first = 0; first < sequences.size(); first++) {
+                for (int second = 0; second < sequences.size(); second++) {
                     if (first != second) {
-                        inTurns(local, first, second);
-                        together(local, first, second);
+                        inTurns(local, sequences.get(first), sequences.get(second));
+                        together(local, sequences.get(first), sequences.get(second));
                     }
                 }
             }

@@ -521,7 +521,8 @@ final class BackendContractTest {
             LoadCycles cycles = new LoadCycles(
                     leaking(kept, SLOW_LEAK),
                     model.withCache(cache),
-                    model.examples().getFirst());
+                    model.examples().getFirst(),
+                    ResourceWatch::now);
             assertThatExceptionOfType(AssertionError.class)
                     .isThrownBy(() -> cycles.run(MANY_LOADS))
                     .withMessageContaining("more bytes of native memory");

@@ -2,8 +2,10 @@ package dev.nereid.testkit.contract;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
@@ -102,5 +104,40 @@ final class LoadCyclesTest {
         assertThat(cycles(threads -> new ResourceWatch(1, OptionalLong.empty(), OptionalLong.empty()), 1, 1)
                         .run(LOADS))
                 .containsExactly("open files", "bytes of native memory");
+    }
+
+    @Test
+    void skipsTheRestOfTheCheckWithItsReason() {
+        BackendContract unknown = new BackendContract() {
+            @Override
+            protected BackendProvider provider() {
+                return Doubling.right();
+            }
+
+            @Override
+            protected ContractModel model() {
+                return ContractModel.of(ModelSettings.builder("m", 1)
+                                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(1)))
+                                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(1)))
+                                .build())
+                        .withCache(cache)
+                        .with(ContractExample.request().input("IN", Shape.of(1), 1f).output("OUT", Shape.of(1), 2f));
+            }
+
+            @Override
+            protected int loads() {
+                return LOADS;
+            }
+
+            @Override
+            ResourceWatch resources() {
+                return new ResourceWatch(1, OptionalLong.empty(), OptionalLong.of(1));
+            }
+        };
+        unknown.readModel();
+
+        assertThatThrownBy(unknown::leavesNothingBehindAfterLoads)
+                .hasMessageContaining("not checked: [open files], which this system does not count")
+                .satisfies(e -> assertThat(e.getClass().getSimpleName()).isEqualTo("TestAbortedException"));
     }
 }

@@ -11,26 +11,52 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
 
 /** A request that was sent to a {@link LocalServer}. Guarded by its own lock; methods that return results wait for them. */
 public final class PendingRequest {
+    /**
+     * What has arrived so far. Immutable.
+     *
+     * @param responses the responses
+     * @param failedResponses the errors of failed responses
+     * @param error the error that ended the request
+     * @param hasEnded whether the request has ended
+     */
+    private record Received(
+            List<LocalOutputs> responses,
+            List<InferenceException> failedResponses,
+            Optional<InferenceException> error,
+            boolean hasEnded) {
+        static final Received NOTHING = new Received(List.of(), List.of(), Optional.empty(), false);
+
+        Received with(LocalOutputs response, boolean isFinal) {
+            return new Received(plus(responses, response), failedResponses, error, isFinal);
+        }
+
+        Received withFailedResponse(InferenceException failure) {
+            return new Received(responses, plus(failedResponses, failure), error, hasEnded);
+        }
+
+        Received ended(Optional<InferenceException> failure) {
+            return new Received(responses, failedResponses, failure, true);
+        }
+
+        private static <T> List<T> plus(List<T> list, T added) {
+            List<T> longer = new ArrayList<>(list);
+            longer.add(added);
+            return List.copyOf(longer);
+        }
+    }
+
     private final Duration timeout;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
     private final ResponseObserver observer = new Recording();
 
     @GuardedBy("lock")
-    private final List<LocalOutputs> responses = new ArrayList<>();
-
-    @GuardedBy("lock")
-    private final List<InferenceException> failedResponses = new ArrayList<>();
-
-    @GuardedBy("lock")
-    private Optional<InferenceException> error = Optional.empty();
-
-    @GuardedBy("lock")
-    private boolean ended;
+    private Received received = Received.NOTHING;
 
     private volatile Cancellation cancellation = Cancellation.NONE;
 
@@ -70,11 +96,11 @@ public final class PendingRequest {
      * @throws AssertionError if the request does not end in time
      */
     public List<LocalOutputs> responses() {
-        Optional<InferenceException> failure = end();
-        if (failure.isPresent()) {
-            throw failure.get().withPrefix(""); // with the stack of the test
+        Received all = awaitEnd();
+        if (all.error().isPresent()) {
+            throw all.error().get().withPrefix(""); // with the stack of the test
         }
-        return received();
+        return all.responses();
     }
 
     /**
@@ -84,8 +110,10 @@ public final class PendingRequest {
      * @throws AssertionError if the request succeeds, or does not end in time
      */
     public InferenceException error() {
-        return end().orElseThrow(
-                        () -> new AssertionError("request succeeded with " + received() + " (expected: an error)"));
+        Received all = awaitEnd();
+        return all.error()
+                .orElseThrow(() ->
+                        new AssertionError("request succeeded with " + all.responses() + " (expected: an error)"));
     }
 
     /**
@@ -96,17 +124,13 @@ public final class PendingRequest {
      * @throws AssertionError if the request ends before, or does not get them in time
      */
     public List<LocalOutputs> awaitResponses(int count) {
-        lock.lock();
-        try {
-            await("response " + count, () -> responses.size() >= count || ended);
-            if (responses.size() < count) {
-                throw new AssertionError("responses: " + responses.size() + " at the end of the request (expected: "
-                        + count + "); error: " + error);
-            }
-            return List.copyOf(responses);
-        } finally {
-            lock.unlock();
+        Received some =
+                await("response " + count, now -> now.responses().size() >= count || now.hasEnded());
+        if (some.responses().size() < count) {
+            throw new AssertionError("responses: " + some.responses().size() + " at the end of the request (expected: "
+                    + count + "); error: " + some.error());
         }
+        return some.responses();
     }
 
     /**
@@ -115,12 +139,7 @@ public final class PendingRequest {
      * @return the errors
      */
     public List<InferenceException> failedResponses() {
-        lock.lock();
-        try {
-            return List.copyOf(failedResponses);
-        } finally {
-            lock.unlock();
-        }
+        return await("time", now -> true).failedResponses();
     }
 
     /** Cancels the request, as its client would. */
@@ -134,54 +153,37 @@ public final class PendingRequest {
      * @return whether it has, with or without an error
      */
     public boolean hasEnded() {
-        lock.lock();
-        try {
-            return ended;
-        } finally {
-            lock.unlock();
-        }
+        return await("time", now -> true).hasEnded();
     }
 
-    private List<LocalOutputs> received() {
-        lock.lock();
-        try {
-            return List.copyOf(responses);
-        } finally {
-            lock.unlock();
-        }
+    private Received awaitEnd() {
+        return await("end", Received::hasEnded);
     }
 
-    private Optional<InferenceException> end() {
-        lock.lock();
-        try {
-            await("end", () -> ended);
-            return error;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    @GuardedBy("lock")
-    private void await(String what, BooleanSupplier holds) {
+    private Received await(String what, Predicate<Received> holds) {
         long left = timeout.toNanos();
+        lock.lock();
         try {
-            while (!holds.getAsBoolean() && left > 0) {
+            while (!holds.test(received)) {
+                if (left <= 0) {
+                    throw new AssertionError("request: no " + what + " after " + timeout + " (responses: "
+                            + received.responses().size() + ")");
+                }
                 left = changed.awaitNanos(left);
             }
+            return received;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new AssertionError("interrupted", e);
-        }
-        if (!holds.getAsBoolean()) {
-            throw new AssertionError(
-                    "request: no " + what + " after " + timeout + " (responses: " + responses.size() + ")");
+        } finally {
+            lock.unlock();
         }
     }
 
-    private void record(Runnable change) {
+    private void change(UnaryOperator<Received> next) {
         lock.lock();
         try {
-            change.run();
+            received = next.apply(received);
             changed.signalAll();
         } finally {
             lock.unlock();
@@ -194,29 +196,24 @@ public final class PendingRequest {
         public void onResponse(InferResponse response) {
             try (response) {
                 LocalOutputs outputs = LocalOutputs.of(response);
-                record(() -> {
-                    responses.add(outputs);
-                    ended |= response.isFinal();
-                });
+                boolean isFinal = response.isFinal();
+                change(now -> now.with(outputs, isFinal));
             }
         }
 
         @Override
         public void onFailedResponse(InferenceException failure) {
-            record(() -> failedResponses.add(failure));
+            change(now -> now.withFailedResponse(failure));
         }
 
         @Override
         public void onCompleted() {
-            record(() -> ended = true);
+            change(now -> now.ended(Optional.empty()));
         }
 
         @Override
         public void onError(InferenceException failure) {
-            record(() -> {
-                error = Optional.of(failure);
-                ended = true;
-            });
+            change(now -> now.ended(Optional.of(failure)));
         }
     }
 }

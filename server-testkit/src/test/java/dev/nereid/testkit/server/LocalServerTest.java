@@ -23,6 +23,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -377,5 +378,17 @@ final class LocalServerTest {
             assertThat(server.server().isReady()).isTrue();
         }
         assertThat(seen).singleElement().satisfies(path -> assertThat(path).doesNotExist());
+    }
+
+    @Test
+    void endsItsThreads() throws InterruptedException {
+        doublesNumbers(); // threads that the JVM starts and keeps
+        Set<Thread> before = Set.copyOf(Thread.getAllStackTraces().keySet());
+        doublesNumbers();
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            if (!before.contains(thread) && !thread.getName().startsWith("ForkJoinPool")) {
+                assertThat(thread.join(Duration.ofSeconds(20))).as(thread.getName()).isTrue();
+            }
+        }
     }
 }
