@@ -45,9 +45,7 @@ final class DebuggingIT {
     void theDebuggerStopsInAPluginAndSwapsItsCode() throws Exception {
         int port = PageScript.freePort();
         Process script = PageScript.start(
-                MarkdownPage.of("docs/debugging-plugins.md"),
-                directory,
-                Map.of(WRITTEN_PORT, String.valueOf(port)));
+                MarkdownPage.of("docs/debugging-plugins.md"), directory, Map.of(WRITTEN_PORT, String.valueOf(port)));
         CompletableFuture<String> output = CompletableFuture.supplyAsync(() -> text(script), InstalledServer.BLOCKING);
         try {
             listening.orTimeout(TIMEOUT_SECONDS, TimeUnit.SECONDS).join();
@@ -86,8 +84,7 @@ final class DebuggingIT {
         Path source = directory.resolve("changed/Scale.java");
         Files.createDirectories(source.getParent());
         Files.writeString(
-                source,
-                Files.readString(directory.resolve("scale/Scale.java")).replace("2 * value", "3 * value"));
+                source, Files.readString(directory.resolve("scale/Scale.java")).replace("2 * value", "3 * value"));
         int status = ToolProvider.findFirst("javac")
                 .orElseThrow()
                 .run(
