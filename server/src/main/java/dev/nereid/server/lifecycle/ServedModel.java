@@ -257,7 +257,8 @@ public final class ServedModel implements AutoCloseable {
                         read.micros(),
                         scheduler.isCached(),
                         scheduler.waiting(),
-                        load.time().toNanos() / NANOS_PER_SECOND));
+                        load.time().toNanos() / NANOS_PER_SECOND,
+                        read.inputCopies()));
     }
 
     private ModelVersionTags tags() {
