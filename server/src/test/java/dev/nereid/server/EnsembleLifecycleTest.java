@@ -158,7 +158,7 @@ final class EnsembleLifecycleTest {
         try (NereidServer server = start("a")) {
             assertThatExceptionOfType(InferenceException.class)
                     .isThrownBy(() -> TestControl.load(server, "pipeline"))
-                    .withMessageContaining("required version 3 is not loaded");
+                    .withMessageContaining("ensemble 'pipeline' depends on 'a' whose required version 3 is not loaded.");
         }
     }
 

@@ -44,6 +44,10 @@ public final class EnsembleRun implements StepModels.Receiver {
     /** The bytes that a response counts beside its outputs. */
     private static final long RESPONSE_BYTES = 512;
 
+    /** The failure for which there was no memory. */
+    private static final InferenceException NO_MEMORY =
+            new InferenceException(ErrorCode.INTERNAL, "internal error: no memory");
+
     private static final EnsembleEvent CANCELLED = new EnsembleEvent.Cancelled();
 
     private final EnsembleScope scope;
@@ -156,7 +160,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         try {
             handle(event);
         } catch (RuntimeException | Error e) { // such as no memory
-            fail(failed("ensemble step", e));
+            failSafely("ensemble step", e);
         }
     }
 
@@ -165,11 +169,22 @@ public final class EnsembleRun implements StepModels.Receiver {
             submitReady();
             respond();
         } catch (RuntimeException | Error e) {
-            fail(failed("ensemble step", e));
+            failSafely("ensemble step", e);
         }
+        endLoadInTime();
         if (!finished && !acquiring && submitted.isEmpty() && waiting.isEmpty()) {
             finished = true;
             finish();
+        }
+    }
+
+    /** Fails the request whatever happens: nothing else completes it. */
+    private void failSafely(String event, Throwable cause) {
+        try {
+            fail(failed(event, cause));
+        } catch (RuntimeException | Error e) { // such as no memory again
+            failure = failure == null ? NO_MEMORY : failure;
+            stopped = true;
         }
     }
 
@@ -205,6 +220,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         models = acquired;
         callers = scope.models().callers(request.checked());
         if (!stopped) {
+            request.delivery().executedBy(acquired::identity);
             flow.begin(EnsembleInputs.of(plan.settings(), request));
         }
     }
@@ -369,12 +385,12 @@ public final class EnsembleRun implements StepModels.Receiver {
     }
 
     private void expired(InferenceException error) {
-        if (!waiting.isEmpty()) {
+        if (acquiring || !waiting.isEmpty()) {
             fail(error);
         }
     }
 
-    /** Ends the wait for the limit of a step when the time of the request is over. */
+    /** Ends the wait for models that are loaded, or for the limit of a step, when the time of the request is over. */
     private void endWaitInTime() {
         CheckedRequest checked = request.checked();
         boolean hasDeadline = checked.options().deadlineNanos().isPresent();
@@ -383,6 +399,16 @@ public final class EnsembleRun implements StepModels.Receiver {
             Timeout timeout = scope.timer().newTimeout(() -> offer(new EnsembleEvent.Expired(time.error())));
             expiry = timeout;
             timeout.scheduleAtLatest(time.endNanos());
+        }
+    }
+
+    private void endLoadInTime() {
+        if (acquiring && !stopped) {
+            try {
+                endWaitInTime();
+            } catch (RuntimeException | Error e) {
+                failSafely("timeout of ensemble", e);
+            }
         }
     }
 

@@ -1,0 +1,31 @@
+package dev.nereid.server.lifecycle;
+
+import java.util.Optional;
+
+/** Identifies the content that executes requests, for the keys of cached responses. Safe for use by any thread. */
+public interface LoadIdentity {
+    /** The identity of a model in a server without a response cache. */
+    LoadIdentity NONE = new LoadIdentity() {
+        @Override
+        public Optional<String> known() {
+            return Optional.empty();
+        }
+
+        @Override
+        public void compute() {}
+    };
+
+    /**
+     * Returns the identity. Never blocks.
+     *
+     * @return a text, equal for equal content on all servers; empty until it is computed
+     */
+    Optional<String> known();
+
+    /**
+     * Computes the identity, unless it is known. Blocks.
+     *
+     * @throws dev.nereid.api.InferenceException if files cannot be read
+     */
+    void compute();
+}
