@@ -231,6 +231,124 @@ final class EnsembleResourcesTest {
         }
     }
 
+    /** An execution of a step, as it recorded itself. */
+    private record Execution(String model, int requests, long in, long out) {
+        static List<Execution> read(Path file) throws Exception {
+            return Files.readAllLines(file).stream()
+                    .map(line -> line.split(" "))
+                    .map(parts -> new Execution(
+                            parts[0], Integer.parseInt(parts[1]), Long.parseLong(parts[2]), Long.parseLong(parts[3])))
+                    .toList();
+        }
+    }
+
+    /** Three steps; the first executes three requests at once, or one when the time of its queue is over. */
+    private Path recording(String first) throws Exception {
+        Path record = Files.createFile(directory.resolve("record"));
+        fixture.step("a", "dynamic_batching { " + first + " }\n" + parameter("record", record.toString()))
+                .step("b", "dynamic_batching { }\n" + parameter("record", record.toString()) + parameter("add", "10"))
+                .step("c", "dynamic_batching { }\n" + parameter("record", record.toString()) + parameter("add", "100"))
+                .ensemble(
+                        "chain",
+                        step("a", "IN=IN", "OUT=first"),
+                        step("b", "IN=first", "OUT=second"),
+                        step("c", "IN=second", "OUT=OUT"));
+        return record;
+    }
+
+    @Test
+    void copiesNothingBetweenStepsOfOneRequest() throws Exception {
+        Path record = recording("");
+        try (NereidServer server = NereidServer.start(fixture.options())) {
+            assertThat(Query.of(server, "chain", 1, 2).send().output("OUT")).containsExactly(111f, 112f);
+
+            List<Execution> executions = Execution.read(record);
+            assertThat(executions).extracting(Execution::model).containsExactly("a", "b", "c");
+            assertThat(executions.get(1).in()).isEqualTo(executions.get(0).out());
+            assertThat(executions.get(2).in()).isEqualTo(executions.get(1).out());
+            assertThat(List.of(copies(server, "a"), copies(server, "b"), copies(server, "c")))
+                    .containsOnly(0L);
+        }
+    }
+
+    /** The requests of clients are gathered once; the next batches hold the same requests in the same order. */
+    @Test
+    void copiesNothingBetweenStepsOfTheSameRequests() throws Exception {
+        Path record = recording("preferred_batch_size: [ 3 ] max_queue_delay_microseconds: 60000000");
+        try (NereidServer server = NereidServer.start(fixture.options())) {
+            List<Outcome> outcomes = List.of(
+                    Query.of(server, "chain", 1, 2).send(),
+                    Query.of(server, "chain", 3, 4).send(),
+                    Query.of(server, "chain", 5, 6).send());
+            for (int i = 0; i < 3; i++) {
+                assertThat(outcomes.get(i).output("OUT")).containsExactly(111f + 2 * i, 112f + 2 * i);
+            }
+
+            List<Execution> executions = Execution.read(record);
+            assertThat(executions).extracting(Execution::requests).containsExactly(3, 3, 3);
+            assertThat(executions.get(1).in()).isEqualTo(executions.get(0).out());
+            assertThat(executions.get(2).in()).isEqualTo(executions.get(1).out());
+            assertThat(copies(server, "a")).isOne();
+            assertThat(List.of(copies(server, "b"), copies(server, "c"))).containsOnly(0L);
+        }
+    }
+
+    /** A batch with requests of others is gathered once. */
+    @Test
+    void copiesOnceForABatchWithOtherRequests() throws Exception {
+        Path gate = Files.createFile(directory.resolve("gate"));
+        Path record = recording("preferred_batch_size: [ 3 ] max_queue_delay_microseconds: 60000000");
+        fixture.step(
+                "b",
+                "dynamic_batching { }\n" + parameter("record", record.toString()) + parameter("add", "10")
+                        + parameter("gate", gate.toString()));
+        try (NereidServer server = NereidServer.start(fixture.options())) {
+            Outcome blocking = Query.of(server, "b", 0, 0).send();
+            List<Outcome> outcomes = List.of(
+                    Query.of(server, "chain", 1, 2).send(),
+                    Query.of(server, "chain", 3, 4).send(),
+                    Query.of(server, "chain", 5, 6).send());
+            DemandFixture.await(() -> executions(server, "a") == 1);
+            Outcome direct = Query.of(server, "b", 7, 8).send();
+            Files.delete(gate);
+
+            assertThat(blocking.output("OUT")).containsExactly(10f, 10f);
+            assertThat(direct.output("OUT")).containsExactly(17f, 18f);
+            for (int i = 0; i < 3; i++) {
+                assertThat(outcomes.get(i).output("OUT")).containsExactly(111f + 2 * i, 112f + 2 * i);
+            }
+            assertThat(Execution.read(record).stream()
+                            .filter(one -> one.model().equals("b"))
+                            .map(Execution::requests))
+                    .containsExactly(1, 4);
+            assertThat(copies(server, "b")).isOne();
+        }
+    }
+
+    /** Statistics name the version that serves, which the reference always calls 1. */
+    @Test
+    void countsForItsVersion() throws Exception {
+        fixture.step("one", parameter("add", "1"));
+        fixture.models()
+                .model(
+                        "third",
+                        "platform: \"ensemble\"\nmax_batch_size: 8\n" + EnsembleFixture.tensors("input", "-1", "IN")
+                                + EnsembleFixture.tensors("output", "-1", "OUT")
+                                + EnsembleFixture.scheduling(step("one", "IN=IN", "OUT=OUT")),
+                        3);
+        try (NereidServer server = NereidServer.start(fixture.options())) {
+            Query.of(server, "third", 1).send().responses();
+
+            assertThat(server.models().statistics(ModelRef.latest("third")))
+                    .singleElement()
+                    .satisfies(statistics -> {
+                        assertThat(statistics.model().version()).isEqualTo(3);
+                        assertThat(statistics.inferences().success().count()).isOne();
+                        assertThat(statistics.inferences().queue().count()).isOne();
+                    });
+        }
+    }
+
     /** Steps that the submitting thread executes take no more stack than one. */
     @Test
     void executesALongChainOfDirectSteps() throws Exception {

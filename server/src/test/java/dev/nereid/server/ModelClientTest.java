@@ -156,6 +156,56 @@ final class ModelClientTest {
         }
     }
 
+    /** The thread of the only instance waits for a request that needs it: through an ensemble, without a cause. */
+    @Test
+    @Timeout(60)
+    void refusesToWaitForItsOwnInstanceThroughEnsembles() throws Exception {
+        calling("alone", "wait_alone", "pipeline");
+        ensemble("pipeline", "alone");
+        calling("first", "wait_alone", "second_pipeline");
+        calling("second", "wait_alone", "first");
+        ensemble("second_pipeline", "second");
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "alone", 1).error().publicMessage())
+                    .contains("request to model 'alone' would wait for itself: alone -> pipeline -> alone");
+            assertThat(RecordingObserver.to(server, "first", 1).error().publicMessage())
+                    .contains("request to model 'first' would wait for itself: first -> second_pipeline -> second ->"
+                            + " first");
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    /** Whatever thread completes the request of the other model. */
+    @Test
+    void continuesWithTheClassLoaderOfThePlugin() throws Exception {
+        calling("caller", "loader", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "caller", 3).response().values())
+                    .containsExactly(3f);
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    /** The other model, whose thread calls them, goes on. */
+    @Test
+    void containsWhatContinuationsThrow() throws Exception {
+        calling("lacking", "lacking", "a");
+        calling("throwing", "stage_throws", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            for (int i = 0; i < 3; i++) {
+                assertThat(RecordingObserver.to(server, "lacking", 1).error().publicMessage())
+                        .contains("ended");
+                assertThat(RecordingObserver.to(server, "throwing", 1).error().publicMessage())
+                        .contains("a continuation that throws");
+                assertThat(RecordingObserver.to(server, "a", 5).response().values())
+                        .containsExactly(5f);
+            }
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
     @Test
     void refusesCirclesThroughEnsembles() throws Exception {
         calling("caller", "forward", "pipeline");

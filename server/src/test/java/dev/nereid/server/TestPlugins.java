@@ -321,6 +321,36 @@ final class TestPlugins {
                                 public void onError(BackendException e) { thrown.completeExceptionally(e); }
                             });
                             return thrown;
+                        case "loader":
+                            return ask(models, to.get(0), request, input).send().thenAccept(response -> {
+                                ClassLoader own = Calling.class.getClassLoader();
+                                ClassLoader seen = Thread.currentThread().getContextClassLoader();
+                                if (seen != own) {
+                                    response.close();
+                                    throw new CompletionException(
+                                            new BackendException(ErrorCode.INTERNAL, "class loader: " + seen));
+                                }
+                                respond(request, response);
+                            });
+                        case "lacking":
+                            CompletableFuture<Void> lacking = new CompletableFuture<>();
+                            ask(models, to.get(0), request, input).send(new ModelResponseObserver() {
+                                public void onResponse(ModelResponse response) {
+                                    throw new NoClassDefFoundError("a class that the plugin lacks");
+                                }
+
+                                public void onCompleted() {
+                                    lacking.completeExceptionally(new BackendException(ErrorCode.NOT_FOUND, "ended"));
+                                }
+
+                                public void onError(BackendException e) { lacking.completeExceptionally(e); }
+                            });
+                            return lacking;
+                        case "stage_throws":
+                            return ask(models, to.get(0), request, input).send().thenAccept(response -> {
+                                response.close();
+                                throw new IllegalArgumentException("a continuation that throws");
+                            });
                         case "late":
                             new Thread(() -> {
                                 try {

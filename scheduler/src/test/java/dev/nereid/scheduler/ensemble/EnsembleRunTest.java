@@ -54,6 +54,7 @@ class EnsembleRunTest {
     private final ModelMeter meter = new ModelMeter(InstantSource.system());
     private final List<StepDefinition> definitions = new ArrayList<>();
     private RequestOptions options = RequestOptions.DEFAULT;
+    private int batchSize = 1;
     private FakeSteps steps = new FakeSteps(List.of(), memory);
     private EnsembleScheduler scheduler;
     private EnsembleClient client = new EnsembleClient();
@@ -112,7 +113,7 @@ class EnsembleRunTest {
                 new CheckedRequest(
                         new ModelVersion("e", 1),
                         "x",
-                        RequestInputs.of(List.of(input), 1, buffer::close),
+                        RequestInputs.of(List.of(input), batchSize, buffer::close),
                         RequestOutputs.all(List.of("OUT")),
                         Map.of("p", new ParameterValue.Int(5)),
                         options,
@@ -199,6 +200,22 @@ class EnsembleRunTest {
         assertThat(read.inferences().compute().input().nanos()).isEqualTo(2);
         assertThat(read.inferences().compute().infer().nanos()).isEqualTo(20);
         assertThat(read.inferences().compute().output().nanos()).isEqualTo(200);
+        assertThat(read.inferences().queue().count()).isOne();
+    }
+
+    @Test
+    void countsWithItsOwnBatch() {
+        step("first I=IN O=OUT");
+        start("OUT");
+        batchSize = 5;
+        send(1);
+        call(0).respond(Map.of("O", 2L), true);
+
+        var read = meter.read().executions();
+        assertThat(read.inferenceCount()).isEqualTo(5);
+        assertThat(read.executionCount()).isOne();
+        assertThat(read.batches()).singleElement().satisfies(batch -> assertThat(batch.batchSize())
+                .isEqualTo(5));
     }
 
     /** What is read behind a decoupled step is freed when the last of its responses was handled, not at the end. */

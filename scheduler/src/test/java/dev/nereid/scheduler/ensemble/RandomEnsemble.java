@@ -135,6 +135,16 @@ final class RandomEnsemble {
         return requested.isEmpty() ? List.of(outputs.get(random.nextInt(outputs.size()))) : requested;
     }
 
+    /** Returns all outputs, in the order of the configuration. */
+    List<String> outputs() {
+        return outputs;
+    }
+
+    /** Returns whether requests have any number of responses. */
+    boolean isDecoupled() {
+        return chain > 0;
+    }
+
     /** Returns how many responses a step sends. */
     int responses(int step, Map<String, Long> inputs, int generation) {
         return steps.get(step).decoupled() ? Math.floorMod(Objects.hash(step, inputs, generation, "count"), 4) : 1;

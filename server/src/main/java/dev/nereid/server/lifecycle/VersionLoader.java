@@ -136,7 +136,8 @@ public final class VersionLoader {
                 version,
                 config,
                 plans.stream().map(InstancePlan::device).collect(toList()),
-                Optional.of(clients.apply(new ModelRef(prepared.directory().key(), version))));
+                Optional.of(lease.callbacks()
+                        .isolate(clients.apply(new ModelRef(prepared.directory().key(), version)))));
         Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
         try (Rollback rollback = new Rollback()) {
             Model model = new LeasedModel(backend.load(context), lease);
