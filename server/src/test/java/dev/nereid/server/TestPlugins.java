@@ -274,6 +274,45 @@ final class TestPlugins {
 
                 public BackendTraits.Execution execution() { return BackendTraits.Execution.LONG; }
 
+                public Backend create(BackendContext context) {
+                    Backend backend = AsyncTensorFunction.super.create(context);
+                    return new Backend() {
+                        public BackendTraits traits() { return backend.traits(); }
+
+                        public Optional<ModelCompletion> complete(ModelContext model) throws BackendException {
+                            return backend.complete(model);
+                        }
+
+                        public Model load(ModelContext model) throws BackendException {
+                            change(model);
+                            return backend.load(model);
+                        }
+
+                        public void close() { backend.close(); }
+                    };
+                }
+
+                /** Loads and unloads other models, as the parameters say. */
+                private static void change(ModelContext model) throws BackendException {
+                    Map<String, String> parameters = model.settings().parameters();
+                    if (parameters.containsKey("loads")) {
+                        wait(model.models().load(parameters.get("loads")));
+                    }
+                    if (parameters.containsKey("unloads")) {
+                        wait(model.models().unload(parameters.get("unloads")));
+                    }
+                }
+
+                private static void wait(CompletionStage<Void> control) throws BackendException {
+                    try {
+                        control.toCompletableFuture().get();
+                    } catch (ExecutionException e) {
+                        throw (BackendException) e.getCause();
+                    } catch (InterruptedException e) {
+                        throw new BackendException(ErrorCode.UNAVAILABLE, "interrupted", e);
+                    }
+                }
+
                 public CompletionStage<?> apply(InferenceRequest request, ModelContext model) throws BackendException {
                     Map<String, String> parameters = model.settings().parameters();
                     List<String> to = List.of(parameters.get("to").split(","));
@@ -346,6 +385,17 @@ final class TestPlugins {
                                 public void onError(BackendException e) { lacking.completeExceptionally(e); }
                             });
                             return lacking;
+                        case "sequence": // started by 1, ended by 2
+                            float value = input.data().get(java.lang.foreign.ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
+                            return ask(models, to.get(0), request, input)
+                                    .sequence(new Sequence(new Sequence.Id.Numeric(7), value == 1, value == 2))
+                                    .send()
+                                    .thenAccept(response -> respond(request, response));
+                        case "wait_in_sequence":
+                            respond(request, await(models.request(to.get(0))
+                                    .sequence(new Sequence(new Sequence.Id.Numeric(7), true, false))
+                                    .input("INPUT0", input)));
+                            return CompletableFuture.completedStage(null);
                         case "stage_throws":
                             return ask(models, to.get(0), request, input).send().thenAccept(response -> {
                                 response.close();

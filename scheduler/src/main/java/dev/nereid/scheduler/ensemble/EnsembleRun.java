@@ -12,9 +12,7 @@ import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.statistics.ComputeTotals;
-import dev.nereid.scheduler.time.Timeout;
 import dev.nereid.spi.BackendException;
-import dev.nereid.spi.ErrorCode;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Queue;
@@ -44,10 +42,6 @@ public final class EnsembleRun implements StepModels.Receiver {
     /** The bytes that a response counts beside its outputs. */
     private static final long RESPONSE_BYTES = 512;
 
-    /** The failure for which there was no memory. */
-    private static final InferenceException NO_MEMORY =
-            new InferenceException(ErrorCode.INTERNAL, "internal error: no memory");
-
     private static final EnsembleEvent CANCELLED = new EnsembleEvent.Cancelled();
 
     private final EnsembleScope scope;
@@ -65,10 +59,10 @@ public final class EnsembleRun implements StepModels.Receiver {
     private final Set<StepExecution> waiting = new LinkedHashSet<>(0);
     private final EnsembleFlow producers;
     private final ResponseStream responses;
+    private final EnsembleTimeout timeout;
     private @Nullable PinnedModels models;
     private List<ModelRef> callers = List.of();
     private @Nullable Cancellation acquisition;
-    private @Nullable Timeout expiry;
     private @Nullable InferenceException failure;
     private boolean acquiring = true;
     private boolean stopped;
@@ -83,6 +77,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         flow = new DataFlow(plan, selection);
         producers = new EnsembleFlow(request.delivery().flow());
         responses = new ResponseStream(scope.execution(), request, null);
+        timeout = new EnsembleTimeout(scope, request.checked(), this::offer);
     }
 
     /**
@@ -168,10 +163,12 @@ public final class EnsembleRun implements StepModels.Receiver {
         try {
             submitReady();
             respond();
+            if (acquiring && !stopped) {
+                timeout.start();
+            }
         } catch (RuntimeException | Error e) {
             failSafely("ensemble step", e);
         }
-        endLoadInTime();
         if (!finished && !acquiring && submitted.isEmpty() && waiting.isEmpty()) {
             finished = true;
             finish();
@@ -183,7 +180,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         try {
             fail(failed(event, cause));
         } catch (RuntimeException | Error e) { // such as no memory again
-            failure = failure == null ? NO_MEMORY : failure;
+            failure = failure == null ? EnsembleErrors.NO_MEMORY : failure;
             stopped = true;
         }
     }
@@ -230,12 +227,11 @@ public final class EnsembleRun implements StepModels.Receiver {
         for (DataFlow.Ready next = flow.nextReady(); next != null; next = flow.nextReady()) {
             boolean isDecoupled = next.step().decoupled();
             StepExecution step = new StepExecution(this, next, isDecoupled ? producers.ofStep() : null);
-            InflightLimit limit = scope.limit(next.step());
-            if (limit == null || limit.acquire(step)) {
+            if (scope.acquire(step)) {
                 submit(step);
             } else {
                 waiting.add(step);
-                endWaitInTime();
+                timeout.start();
             }
         }
         producers.setCongested(!waiting.isEmpty() || flow.iterations() >= MAX_ITERATIONS);
@@ -244,7 +240,7 @@ public final class EnsembleRun implements StepModels.Receiver {
     private void granted(StepExecution step) {
         waiting.remove(step);
         if (stopped) {
-            releaseLimit(step);
+            scope.release(step);
         } else {
             submit(step);
         }
@@ -267,15 +263,8 @@ public final class EnsembleRun implements StepModels.Receiver {
         } finally {
             if (!isSubmitted) { // such as no memory
                 submitted.remove(step);
-                releaseLimit(step);
+                scope.release(step);
             }
-        }
-    }
-
-    private void releaseLimit(StepExecution step) {
-        InflightLimit limit = scope.limit(step.step());
-        if (limit != null) {
-            limit.release();
         }
     }
 
@@ -307,6 +296,9 @@ public final class EnsembleRun implements StepModels.Receiver {
             response.close();
             fail(e);
             return;
+        } catch (RuntimeException | Error e) { // such as no memory
+            response.close();
+            throw e;
         }
         flow.responded(step.ready(), values);
         long max = plan.limits().maxBufferedBytes();
@@ -323,7 +315,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         }
         totals.add(step.inputNanos(), step.inferNanos(), step.outputNanos());
         producers.remove(step.flow());
-        releaseLimit(step);
+        scope.release(step);
         if (!stopped) {
             flow.ended(step.ready());
         }
@@ -339,6 +331,9 @@ public final class EnsembleRun implements StepModels.Receiver {
                 response.discard();
                 fail(SchedulerErrors.of(e));
                 return;
+            } catch (RuntimeException | Error e) { // such as no memory
+                response.discard();
+                throw e;
             }
             flow.answered(next);
             boolean last = !plan.isDecoupled() || (isIdle() && flow.nextAnswer() == null);
@@ -369,7 +364,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         }
         stopped = true;
         flow.release();
-        waiting.removeIf(this::leaves);
+        waiting.removeIf(scope::leave);
         submitted.forEach(StepExecution::cancel);
         Cancellation wait = acquisition;
         if (acquiring && wait != null) {
@@ -378,37 +373,9 @@ public final class EnsembleRun implements StepModels.Receiver {
         producers.end();
     }
 
-    /** Ends the wait of a step; one that is granted already waits for the event. */
-    private boolean leaves(StepExecution step) {
-        InflightLimit limit = scope.limit(step.step());
-        return limit == null || limit.leave(step);
-    }
-
     private void expired(InferenceException error) {
         if (acquiring || !waiting.isEmpty()) {
             fail(error);
-        }
-    }
-
-    /** Ends the wait for models that are loaded, or for the limit of a step, when the time of the request is over. */
-    private void endWaitInTime() {
-        CheckedRequest checked = request.checked();
-        boolean hasDeadline = checked.options().deadlineNanos().isPresent();
-        if (expiry == null && (hasDeadline || checked.options().timeoutMicros() > 0)) {
-            EnsembleTime time = EnsembleTime.of(checked);
-            Timeout timeout = scope.timer().newTimeout(() -> offer(new EnsembleEvent.Expired(time.error())));
-            expiry = timeout;
-            timeout.scheduleAtLatest(time.endNanos());
-        }
-    }
-
-    private void endLoadInTime() {
-        if (acquiring && !stopped) {
-            try {
-                endWaitInTime();
-            } catch (RuntimeException | Error e) {
-                failSafely("timeout of ensemble", e);
-            }
         }
     }
 
@@ -418,9 +385,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         } finally {
             flow.release();
             producers.end();
-            if (expiry != null) {
-                expiry.close();
-            }
+            timeout.close();
             if (models != null) {
                 models.close();
             }
@@ -431,18 +396,13 @@ public final class EnsembleRun implements StepModels.Receiver {
     private void complete() {
         InferenceException error = failure;
         if (error != null) {
-            fail(request, EnsembleErrors.of(request.checked(), error));
+            EnsembleErrors.fail(request, error);
         } else if (request.isCancelled()) {
             request.complete(ResponseEvent.END); // replaced by the cancellation
         } else if (!responded && plan.isDecoupled()) {
             responses.complete();
         } else if (!responded) {
-            fail(request, EnsembleErrors.of(request.checked(), EnsembleErrors.deadlock(request.checked())));
+            EnsembleErrors.fail(request, EnsembleErrors.deadlock(request.checked()));
         }
-    }
-
-    private static void fail(ScheduledRequest request, InferenceException error) {
-        FailureReason reason = error.code() == ErrorCode.CANCELLED ? FailureReason.CANCELED : FailureReason.OTHER;
-        request.complete(new ResponseEvent.Failure(error, reason));
     }
 }
