@@ -221,10 +221,7 @@ final class ModelClientTest {
         ensemble("pipeline", "first");
         try (NereidServer server = start()) {
             RequestOptions options = new RequestOptions(
-                    0,
-                    0,
-                    OptionalLong.empty(),
-                    Optional.of(new Sequence(new Sequence.Id.Numeric(7), true, true)));
+                    0, 0, OptionalLong.empty(), Optional.of(new Sequence(new Sequence.Id.Numeric(7), true, true)));
             for (String model : List.of("self", "first")) {
                 TensorBuffer memory = server.memory().allocate(Float.BYTES);
                 memory.segment().set(ValueLayout.JAVA_FLOAT, 0, 7);
@@ -432,8 +429,9 @@ final class ModelClientTest {
                 options().withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit()));
         try (NereidServer server = NereidServer.start(options)) {
             assertThatThrownBy(() -> TestControl.load(server, "self"))
-                    .hasMessageContaining("load of model 'self' would wait for the load of model 'self', which asks for it"
-                            + " (expected: afterwards)");
+                    .hasMessageContaining(
+                            "load of model 'self' would wait for the load of model 'self', which asks for it"
+                                    + " (expected: afterwards)");
             assertThatThrownBy(() -> TestControl.load(server, "leaving"))
                     .hasMessageContaining("unload of model 'leaving' would wait for the load of model 'leaving'");
             assertThatThrownBy(() -> TestControl.load(server, "pipeline"))

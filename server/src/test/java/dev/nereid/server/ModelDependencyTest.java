@@ -104,10 +104,12 @@ final class ModelDependencyTest {
                     .hasMessage("ensemble 'outer' depends on 'inner' which is not valid. Model 'inner' failed with"
                             + " error: " + inner);
             assertThatThrownBy(() -> load(server, "around"))
-                    .hasMessageStartingWith("ensemble 'around' depends on 'wide' which is not valid. Model 'wide' failed"
-                            + " with error: ")
-                    .hasMessageContaining("ensemble wide allows maximum batch size 64, but it contains model scale which"
-                            + " only allows maximum batch size to be 8");
+                    .hasMessageStartingWith(
+                            "ensemble 'around' depends on 'wide' which is not valid. Model 'wide' failed"
+                                    + " with error: ")
+                    .hasMessageContaining(
+                            "ensemble wide allows maximum batch size 64, but it contains model scale which"
+                                    + " only allows maximum batch size to be 8");
         }
     }
 

@@ -45,8 +45,7 @@ final class GatheredInputs {
      * @param memory its memory, or references to the requests in whose inputs it stays
      * @param owners the requests whose inputs must not be freed early for an output that lies in it
      */
-    private record Gathered(
-            String name, Tensor tensor, ReferenceCountedMemory memory, List<ScheduledRequest> owners) {
+    private record Gathered(String name, Tensor tensor, ReferenceCountedMemory memory, List<ScheduledRequest> owners) {
         /** Adds a reference for an output that lies in it. */
         ReferenceCountedMemory retain(Tensor output) {
             for (ScheduledRequest owner : owners) {
@@ -128,8 +127,7 @@ final class GatheredInputs {
         }
     }
 
-    private void add(
-            String input, Tensor tensor, ReferenceCountedMemory memory, List<ScheduledRequest> owners) {
+    private void add(String input, Tensor tensor, ReferenceCountedMemory memory, List<ScheduledRequest> owners) {
         lock.lock();
         try {
             gathered.add(new Gathered(input, tensor, memory, owners));
@@ -295,14 +293,12 @@ final class GatheredInputs {
             }
             return made.tensor();
         } catch (ArithmeticException e) {
-            throw InputMemory.error(
-                    scope.model(), input, ErrorCode.INVALID_ARGUMENT, String.valueOf(e.getMessage()));
+            throw InputMemory.error(scope.model(), input, ErrorCode.INVALID_ARGUMENT, String.valueOf(e.getMessage()));
         }
     }
 
     private Tensor join(String input, List<Tensor> parts, MemoryPlace place) throws BackendException {
-        Shape shape =
-                JoinedShape.of(scope.model(), input, parts, is(scope.model(), input, TensorSpec.Trait.RAGGED));
+        Shape shape = JoinedShape.of(scope.model(), input, parts, is(scope.model(), input, TensorSpec.Trait.RAGGED));
         StateSink states = stateOf(input);
         if (states == null) {
             Tensor neighbors = neighbors(input, shape, parts);

@@ -75,8 +75,7 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
         }
     }
 
-    private static void copy(
-            TensorMemory memory, List<Tensor> parts, @Nullable DeviceMemory device, MemorySegment to) {
+    private static void copy(TensorMemory memory, List<Tensor> parts, @Nullable DeviceMemory device, MemorySegment to) {
         long at = 0;
         for (Tensor part : parts) {
             copy(memory, part, device, to, at);

@@ -7,7 +7,6 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ResponseStream;
-import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;

@@ -52,7 +52,9 @@ final class NeighboringInputsTest {
             int count = firstAndCount[i + 1];
             memory.retain();
             Tensor part = Tensor.of(
-                    DataType.FP32, Shape.of(count, 2), buffer.segment().asSlice(first * (long) ITEM, count * (long) ITEM));
+                    DataType.FP32,
+                    Shape.of(count, 2),
+                    buffer.segment().asSlice(first * (long) ITEM, count * (long) ITEM));
             observers.add(execution.submit(new CheckedRequest(
                     new ModelVersion("m", 1),
                     String.valueOf(i),
@@ -87,8 +89,15 @@ final class NeighboringInputsTest {
     void stayInPlace() {
         try (Execution execution = new Execution(model, this::passOn)) {
             List<RecordingObserver> all = submit(execution, 4, 1, 1, 2, 2);
-            long address =
-                    execution.requests.getFirst().checked().inputs().getFirst().tensor().data().address();
+            long address = execution
+                    .requests
+                    .getFirst()
+                    .checked()
+                    .inputs()
+                    .getFirst()
+                    .tensor()
+                    .data()
+                    .address();
 
             execution.run();
 

@@ -130,6 +130,7 @@ class EnsembleProperties {
         private final FakeSteps steps;
         private final EnsembleScheduler scheduler;
         private final LeakCheckingMemory memory;
+        private final long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         private int completed;
 
         Run(RandomEnsemble ensemble, FakeSteps steps, EnsembleScheduler scheduler, LeakCheckingMemory memory) {
@@ -164,8 +165,10 @@ class EnsembleProperties {
             return new Sent(client, scheduler.submit(request, client), expected);
         }
 
+        /** Fails if the requests do not end, such as for a step that was never submitted. */
         void complete(Random random, List<Sent> sent, Runnable before) {
             while (!sent.stream().allMatch(one -> one.client().hasEnded())) {
+                assertThat(System.nanoTime() - end).as("time left").isNegative();
                 before.run();
                 completed++;
                 completeOne(random);
@@ -173,7 +176,7 @@ class EnsembleProperties {
         }
 
         void completeSome(Random random, List<Sent> sent) {
-            while (!sent.stream().allMatch(one -> one.client().hasEnded())) {
+            while (!sent.stream().allMatch(one -> one.client().hasEnded()) && System.nanoTime() - end < 0) {
                 completeOne(random);
             }
         }

@@ -214,8 +214,9 @@ class EnsembleRunTest {
         var read = meter.read().executions();
         assertThat(read.inferenceCount()).isEqualTo(5);
         assertThat(read.executionCount()).isOne();
-        assertThat(read.batches()).singleElement().satisfies(batch -> assertThat(batch.batchSize())
-                .isEqualTo(5));
+        assertThat(read.batches())
+                .singleElement()
+                .satisfies(batch -> assertThat(batch.batchSize()).isEqualTo(5));
     }
 
     /** What is read behind a decoupled step is freed when the last of its responses was handled, not at the end. */
@@ -508,8 +509,8 @@ class EnsembleRunTest {
         assertThat(memory.buffersInUse()).isZero();
         assertThat(client.error)
                 .isNotNull()
-                .satisfies(error ->
-                        assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', request was cancelled"));
+                .satisfies(
+                        error -> assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', request was cancelled"));
         assertThat(scheduler.inFlight()).isZero();
     }
 
@@ -527,8 +528,8 @@ class EnsembleRunTest {
 
         assertThat(client.error)
                 .isNotNull()
-                .satisfies(
-                        error -> assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', Request timeout expired"));
+                .satisfies(error ->
+                        assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', Request timeout expired"));
     }
 
     /** A wait that ends in time ends the timeout. */
@@ -618,9 +619,10 @@ class EnsembleRunTest {
         steps.executeDirectly(call -> call.fail(new InferenceException(ErrorCode.UNAVAILABLE, "no luck")));
         first.respond(Map.of("O", 7L), true);
 
-        assertThat(others).allSatisfy(other -> assertThat(other.error)
-                .isNotNull()
-                .satisfies(error -> assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', no luck")));
+        assertThat(others)
+                .allSatisfy(other -> assertThat(other.error)
+                        .isNotNull()
+                        .satisfies(error -> assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', no luck")));
         assertThat(memory.buffersInUse()).isZero();
     }
 

@@ -210,8 +210,7 @@ class NestedEnsembleProperties {
             assertThat(mayFail).isFalse();
             return;
         }
-        assertThat(client.responses)
-                .isEqualTo(expected.subList(0, client.responses.size()));
+        assertThat(client.responses).isEqualTo(expected.subList(0, client.responses.size()));
         if (error.code() == ErrorCode.CANCELLED) {
             assertThat(mayBeCancelled).isTrue();
         } else {
@@ -227,7 +226,8 @@ class NestedEnsembleProperties {
             long at = inputs.size() * (long) Long.BYTES;
             buffer.segment().set(ValueLayout.JAVA_LONG, at, value);
             inputs.add(new NamedTensor(
-                    name, Tensor.of(DataType.INT64, Shape.of(1), buffer.segment().asSlice(at, Long.BYTES))));
+                    name,
+                    Tensor.of(DataType.INT64, Shape.of(1), buffer.segment().asSlice(at, Long.BYTES))));
         });
         return new CheckedRequest(
                 new ModelVersion("outer", 1),

@@ -8,19 +8,22 @@ import dev.nereid.server.lifecycle.ServedModels;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.Executor;
 
 /**
  * The identity of an ensemble: its own, and those of the models that execute its steps at the moment. Immutable; safe for
  * use by any thread.
  *
- * <p>So it changes when a step is loaded again alone. It is not known while a step is not loaded, or was loaded after the
- * ensemble: requests are not cached then, until the ensemble is loaded again too.
+ * <p>So it changes when a step is loaded again alone. It is not known while a step is not loaded, and for the moment after
+ * its load in which its files are read: requests are not cached then.
  *
  * @param own identifies the ensemble without its steps
  * @param steps the model of each step, by its key
  * @param models the models of the server
+ * @param background computes the identities of steps that were loaded after the ensemble
  */
-record EnsembleIdentity(LoadIdentity own, List<ModelRef> steps, ServedModels models) implements LoadIdentity {
+record EnsembleIdentity(LoadIdentity own, List<ModelRef> steps, ServedModels models, Executor background)
+        implements LoadIdentity {
     @Override
     public Optional<String> known() {
         return serving().flatMap(this::of);
@@ -42,12 +45,14 @@ record EnsembleIdentity(LoadIdentity own, List<ModelRef> steps, ServedModels mod
     Optional<String> of(List<Generation> generations) {
         Optional<String> first = own.known();
         if (first.isEmpty()) {
+            own.computeOn(background);
             return Optional.empty();
         }
         StringBuilder all = new StringBuilder(first.get());
         for (Generation generation : generations) {
             Optional<String> step = generation.model().identity().known();
             if (step.isEmpty()) {
+                generation.model().identity().computeOn(background);
                 return Optional.empty();
             }
             all.append('[')

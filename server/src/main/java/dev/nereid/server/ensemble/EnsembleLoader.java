@@ -4,6 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.scheduler.EnsembleScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.ensemble.EnsembleLimits;
 import dev.nereid.scheduler.ensemble.EnsemblePlan;
 import dev.nereid.scheduler.ensemble.StepDefinition;
@@ -92,7 +93,11 @@ public final class EnsembleLoader {
                 labels(LabelFiles.read(prepared.directory().path(), config), config, refs);
         LoadIdentity files =
                 environment.cache().isEmpty() ? LoadIdentity.NONE : new FileIdentity(prepared, config, "", version);
-        EnsembleIdentity identity = new EnsembleIdentity(files, refs, models);
+        EnsembleIdentity identity = new EnsembleIdentity(
+                files,
+                refs,
+                models,
+                environment.cache().map(CacheAccess::background).orElse(Runnable::run));
         SchedulerEnvironment own =
                 environment.with(ResponseCacheSetting.of(config).select(environment.cache(), identity));
         EnsembleScheduler scheduler = EnsembleScheduler.start(

@@ -17,8 +17,8 @@ public final class StepErrors {
      * @return the error
      */
     public static InferenceException notValid(String ensemble, String step, String reason) {
-        return invalid(ensemble, step, "which is not valid. Model '" + ModelKey.name(step) + "' failed with error: "
-                + reason);
+        return invalid(
+                ensemble, step, "which is not valid. Model '" + ModelKey.name(step) + "' failed with error: " + reason);
     }
 
     /**
@@ -30,8 +30,11 @@ public final class StepErrors {
      * @return the error
      */
     public static InferenceException notLoaded(String ensemble, String step, String reason) {
-        return invalid(ensemble, step, "which has no loaded version. Model '" + ModelKey.name(step)
-                + "' loading failed with error: " + reason);
+        return invalid(
+                ensemble,
+                step,
+                "which has no loaded version. Model '" + ModelKey.name(step) + "' loading failed with error: "
+                        + reason);
     }
 
     /** The version that a step requires does not serve. */

@@ -5,7 +5,12 @@ import dev.nereid.server.repository.ModelFingerprint;
 import inference.ModelConfig;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The identity of a version by its configuration, plugin and files. Safe for use by any thread.
@@ -14,11 +19,14 @@ import java.util.concurrent.locks.ReentrantLock;
  * nothing about what was loaded, and the identity is a random one.
  */
 public final class FileIdentity implements LoadIdentity {
+    private static final Logger LOG = LoggerFactory.getLogger(FileIdentity.class);
+
     private final PreparedModel prepared;
     private final ModelConfig config;
     private final String plugin;
     private final long version;
     private final ModelFingerprint loaded;
+    private final AtomicBoolean asked = new AtomicBoolean();
     private final ReentrantLock lock = new ReentrantLock();
     private volatile Optional<String> known = Optional.empty();
 
@@ -49,6 +57,28 @@ public final class FileIdentity implements LoadIdentity {
     @Override
     public Optional<String> known() {
         return known;
+    }
+
+    @Override
+    public void computeOn(Executor executor) {
+        if (known.isEmpty() && asked.compareAndSet(false, true)) {
+            try {
+                executor.execute(this::tryCompute);
+            } catch (RejectedExecutionException e) { // the server is stopping
+                LOG.atDebug().setCause(e).log("identity of a model not computed");
+            }
+        }
+    }
+
+    private void tryCompute() {
+        try {
+            compute();
+        } catch (InferenceException e) { // its files are gone: nothing that depends on it is cached
+            LOG.atWarn()
+                    .addKeyValue("model", prepared.directory().name())
+                    .addKeyValue("version", version)
+                    .log("responses of ensembles with it are not cached: {}", e.publicMessage());
+        }
     }
 
     @Override

@@ -486,10 +486,8 @@ final class PluginBoundaryCompletenessTest {
             }
             return method.getName().equals("send") ? response : proxy;
         });
-        ModelClient client = new IsolatedCallbacks(Runnable::run, boundary)
-                .isolate((ModelClient) proxy(
-                        ModelClient.class,
-                        (_, method, _) -> method.getName().equals("request") ? request : loaded));
+        ModelClient client = new IsolatedCallbacks(Runnable::run, boundary).isolate((ModelClient)
+                proxy(ModelClient.class, (_, method, _) -> method.getName().equals("request") ? request : loaded));
         List<String> seen = new ArrayList<>();
         CompletionStage<Void> sent = client.request("m")
                 .id("1")
