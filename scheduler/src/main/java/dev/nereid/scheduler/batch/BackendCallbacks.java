@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.batch;
 
 import dev.nereid.spi.Fence;
+import dev.nereid.spi.ModelClient;
 import java.util.concurrent.Executor;
 
 /** Calls code of a backend outside of its executions. Safe for use by any thread. */
@@ -25,5 +26,15 @@ public interface BackendCallbacks extends Executor {
      */
     default Fence isolate(Fence fence) {
         return fence;
+    }
+
+    /**
+     * Returns a client whose responses come to the backend as calls of it do.
+     *
+     * @param client the client of a model of the backend
+     * @return the client that the backend gets in its place
+     */
+    default ModelClient isolate(ModelClient client) {
+        return client;
     }
 }

@@ -41,12 +41,18 @@ final class ServerModelClient implements ModelClient {
 
     @Override
     public CompletionStage<Void> load(String model) {
-        return control(() -> clients.server().control().load(new ModelControl.Load(model, Optional.empty(), Map.of())));
+        return control(() -> {
+            clients.checkLoads("load", caller, model);
+            return clients.server().control().load(new ModelControl.Load(model, Optional.empty(), Map.of()));
+        });
     }
 
     @Override
     public CompletionStage<Void> unload(String model) {
-        return control(() -> clients.server().control().unload(model, false));
+        return control(() -> {
+            clients.checkLoads("unload", caller, model);
+            return clients.server().control().unload(model, false);
+        });
     }
 
     private static CompletionStage<Void> control(Supplier<CompletionStage<Void>> task) {

@@ -69,6 +69,21 @@ public final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
         return step;
     }
 
+    /**
+     * Returns whether the calling thread performs a step of the load of a model.
+     *
+     * @param model the model's name
+     * @return whether it does, so that nothing it waits for may wait for that load
+     */
+    public boolean isLoading(String model) {
+        for (Step step : steps) {
+            if (step.thread.equals(Thread.currentThread()) && step.model.equals(model)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** Returns the reason if the load of a version is overdue. Empty if it is not overdue. */
     String overdueReason(String model, OptionalLong version) {
         for (Step step : steps) {

@@ -50,8 +50,9 @@ public final class ServedModel implements AutoCloseable {
      * @param memory the memory that the backend reports for the model, refreshed while it is loaded
      * @param time the duration of the load
      * @param namespace the namespace of the model; empty without namespaces
+     * @param identity identifies what was loaded
      */
-    record LoadFigures(ReportedMemory memory, Duration time, String namespace) {}
+    record LoadFigures(ReportedMemory memory, Duration time, String namespace, LoadIdentity identity) {}
 
     private final ModelConfig config;
     private final ModelSettings settings;
@@ -91,6 +92,7 @@ public final class ServedModel implements AutoCloseable {
      * @param scheduler executes its requests; owned and closed by the model
      * @param classifier finds the classes of its outputs
      * @param time the duration of the load
+     * @param identity identifies what it and its steps were loaded from
      * @return the model
      */
     public static ServedModel ofEnsemble(
@@ -99,9 +101,10 @@ public final class ServedModel implements AutoCloseable {
             ModelSettings settings,
             Scheduler scheduler,
             Classifier classifier,
-            Duration time) {
+            Duration time,
+            LoadIdentity identity) {
         ReportedMemory memory = new ReportedMemory(List.of(), System.nanoTime());
-        LoadFigures load = new LoadFigures(memory, time, ModelKey.namespace(key));
+        LoadFigures load = new LoadFigures(memory, time, ModelKey.namespace(key), identity);
         return new ServedModel(config, settings, scheduler, NoModel.INSTANCE, List.of(), classifier, load);
     }
 
@@ -214,6 +217,15 @@ public final class ServedModel implements AutoCloseable {
         return settings.json();
     }
 
+    /**
+     * Returns what identifies the content that it was loaded from.
+     *
+     * @return the identity; an update of the instances keeps it
+     */
+    public LoadIdentity identity() {
+        return load.identity();
+    }
+
     /** Returns the memory that the backend reports. An update of the instances keeps it. */
     ReportedMemory memory() {
         return load.memory();
@@ -257,7 +269,8 @@ public final class ServedModel implements AutoCloseable {
                         read.micros(),
                         scheduler.isCached(),
                         scheduler.waiting(),
-                        load.time().toNanos() / NANOS_PER_SECOND));
+                        load.time().toNanos() / NANOS_PER_SECOND,
+                        read.inputCopies()));
     }
 
     private ModelVersionTags tags() {

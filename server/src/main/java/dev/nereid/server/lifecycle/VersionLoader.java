@@ -47,7 +47,6 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
 import java.util.function.Function;
-import java.util.function.Supplier;
 
 /**
  * Loads one version of a model: backend, completion, checks, model, instances, scheduler. Immutable; blocks; may be
@@ -126,6 +125,9 @@ public final class VersionLoader {
             throws BackendException {
         Backend backend = lease.backend();
         ModelConfig config = complete(prepared, version, backend);
+        LoadIdentity identity = environment.cache().isEmpty()
+                ? LoadIdentity.NONE
+                : new FileIdentity(prepared, config, lease.digest(), version); // before the backend reads the files
         BatchingStrategyFactory.refuseNative(
                 config, prepared.directory().path(), prepared.directory().versionDirectory(version));
         List<InstancePlan> plans = InstancePlan.of(config);
@@ -134,7 +136,8 @@ public final class VersionLoader {
                 version,
                 config,
                 plans.stream().map(InstancePlan::device).collect(toList()),
-                Optional.of(clients.apply(new ModelRef(prepared.directory().key(), version))));
+                Optional.of(lease.callbacks()
+                        .isolate(clients.apply(new ModelRef(prepared.directory().key(), version)))));
         Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
         try (Rollback rollback = new Rollback()) {
             Model model = new LeasedModel(backend.load(context), lease);
@@ -153,18 +156,13 @@ public final class VersionLoader {
                     strategy,
                     SequencePlanReader.plan(
                             config, context.settings(), prepared.directory().path()),
-                    new Load(prepared.directory().key(), started, () -> loadId(prepared, config, lease, version)));
+                    new Load(prepared.directory().key(), started, identity));
             try (WarmupSamples warmup = warmup(prepared, config, context.settings())) {
                 ServedModel served = serve(parts, plans, instances, warmup.samples(), rollback);
                 rollback.commit();
                 return served;
             }
         }
-    }
-
-    private static String loadId(PreparedModel prepared, ModelConfig config, BackendLease lease, long version) {
-        String content = LoadId.of(config, lease.digest(), prepared.directory(), version);
-        return prepared.forcedLoad().isEmpty() ? content : content + ":" + prepared.forcedLoad();
     }
 
     /**
@@ -229,9 +227,9 @@ public final class VersionLoader {
      *
      * @param key the key of its model
      * @param startNanos when the load began
-     * @param id computes the identity of what is loaded
+     * @param identity identifies what is loaded
      */
-    private record Load(String key, long startNanos, Supplier<String> id) {}
+    private record Load(String key, long startNanos, LoadIdentity identity) {}
 
     /** Passes the instances that run to a scheduler. Those that do not stay with the model. */
     private ServedModel serve(
@@ -257,7 +255,7 @@ public final class VersionLoader {
                 .withSequences(parts.sequences());
         SchedulerEnvironment modelEnvironment = environment
                 .with(ResponseCacheSetting.of(parts.config())
-                        .select(environment.cache(), parts.load().id()))
+                        .select(environment.cache(), parts.load().identity()))
                 .with(ExecutionLimitReader.of(parts.config(), environment.supervision()));
         // From here on the scheduler closes the instances that run, and the strategy, also when its start fails.
         rollback.commit();
@@ -285,7 +283,10 @@ public final class VersionLoader {
                 loaded,
                 classifier,
                 new ServedModel.LoadFigures(
-                        memory, loadTime, ModelKey.namespace(parts.load().key())));
+                        memory,
+                        loadTime,
+                        ModelKey.namespace(parts.load().key()),
+                        parts.load().identity()));
     }
 
     /** Refuses a model of which no instance would run. */

@@ -2,6 +2,7 @@ package dev.nereid.server.plugin;
 
 import dev.nereid.scheduler.batch.BackendCallbacks;
 import dev.nereid.spi.Fence;
+import dev.nereid.spi.ModelClient;
 import java.util.concurrent.Executor;
 
 /**
@@ -19,5 +20,10 @@ record IsolatedCallbacks(Executor executor, PluginBoundary boundary) implements 
     @Override
     public Fence isolate(Fence fence) {
         return new IsolatedFence(fence, boundary);
+    }
+
+    @Override
+    public ModelClient isolate(ModelClient client) {
+        return new IsolatedModelClient(client, boundary);
     }
 }

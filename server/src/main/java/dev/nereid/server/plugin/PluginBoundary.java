@@ -2,7 +2,11 @@ package dev.nereid.server.plugin;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -94,6 +98,49 @@ final class PluginBoundary {
         } finally {
             exit(before);
         }
+    }
+
+    /**
+     * Calls a method of the plugin that declares no exception.
+     *
+     * @param method the name of the method, for messages
+     * @throws IllegalStateException in place of an error that the plugin must not throw, such as a class that it lacks;
+     *     its exceptions pass
+     */
+    <T> T call(String method, Supplier<T> invocation) {
+        ClassLoader before = enter();
+        try {
+            return invocation.get();
+        } catch (RuntimeException | VirtualMachineError e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new IllegalStateException(where(method) + " failed: " + describe(e), e);
+        } finally {
+            exit(before);
+        }
+    }
+
+    /**
+     * Returns a stage whose actions run with the plugin's context class loader.
+     *
+     * @param stage the stage that completes it
+     * @param unwanted receives a result that the plugin waits for no more
+     */
+    <T> CompletionStage<T> stage(CompletionStage<T> stage, Consumer<T> unwanted) {
+        CompletableFuture<T> isolated = new CompletableFuture<>();
+        CompletionStage<T> _ = stage.whenComplete((result, failure) -> {
+            ClassLoader before = enter();
+            try {
+                if (failure != null) {
+                    isolated.completeExceptionally(failure);
+                } else if (!isolated.complete(result)) { // it was cancelled
+                    unwanted.accept(result);
+                }
+            } finally {
+                exit(before);
+            }
+        });
+        return isolated;
     }
 
     /**
