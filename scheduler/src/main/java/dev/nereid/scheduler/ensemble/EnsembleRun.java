@@ -12,10 +12,8 @@ import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.statistics.ComputeTotals;
 import dev.nereid.spi.BackendException;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Queue;
-import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -54,8 +52,8 @@ public final class EnsembleRun implements StepModels.Receiver {
     private final AtomicInteger pending = new AtomicInteger(1);
 
     private final ComputeTotals totals = new ComputeTotals();
-    private final Set<StepExecution> submitted = new LinkedHashSet<>(4);
-    private final Set<StepExecution> waiting = new LinkedHashSet<>(0);
+    private final StepSet submitted = new StepSet();
+    private final StepSet waiting = new StepSet();
     private final EnsembleFlow producers;
     private final ResponseStream responses;
     private final EnsembleTimeout timeout;

@@ -24,6 +24,16 @@ final class StepExecution implements ResponseObserver, ComputeListener, PartOfRe
     /** The position in a sequence of this request and of what follows from it. */
     private TensorValue.@Nullable Mark mark;
 
+    /** The set that the step is in, and its neighbors there; changed by the set alone. */
+    @Nullable
+    StepSet set;
+
+    @Nullable
+    StepExecution previous;
+
+    @Nullable
+    StepExecution next;
+
     private @Nullable Cancellation cancellation;
     private int batchSize;
     private boolean responded;
