@@ -11,11 +11,14 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.FakeClock;
 import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -168,14 +171,107 @@ final class SupervisionTest {
 
             assertThat(scheduler.problems()).isEqualTo("requests whose deferred executions take longer than 30 s: 1");
             assertThat(scheduler.overdueTotal()).isEqualTo(1);
-            assertThat(scheduler.isReady()).as("the instance is free").isTrue();
+            assertThat(scheduler.overdue()).isEqualTo(1);
+            assertThat(scheduler.isReady()).as("its only instance has an overdue execution").isFalse();
+            assertThat(scheduler.isServing()).isTrue();
 
             executions.getFirst().finish();
             one.await(); // and its response stays open
             look(LIMIT.multipliedBy(2));
             assertThat(scheduler.problems()).isEmpty();
+            assertThat(scheduler.overdue()).isZero();
+            assertThat(scheduler.isReady()).isTrue();
             assertThat(scheduler.overdueTotal()).isEqualTo(1);
             one.close();
+        }
+    }
+
+    @Test
+    void aModelIsReadyWhileADeferredExecutionOfOneOfTwoInstancesIsOverdue() {
+        List<DeferredExecution> executions = new CopyOnWriteArrayList<>();
+        FakeInstance first = deferring(executions);
+        FakeInstance second = deferring(executions);
+        try (ModelScheduler scheduler = start(List.of(), first, second)) {
+            RecordingObserver one = submit(scheduler, "one");
+            Threads.await("an execution", () -> executions.size() == 1);
+            look(LIMIT.plusSeconds(1));
+
+            assertThat(scheduler.problems()).isEqualTo("requests whose deferred executions take longer than 30 s: 1");
+            assertThat(scheduler.isReady()).isTrue();
+
+            executions.forEach(DeferredExecution::finish);
+            one.await().close();
+        }
+    }
+
+    private static FakeInstance deferring(List<DeferredExecution> executions) {
+        return new FakeInstance(batch -> {
+            FakeInstance.copy(batch);
+            executions.add(batch.defer());
+        });
+    }
+
+    @Test
+    void aModelWithoutMemoryIsNotReadyUntilAnExecutionSucceedsOrAMinuteHasPassed() {
+        FakeInstance.Execution refused = batch -> {
+            throw new OutOfMemoryError("Cannot reserve 4096 bytes of direct buffer memory");
+        };
+        FakeInstance.Execution caused = batch -> {
+            throw new IllegalStateException(new OutOfMemoryError("Map failed"));
+        };
+        List<FakeInstance.Execution> executions = new CopyOnWriteArrayList<>(
+                List.of(refused, caused, refused, FakeInstance::copy, refused, refused, caused));
+        FakeInstance instance =
+                new FakeInstance(batch -> executions.removeFirst().execute(batch));
+        try (ModelScheduler scheduler = start(List.of(), instance)) {
+            submit(scheduler, "a").await();
+            submit(scheduler, "b").await();
+            assertThat(scheduler.isReady()).as("two requests may be to blame").isTrue();
+            submit(scheduler, "c").await();
+            assertThat(scheduler.isReady()).isFalse();
+            assertThat(scheduler.problems())
+                    .isEqualTo("instances whose last executions failed with OutOfMemoryError: i0");
+
+            submit(scheduler, "d").await().close();
+            assertThat(scheduler.isReady()).isTrue();
+            assertThat(scheduler.problems()).isEmpty();
+
+            List.of("e", "f", "g").forEach(id -> submit(scheduler, id).await());
+            assertThat(scheduler.isReady()).isFalse();
+            clock.advanceNanos(TimeUnit.SECONDS.toNanos(59));
+            assertThat(scheduler.isReady()).isFalse();
+            clock.advanceNanos(TimeUnit.SECONDS.toNanos(1));
+            assertThat(scheduler.isReady()).isTrue();
+            assertThat(scheduler.outOfMemoryTotal()).isEqualTo(6);
+        }
+        assertThat(fatal).isEmpty();
+    }
+
+    @Test
+    void anOutputThatIsChangedAfterItWasPassedIsReportedAndTheModelIsNotReady() {
+        List<Tensor> kept = new CopyOnWriteArrayList<>();
+        FakeInstance instance = new FakeInstance(batch -> {
+            for (InferenceRequest request : batch.requests()) {
+                Tensor input = request.requireInput("IN");
+                Tensor output = request.response().allocate("OUT", input.type(), input.shape());
+                output.data().copyFrom(input.data());
+                kept.add(output);
+            }
+        });
+        try (ModelScheduler scheduler = start(List.of(), instance)) {
+            submit(scheduler, "sound").await().close();
+            assertThat(scheduler.changedOutputsTotal()).isZero();
+            assertThat(scheduler.isReady()).isTrue();
+
+            RecordingObserver changed = submit(scheduler, "changed").await();
+            kept.getLast().data().set(ValueLayout.JAVA_BYTE, 0, (byte) 77);
+            changed.close();
+
+            assertThat(scheduler.changedOutputsTotal()).isEqualTo(1);
+            assertThat(scheduler.isReady()).isFalse();
+            assertThat(scheduler.problems())
+                    .isEqualTo("output 'OUT' was changed after it was passed to the server (replace the plugin, or load"
+                            + " the model again)");
         }
     }
 
@@ -244,7 +340,7 @@ final class SupervisionTest {
                 new ModelPlan(model, BatchingPolicy.NONE).with(warmup),
                 slots,
                 new SchedulerEnvironment(memory, clock, timeouts)
-                        .with(new Supervision(fatal::add, Optional.of(watchdog), LIMIT, Duration.ofMinutes(5))));
+                        .with(new Supervision(fatal::add, Optional.of(watchdog), LIMIT, Duration.ofMinutes(5), 1)));
     }
 
     private CheckedRequest request(String id) {

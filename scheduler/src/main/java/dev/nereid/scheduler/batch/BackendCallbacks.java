@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.batch;
 
 import dev.nereid.spi.Fence;
+import java.util.Map;
 import java.util.concurrent.Executor;
 
 /** Calls code of a backend outside of its executions. Safe for use by any thread. */
@@ -25,5 +26,14 @@ public interface BackendCallbacks extends Executor {
      */
     default Fence isolate(Fence fence) {
         return fence;
+    }
+
+    /**
+     * Finds the threads that are in code of the backend, for reports. Takes milliseconds.
+     *
+     * @return the threads with their stacks at this moment; empty if they are not known
+     */
+    default Map<Thread, StackTraceElement[]> threads() {
+        return Map.of();
     }
 }

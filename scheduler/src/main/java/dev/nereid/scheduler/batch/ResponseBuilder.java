@@ -235,7 +235,8 @@ final class ResponseBuilder implements InferenceResponse {
                 Collections.unmodifiableList(tensors),
                 memory,
                 parameters == null ? Map.of() : Collections.unmodifiableMap(parameters),
-                last);
+                last,
+                scope.integrity().begin(request, tensors));
     }
 
     private void trackOutputs() {
