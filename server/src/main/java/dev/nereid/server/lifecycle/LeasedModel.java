@@ -10,12 +10,20 @@ import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Function;
 
-/** A model that owns a lease on its backend and releases it when it is closed. As safe for use as the model. */
-record LeasedModel(Model model, BackendLease lease) implements Model {
+/**
+ * A model that owns a lease on its backend and releases it when it is closed. As safe for use as the model.
+ *
+ * @param model the model
+ * @param lease the lease
+ * @param closing begins to watch the close of an instance, by its name, or of the model, by an empty one
+ */
+record LeasedModel(Model model, BackendLease lease, Function<String, ModelLoadWatch.Step> closing) implements Model {
     @Override
     public ModelInstance newInstance(InstanceContext context) throws BackendException {
-        return model.newInstance(context);
+        String name = context.name();
+        return new WatchedInstance(model.newInstance(context), () -> closing.apply(name));
     }
 
     @Override
@@ -35,10 +43,12 @@ record LeasedModel(Model model, BackendLease lease) implements Model {
 
     @Override
     public void close() {
-        try {
-            model.close();
-        } finally {
-            lease.close();
+        try (ModelLoadWatch.Step _ = closing.apply("")) {
+            try {
+                model.close();
+            } finally {
+                lease.close();
+            }
         }
     }
 }

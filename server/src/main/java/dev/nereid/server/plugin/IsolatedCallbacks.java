@@ -2,6 +2,7 @@ package dev.nereid.server.plugin;
 
 import dev.nereid.scheduler.batch.BackendCallbacks;
 import dev.nereid.spi.Fence;
+import java.util.Map;
 import java.util.concurrent.Executor;
 
 /**
@@ -14,6 +15,11 @@ record IsolatedCallbacks(Executor executor, PluginBoundary boundary) implements 
     @Override
     public void execute(Runnable action) {
         executor.execute(action);
+    }
+
+    @Override
+    public Map<Thread, StackTraceElement[]> threads() {
+        return boundary.threads();
     }
 
     @Override

@@ -1,0 +1,40 @@
+package dev.nereid.server.plugin;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.server.plugin.jar.PluginClassLoader;
+
+/**
+ * The threads that a plugin has started. Immutable.
+ *
+ * @param plugin the name of the plugin; empty for none
+ * @param count the number of its platform threads at the last look of the watchdog
+ * @param tooMany whether they reach the limit of the server
+ */
+public record PluginThreads(String plugin, int count, boolean tooMany) {
+    /** No plugin and no threads. */
+    public static final PluginThreads NONE = new PluginThreads("", 0, false);
+
+    /** Checks the components. */
+    public PluginThreads {
+        requireNonNull(plugin, "plugin");
+    }
+
+    static PluginThreads of(PluginBoundary boundary) {
+        return boundary.loader() instanceof PluginClassLoader loader
+                ? new PluginThreads(boundary.plugin(), loader.threads(), loader.hasTooManyThreads())
+                : new PluginThreads(boundary.plugin(), 0, false);
+    }
+
+    /**
+     * Returns what is wrong with the threads.
+     *
+     * @return one line; empty if there are not too many
+     */
+    public String problem() {
+        return tooMany
+                ? "plugin '" + plugin + "' has started " + count + " threads and not ended them"
+                        + " (expected: fewer than --plugin-thread-limit)"
+                : "";
+    }
+}
