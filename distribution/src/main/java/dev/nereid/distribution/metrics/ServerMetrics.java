@@ -67,6 +67,8 @@ final class ServerMetrics {
             text.write(models.counters());
             text.write(RefusalMetrics.text(server.refusals()));
             text.write(OverdueMetrics.text(server.models().overdueExecutions()));
+            text.write(FaultMetrics.text(
+                    server.models().overdueControl(), server.models().faults()));
             text.write(SequenceMetrics.text(server.models().sequences()));
         } catch (IOException e) {
             throw new UncheckedIOException(e); // not thrown by a stream in memory
