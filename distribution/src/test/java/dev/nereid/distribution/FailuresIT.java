@@ -82,6 +82,30 @@ final class FailuresIT {
     }
 
     @Test
+    void aHeapThatGrowsIsReportedBeforeItIsExhaustedWithTheThreadThatAllocates() throws Exception {
+        Path gate = Files.createFile(models.directory().resolve("trouble/gate"));
+        try (InstalledServer server = serve(Map.of("NEREID_JAVA_OPTIONS", "-Xmx192m"))) {
+            CompletableFuture<HttpResponse<String>> growing =
+                    inferLater(server, "trouble", TroubleBackendProvider.GROW);
+            Eventually.holds(
+                    "reported",
+                    TIMEOUT_SECONDS,
+                    () -> server.errSoFar().contains("heap is nearly full after collections"));
+            assertThat(server.errSoFar())
+                    .contains("maxBytes=201326592 thread=instance/trouble/1/trouble_0 allocatedBytes=")
+                    .contains("TroubledModel.grow");
+            assertThat(infer(server, "other", 4).body()).contains("[4.0]");
+            assertThat(server.get("/v2/health/live").statusCode()).isEqualTo(200);
+            assertThat(server.metrics("GET", "/metrics").body())
+                    .contains("jvm_memory_max_bytes{area=\"heap\"} 201326592");
+
+            Files.delete(gate);
+            assertThat(growing.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).statusCode())
+                    .isEqualTo(200);
+        }
+    }
+
+    @Test
     void anExhaustedMetaspaceEndsTheProcessToo() throws Exception {
         try (InstalledServer server = serve(Map.of("NEREID_JAVA_OPTIONS", "-XX:MaxMetaspaceSize=64m"))) {
             send(server, "trouble", TroubleBackendProvider.FILL_METASPACE);

@@ -21,7 +21,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Map;
-import java.util.TreeSet;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
@@ -152,8 +152,7 @@ final class MisbehaviorIT {
 
     @BeforeAll
     static void start() throws IOException {
-        models = new Repository(directory.resolve("models"))
-                .model(OTHER, Repository.identity(0, "FP32", "[ -1 ]", ""));
+        models = new Repository(directory.resolve("models")).model(OTHER, Repository.identity(0, "FP32", "[ -1 ]", ""));
         for (Fault fault : Fault.values()) {
             models.model(fault.model(), config(fault.isHoldingInstance() ? IMPATIENT : parameters("callee", OTHER)));
         }
@@ -203,8 +202,7 @@ final class MisbehaviorIT {
         assertThat(status("/v2/health/live")).isEqualTo(200);
         assertThat(server.post("/v2/repository/index", "{}").body()).contains(fault.of(fault.reason));
         assertThat(server.metrics("GET", "/metrics").body()).contains(fault.of(fault.metric));
-        Eventually.holds(
-                "in the log", TIMEOUT_SECONDS, () -> server.errSoFar().contains(fault.event));
+        Eventually.holds("in the log", TIMEOUT_SECONDS, () -> server.errSoFar().contains(fault.event));
         assertReported(fault);
         assertOthersServe();
         if (fault.isHoldingInstance()) {
@@ -224,8 +222,7 @@ final class MisbehaviorIT {
             load(fault.model());
         }
         assertThat(infer(fault.model(), 4).body()).contains("[4.0]");
-        Eventually.holds(
-                "ready", TIMEOUT_SECONDS, () -> status("/v2/models/" + fault.model() + "/ready") == 200);
+        Eventually.holds("ready", TIMEOUT_SECONDS, () -> status("/v2/models/" + fault.model() + "/ready") == 200);
         assertThat(status("/v2/health/ready")).isEqualTo(200);
         unload(fault.model());
     }
@@ -305,8 +302,7 @@ final class MisbehaviorIT {
                 TIMEOUT_SECONDS,
                 () -> post("/v2/repository/index", "{}").body().contains(reason));
         assertThat(metrics())
-                .contains(
-                        "nereid_control_overdue{model=\"" + model + "\",step=\"" + step + "\",version=\"1\"} ");
+                .contains("nereid_control_overdue{model=\"" + model + "\",step=\"" + step + "\",version=\"1\"} ");
     }
 
     @Test
@@ -336,16 +332,16 @@ final class MisbehaviorIT {
             assertThat(page).contains(fault.metric.substring(0, fault.metric.indexOf('{')));
             assertThat(page).contains(fault.reason.replaceAll("1 s: .*|: %s_0|300.*", ""));
         }
-        assertThat(Pattern.compile("nereid_[a-z_]+[a-z]")
-                        .matcher(page)
-                        .results()
-                        .map(MatchResult::group)
-                        .collect(Collectors.toCollection(TreeSet::new)))
-                .isEqualTo(Stream.concat(
-                                Stream.of(Fault.values())
-                                        .map(fault -> fault.metric.substring(0, fault.metric.indexOf('{'))),
-                                Stream.of("nereid_control_overdue", "nereid_execution_overdue_total"))
-                        .collect(Collectors.toCollection(TreeSet::new)));
+        Set<String> named = Pattern.compile("nereid_[a-z_]+[a-z]")
+                .matcher(page)
+                .results()
+                .map(MatchResult::group)
+                .collect(Collectors.toSet());
+        Set<String> seen = Stream.of(Fault.values())
+                .map(fault -> fault.metric.substring(0, fault.metric.indexOf('{')))
+                .collect(Collectors.toSet());
+        seen.addAll(Set.of("nereid_control_overdue", "nereid_execution_overdue_total"));
+        assertThat(named).isEqualTo(seen);
         assertThat(metrics()).contains("nereid_execution_overdue_total{");
     }
 
@@ -391,8 +387,7 @@ final class MisbehaviorIT {
         return later(() -> infer(model, first));
     }
 
-    private static CompletableFuture<HttpResponse<String>> later(
-            Supplier<HttpResponse<String>> request) {
+    private static CompletableFuture<HttpResponse<String>> later(Supplier<HttpResponse<String>> request) {
         return CompletableFuture.supplyAsync(request, InstalledServer.BLOCKING);
     }
 

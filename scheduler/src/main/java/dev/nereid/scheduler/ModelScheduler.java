@@ -116,9 +116,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 meter,
                 new RequestAdmission(environment.admission(), plan.limits()));
         this.integrity = new OutputIntegrity(
-                settings,
-                plan.backend().callbacks(),
-                environment.supervision().outputCheckInterval());
+                settings, plan.backend().callbacks(), environment.supervision().outputCheckInterval());
         this.scope = ExecutionScope.of(
                         model, plan.backend().accepted(), plan.backend().callbacks())
                 .with(integrity)
@@ -148,11 +146,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 start -> environment.clocks().timer().newTimeout(start).scheduleAtLatest(nanoTime.getAsLong()));
         Supervision supervision = environment.supervision();
         this.watch = new ExecutionWatch(
-                model,
-                threads,
-                plan.backend().callbacks(),
-                supervision.executionLimit(),
-                supervision.loadLimit());
+                model, threads, plan.backend().callbacks(), supervision.executionLimit(), supervision.loadLimit());
         this.watchdog = supervision.watchdog();
         // Sequences belong to one instance, so that instances do not take turns on a thread.
         this.traits = plan.sequences().isPresent() ? plan.backend().withOwnThreads() : plan.backend();

@@ -2,6 +2,7 @@ package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -22,6 +23,7 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -172,7 +174,9 @@ final class SupervisionTest {
             assertThat(scheduler.problems()).isEqualTo("requests whose deferred executions take longer than 30 s: 1");
             assertThat(scheduler.overdueTotal()).isEqualTo(1);
             assertThat(scheduler.overdue()).isEqualTo(1);
-            assertThat(scheduler.isReady()).as("its only instance has an overdue execution").isFalse();
+            assertThat(scheduler.isReady())
+                    .as("its only instance has an overdue execution")
+                    .isFalse();
             assertThat(scheduler.isServing()).isTrue();
 
             executions.getFirst().finish();
@@ -183,6 +187,31 @@ final class SupervisionTest {
             assertThat(scheduler.isReady()).isTrue();
             assertThat(scheduler.overdueTotal()).isEqualTo(1);
             one.close();
+        }
+    }
+
+    /** As on an event loop: the thread that submits executes, and blocks. */
+    @Test
+    void anOverdueDirectExecutionIsReportedWithTheInstanceAndEndsReadiness() throws InterruptedException {
+        Gate gate = new Gate();
+        ModelPlan plan = new ModelPlan(model, BatchingPolicy.NONE).with(new ExecutionTraits("b", false, true));
+        try (ModelScheduler scheduler = start(plan, gate.instance)) {
+            List<RecordingObserver> observers = new CopyOnWriteArrayList<>();
+            Thread submitting = Thread.ofPlatform().name("loop").start(() -> observers.add(submit(scheduler, "one")));
+            Latches.await(gate.entered);
+            assertThat(scheduler.instanceOn(submitting)).contains("i0");
+            assertThat(scheduler.executing()).containsExactly(Map.entry("i0", submitting));
+
+            look(LIMIT.plusSeconds(1));
+
+            assertThat(scheduler.isReady()).isFalse();
+            assertThat(scheduler.overdue()).isEqualTo(1);
+            assertThat(scheduler.problems()).isEqualTo("instances whose executions take longer than 30 s: i0");
+            gate.open.countDown();
+            submitting.join();
+            observers.getFirst().await().close();
+            assertThat(scheduler.isReady()).isTrue();
+            assertThat(scheduler.executing()).isEmpty();
         }
     }
 
@@ -332,12 +361,16 @@ final class SupervisionTest {
     }
 
     private ModelScheduler start(List<WarmupSample> warmup, FakeInstance... instances) {
+        return start(new ModelPlan(model, BatchingPolicy.NONE).with(warmup), instances);
+    }
+
+    private ModelScheduler start(ModelPlan plan, FakeInstance... instances) {
         List<InstanceSlot> slots = new ArrayList<>();
         for (FakeInstance instance : instances) {
             slots.add(new InstanceSlot("i" + slots.size(), Device.CPU, instance));
         }
         return ModelScheduler.start(
-                new ModelPlan(model, BatchingPolicy.NONE).with(warmup),
+                plan,
                 slots,
                 new SchedulerEnvironment(memory, clock, timeouts)
                         .with(new Supervision(fatal::add, Optional.of(watchdog), LIMIT, Duration.ofMinutes(5), 1)));

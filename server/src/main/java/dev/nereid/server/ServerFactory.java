@@ -94,6 +94,7 @@ final class ServerFactory {
                     refusals);
             lifecycle.start();
             watchdog.add(health.heap());
+            watchdog.add(new HeapGrowthWatch(JvmHeap::new, ThreadAllocations::read));
             watchdog.add(new ThreadWatch(supervision.pluginLimits().threads()));
             started = true;
             return server;
@@ -107,9 +108,7 @@ final class ServerFactory {
 
     /** Returns which responses are checked: all while freed memory is overwritten, which finds other mistakes. */
     private int outputCheckInterval(SupervisionOptions supervision) {
-        return options.memory().poisonFreed()
-                ? 1
-                : supervision.pluginLimits().outputCheckInterval();
+        return options.memory().poisonFreed() ? 1 : supervision.pluginLimits().outputCheckInterval();
     }
 
     private ServerMemory memory(long limit) {

@@ -239,16 +239,17 @@ final class HotPluginTest {
             case MISSING_PROVIDER -> sound.without("times.Times").write(built);
             case THROWING_INITIALIZER ->
                 PluginJar.of(source.replace("REGISTRATION", "")
-                                .replace("public Times()", "static { if (true) throw new IllegalStateException(\"no\"); }"
-                                        + " public Times()"))
+                                .replace(
+                                        "public Times()",
+                                        "static { if (true) throw new IllegalStateException(\"no\"); }"
+                                                + " public Times()"))
                         .provider("times.Times")
                         .write(built);
             case NAME_OF_ANOTHER ->
                 PluginJar.of(source.replace("REGISTRATION", "").replace("\"times\"", "\"other\""))
                         .provider("times.Times")
                         .write(built);
-            case NO_PROVIDER ->
-                PluginJar.of(source.replace("REGISTRATION", "")).write(built);
+            case NO_PROVIDER -> PluginJar.of(source.replace("REGISTRATION", "")).write(built);
         }
         Files.move(built, jar, StandardCopyOption.REPLACE_EXISTING);
     }
@@ -311,7 +312,7 @@ final class HotPluginTest {
     void aPluginWithNativeLibrariesNeedsARestartAndTheLoadThatFailsSaysSo() throws Exception {
         dropNative("throw new BackendException(ErrorCode.UNSUPPORTED, \"needs the new one\");");
         try (NereidServer server = NereidServer.start(explicit())) {
-            assertThatThrownBy(() -> load(server)).hasMessageEndingWith("needs the new one");
+            assertThatThrownBy(() -> load(server)).hasMessageContaining("needs the new one;");
 
             dropNative("return instance -> batch -> {};");
 

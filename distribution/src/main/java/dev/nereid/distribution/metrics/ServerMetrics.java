@@ -55,6 +55,7 @@ final class ServerMetrics {
                 .metricSnapshot(refusedConnections())
                 .metricSnapshot(start())
                 .metricSnapshot(memory())
+                .metricSnapshot(largestMemory())
                 .metricSnapshot(threads());
         models.gauges().forEach(snapshots::metricSnapshot);
         LoadMetrics.of(server.models().loadCounts()).forEach(snapshots::metricSnapshot);
@@ -150,6 +151,14 @@ final class ServerMetrics {
                 .help("Used bytes of a given JVM memory area.")
                 .dataPoint(point((double) memory.getHeapMemoryUsage().getUsed(), Labels.of("area", "heap")))
                 .dataPoint(point((double) memory.getNonHeapMemoryUsage().getUsed(), Labels.of("area", "nonheap")))
+                .build();
+    }
+
+    private static MetricSnapshot largestMemory() {
+        return GaugeSnapshot.builder()
+                .name("jvm_memory_max_bytes")
+                .help("Max (bytes) of a given JVM memory area.")
+                .dataPoint(point((double) Runtime.getRuntime().maxMemory(), Labels.of("area", "heap")))
                 .build();
     }
 

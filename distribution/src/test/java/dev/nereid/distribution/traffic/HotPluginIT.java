@@ -157,7 +157,16 @@ final class HotPluginIT {
                 .toURI());
         Path classes = Files.createDirectories(directory.resolve("classes"));
         assertThat(ToolProvider.getSystemJavaCompiler()
-                        .run(null, null, null, "-proc:none", "-cp", spi.toString(), "-d", classes.toString(), source.toString()))
+                        .run(
+                                null,
+                                null,
+                                null,
+                                "-proc:none",
+                                "-cp",
+                                spi.toString(),
+                                "-d",
+                                classes.toString(),
+                                source.toString()))
                 .isZero();
         Manifest manifest = new Manifest();
         manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");

@@ -82,7 +82,8 @@ public record ExecutionScope(
      * @param changed whether it may
      */
     public ExecutionScope withIterative(boolean changed) {
-        return new ExecutionScope(model, accepted, derived, inputs, outputs, outputTracker, callbacks, integrity, changed);
+        return new ExecutionScope(
+                model, accepted, derived, inputs, outputs, outputTracker, callbacks, integrity, changed);
     }
 
     private static Map<String, String> sources(ModelSettings settings) {

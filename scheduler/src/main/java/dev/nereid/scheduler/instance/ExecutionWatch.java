@@ -135,9 +135,7 @@ public final class ExecutionWatch implements Watchdog.Watched {
                 .addKeyValue("instance", worker.name())
                 .addKeyValue(
                         "requestIds",
-                        ids(requests.stream()
-                                .map(DetachedRequests.Detached::id)
-                                .toList()))
+                        ids(requests.stream().map(DetachedRequests.Detached::id).toList()))
                 .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
                 .addKeyValue("limitMillis", executionLimit.toMillis())
                 .setCause(BackendStacks.of(backend))

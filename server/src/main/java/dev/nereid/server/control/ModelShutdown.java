@@ -129,13 +129,14 @@ final class ModelShutdown {
     private void reportUnfinished() {
         for (Generation generation : live.all()) {
             ServedModel model = generation.model();
-            model.executing().forEach((instance, thread) -> LOG.atWarn()
-                    .addKeyValue("model", model.config().getName())
-                    .addKeyValue("version", model.version())
-                    .addKeyValue("instance", instance)
-                    .addKeyValue("requests", model.requests())
-                    .setCause(ThreadStack.of(thread, thread.getStackTrace()))
-                    .log("execution has not ended within the exit timeout"));
+            model.executing()
+                    .forEach((instance, thread) -> LOG.atWarn()
+                            .addKeyValue("model", model.config().getName())
+                            .addKeyValue("version", model.version())
+                            .addKeyValue("instance", instance)
+                            .addKeyValue("requests", model.requests())
+                            .setCause(ThreadStack.of(thread, thread.getStackTrace()))
+                            .log("execution has not ended within the exit timeout"));
             if (model.executing().isEmpty() && model.hasRequests()) {
                 LOG.atWarn()
                         .addKeyValue("model", model.config().getName())

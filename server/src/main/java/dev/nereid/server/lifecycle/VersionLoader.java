@@ -139,8 +139,7 @@ public final class VersionLoader {
                 version,
                 config,
                 plans.stream().map(InstancePlan::device).collect(toList()),
-                Optional.of(clients.apply(
-                        new ModelRef(prepared.directory().key(), version), lease.callbacks())));
+                Optional.of(clients.apply(new ModelRef(prepared.directory().key(), version), lease.callbacks())));
         Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
         try (Rollback rollback = new Rollback()) {
             Model model = new LeasedModel(
