@@ -164,6 +164,7 @@ final class MisbehaviorIT {
                 Map.of("NEREID_JAVA_OPTIONS", "-XX:MaxDirectMemorySize=512m"),
                 models.directory(),
                 "--backend-directory=" + plugins,
+                "--backend-directory=" + InstalledServer.CHECKOUT.resolve("examples/plugins"),
                 "--model-control-mode=explicit",
                 "--load-model=" + OTHER,
                 "--execution-watchdog-secs=1",

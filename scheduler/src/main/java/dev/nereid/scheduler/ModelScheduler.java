@@ -9,7 +9,6 @@ import dev.nereid.scheduler.admission.RequestAdmission;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.batch.ExecutionScope;
-import dev.nereid.scheduler.batch.OutputIntegrity;
 import dev.nereid.scheduler.batch.StrategyBatcher;
 import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
@@ -22,6 +21,7 @@ import dev.nereid.scheduler.instance.ManagedInstance;
 import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.instance.WorkerGroup;
+import dev.nereid.scheduler.memory.OutputIntegrity;
 import dev.nereid.scheduler.queue.RequestIntake;
 import dev.nereid.scheduler.queue.RequestQueue;
 import dev.nereid.scheduler.queue.SequenceUse;
@@ -116,7 +116,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 meter,
                 new RequestAdmission(environment.admission(), plan.limits()));
         this.integrity = new OutputIntegrity(
-                settings, plan.backend().callbacks(), environment.supervision().outputCheckInterval());
+                settings, plan.backend().callbacks()::stacks, environment.supervision().outputCheckInterval());
         this.scope = ExecutionScope.of(
                         model, plan.backend().accepted(), plan.backend().callbacks())
                 .with(integrity)

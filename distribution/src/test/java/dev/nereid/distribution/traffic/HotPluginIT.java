@@ -72,6 +72,7 @@ final class HotPluginIT {
         try (InstalledServer server = InstalledServer.serve(
                 models.directory(),
                 "--backend-directory=" + plugins,
+                "--backend-directory=" + InstalledServer.CHECKOUT.resolve("examples/plugins"),
                 "--model-control-mode=explicit",
                 "--load-model=other")) {
             assertThat(load(server).body()).contains("unable to find backend library for backend 'times'");

@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.batch;
 
 import dev.nereid.scheduler.memory.AcceptedMemory;
+import dev.nereid.scheduler.memory.OutputIntegrity;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
@@ -72,7 +73,7 @@ public record ExecutionScope(
                 Collections.unmodifiableMap(outputs),
                 new OutputTracker(settings, outputs.values()),
                 callbacks,
-                new OutputIntegrity(settings, callbacks, 0),
+                new OutputIntegrity(settings, callbacks::stacks, 0),
                 false);
     }
 

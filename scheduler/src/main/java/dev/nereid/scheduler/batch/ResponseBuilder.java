@@ -236,7 +236,10 @@ final class ResponseBuilder implements InferenceResponse {
                 memory,
                 parameters == null ? Map.of() : Collections.unmodifiableMap(parameters),
                 last,
-                scope.integrity().begin(request, tensors));
+                scope.integrity().isDue()
+                        ? scope.integrity()
+                                .begin(tensors, request.checked().id(), request.instance())
+                        : null);
     }
 
     private void trackOutputs() {

@@ -2,7 +2,6 @@ package dev.nereid.scheduler.instance;
 
 import dev.nereid.api.ThreadStack;
 import dev.nereid.scheduler.batch.BackendCallbacks;
-import dev.nereid.scheduler.batch.BackendStacks;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.request.DetachedRequests;
 import dev.nereid.scheduler.request.ModelScope;
@@ -138,7 +137,7 @@ public final class ExecutionWatch implements Watchdog.Watched {
                         ids(requests.stream().map(DetachedRequests.Detached::id).toList()))
                 .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
                 .addKeyValue("limitMillis", executionLimit.toMillis())
-                .setCause(BackendStacks.of(backend))
+                .setCause(backend.stacks())
                 .log("deferred execution takes longer than its limit");
     }
 

@@ -25,7 +25,7 @@ import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.instance.LoadedInstance;
 import dev.nereid.server.memory.ReportedMemory;
-import dev.nereid.server.plugin.PluginThreads;
+import dev.nereid.server.plugin.jar.PluginThreads;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.request.RequestChecks;
 import dev.nereid.spi.InstanceContext;

@@ -1,6 +1,7 @@
 package dev.nereid.server.plugin;
 
 import dev.nereid.scheduler.batch.BackendCallbacks;
+import dev.nereid.server.plugin.jar.PluginThreads;
 import dev.nereid.spi.Backend;
 
 /**
@@ -43,7 +44,8 @@ public final class BackendLease implements AutoCloseable {
      */
     public PluginThreads threads() {
         return lease.find()
-                .map(opened -> PluginThreads.of(opened.callbacks().boundary()))
+                .map(opened -> opened.callbacks().boundary())
+                .map(boundary -> PluginThreads.of(boundary.plugin(), boundary.loader()))
                 .orElse(PluginThreads.NONE);
     }
 

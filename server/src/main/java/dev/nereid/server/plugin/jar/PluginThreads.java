@@ -1,8 +1,7 @@
-package dev.nereid.server.plugin;
+package dev.nereid.server.plugin.jar;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.server.plugin.jar.PluginClassLoader;
 
 /**
  * The threads that a plugin has started. Immutable.
@@ -20,10 +19,17 @@ public record PluginThreads(String plugin, int count, boolean tooMany) {
         requireNonNull(plugin, "plugin");
     }
 
-    static PluginThreads of(PluginBoundary boundary) {
-        return boundary.loader() instanceof PluginClassLoader loader
-                ? new PluginThreads(boundary.plugin(), loader.threads(), loader.hasTooManyThreads())
-                : new PluginThreads(boundary.plugin(), 0, false);
+    /**
+     * Reads the threads of a plugin.
+     *
+     * @param plugin the name of the plugin
+     * @param loader its class loader
+     * @return its threads
+     */
+    public static PluginThreads of(String plugin, ClassLoader loader) {
+        return loader instanceof PluginClassLoader counting
+                ? new PluginThreads(plugin, counting.threads(), counting.hasTooManyThreads())
+                : new PluginThreads(plugin, 0, false);
     }
 
     /**

@@ -1,14 +1,13 @@
-package dev.nereid.scheduler.batch;
+package dev.nereid.scheduler.memory;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.Quoted;
-import dev.nereid.scheduler.memory.ClientMemory;
-import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -28,7 +27,7 @@ public final class OutputIntegrity {
     private static final Logger LOG = LoggerFactory.getLogger(OutputIntegrity.class);
 
     private final ModelSettings model;
-    private final BackendCallbacks backend;
+    private final Supplier<@Nullable Throwable> stacks;
     private final int interval;
     private final AtomicLong total = new AtomicLong();
 
@@ -41,12 +40,12 @@ public final class OutputIntegrity {
      * Creates the check of a model.
      *
      * @param model the settings of the model
-     * @param backend knows the threads of the backend
+     * @param stacks reads the stacks of threads in code of the backend, for the log
      * @param interval one response in this many is checked; 0 for none
      */
-    public OutputIntegrity(ModelSettings model, BackendCallbacks backend, int interval) {
+    public OutputIntegrity(ModelSettings model, Supplier<@Nullable Throwable> stacks, int interval) {
         this.model = model;
-        this.backend = backend;
+        this.stacks = stacks;
         this.interval = interval;
     }
 
@@ -60,24 +59,28 @@ public final class OutputIntegrity {
         return changedOutput;
     }
 
-    /**
-     * Begins the check of a response, if it is one of those that are checked.
-     *
-     * @param outputs the outputs of the response
-     * @return runs before their memory is released; {@code null} if the response is not checked
-     */
-    @Nullable
-    Runnable begin(ScheduledRequest request, List<NamedTensor> outputs) {
-        if (interval == 0 || outputs.isEmpty() || ++responses < interval) {
-            return null;
+    /** Returns whether the next response is one of those that are checked. Does not allocate. */
+    public boolean isDue() {
+        if (interval == 0 || ++responses < interval) {
+            return false;
         }
         responses = 0;
+        return true;
+    }
+
+    /**
+     * Begins the check of a response.
+     *
+     * @param outputs the outputs of the response
+     * @param id the client's id of the request
+     * @param instance the name of the instance that executes it
+     * @return runs before their memory is released
+     */
+    public Runnable begin(List<NamedTensor> outputs, String id, String instance) {
         int[] sums = new int[outputs.size()];
         for (int i = 0; i < sums.length; i++) {
             sums[i] = sum(outputs.get(i).tensor());
         }
-        String id = request.checked().id();
-        String instance = request.instance();
         return () -> check(outputs, sums, id, instance);
     }
 
@@ -100,7 +103,7 @@ public final class OutputIntegrity {
                 .addKeyValue("instance", instance)
                 .addKeyValue("requestIds", id.isEmpty() ? "<id_unknown>" : id)
                 .addKeyValue("output", Quoted.text(output))
-                .setCause(BackendStacks.of(backend))
+                .setCause(stacks.get())
                 .log("output was changed after it was passed to the server");
     }
 
