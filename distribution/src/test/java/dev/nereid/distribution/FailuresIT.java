@@ -92,12 +92,12 @@ final class FailuresIT {
                     TIMEOUT_SECONDS,
                     () -> server.errSoFar().contains("heap is nearly full after collections"));
             assertThat(server.errSoFar())
-                    .contains("maxBytes=201326592 thread=instance/trouble/1/trouble_0 allocatedBytes=")
+                    .containsPattern("maxBytes=\\d+ thread=instance/trouble/1/trouble_0 allocatedBytes=\\d+")
                     .contains("TroubledModel.grow");
             assertThat(infer(server, "other", 4).body()).contains("[4.0]");
             assertThat(server.get("/v2/health/live").statusCode()).isEqualTo(200);
             assertThat(server.metrics("GET", "/metrics").body())
-                    .contains("jvm_memory_max_bytes{area=\"heap\"} 201326592");
+                    .containsPattern("jvm_memory_max_bytes\\{area=\"heap\"} 1\\d{8}\n");
 
             Files.delete(gate);
             assertThat(growing.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).statusCode())
