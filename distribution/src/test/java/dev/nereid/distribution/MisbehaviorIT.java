@@ -232,7 +232,8 @@ final class MisbehaviorIT {
     /** The log names model, version and instance, or the plugin, and the stack of the guilty thread follows. */
     private static void assertReported(Fault fault) {
         String log = server.errSoFar();
-        String of = fault == Fault.THREADS ? "loader=plugin TroubleBackendProvider threads=3" : "model=" + fault.model();
+        String of =
+                fault == Fault.THREADS ? "loader=plugin TroubleBackendProvider threads=3" : "model=" + fault.model();
         String entry = log.lines()
                 .dropWhile(line -> !(line.contains(fault.event) && line.contains(of)))
                 .limit(40)
@@ -296,7 +297,8 @@ final class MisbehaviorIT {
     }
 
     private static void assertStep(String model, String step, String state) {
-        String reason = "{\"name\":\"" + model + "\",\"version\":\"1\",\"state\":\"" + state + "\",\"reason\":\"takes longer than 1 s to " + step + "\"";
+        String reason = "{\"name\":\"" + model + "\",\"version\":\"1\",\"state\":\"" + state
+                + "\",\"reason\":\"takes longer than 1 s to " + step + "\"";
         Eventually.holds(
                 "in the index",
                 TIMEOUT_SECONDS,
@@ -330,7 +332,8 @@ final class MisbehaviorIT {
         for (Fault fault : Fault.values()) {
             assertThat(page).contains(fault.event);
             assertThat(page).contains(fault.metric.substring(0, fault.metric.indexOf('{')));
-            assertThat(page).contains(fault.reason.replaceAll("1 s: .*|: %s_0", "").replace("TroubleBackendProvider", "NAME"));
+            assertThat(page)
+                    .contains(fault.reason.replaceAll("1 s: .*|: %s_0", "").replace("TroubleBackendProvider", "NAME"));
         }
         Set<String> named = Pattern.compile("nereid_[a-z_]+[a-z]")
                 .matcher(page)

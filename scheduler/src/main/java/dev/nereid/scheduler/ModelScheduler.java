@@ -116,7 +116,9 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 meter,
                 new RequestAdmission(environment.admission(), plan.limits()));
         this.integrity = new OutputIntegrity(
-                settings, plan.backend().callbacks()::stacks, environment.supervision().outputCheckInterval());
+                settings,
+                plan.backend().callbacks()::stacks,
+                environment.supervision().outputCheckInterval());
         this.scope = ExecutionScope.of(
                         model, plan.backend().accepted(), plan.backend().callbacks())
                 .with(integrity)
@@ -369,7 +371,8 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         return integrity.total() == 0
                 ? ""
                 : "output '" + integrity.changedOutput()
-                        + "' was changed after it was passed to the server (replace the plugin, or load the model again)";
+                        + "' was changed after it was passed to the server (replace the plugin, or load the model"
+                        + " again)";
     }
 
     private static String names(List<InstanceWorker> workers, Predicate<InstanceWorker> which) {

@@ -237,8 +237,7 @@ final class ResponseBuilder implements InferenceResponse {
                 parameters == null ? Map.of() : Collections.unmodifiableMap(parameters),
                 last,
                 scope.integrity().isDue()
-                        ? scope.integrity()
-                                .begin(tensors, request.checked().id(), request.instance())
+                        ? scope.integrity().begin(tensors, request.checked().id(), request.instance())
                         : null);
     }
 

@@ -62,7 +62,8 @@ record LeasedModel(Model model, BackendLease lease, Function<String, ModelLoadWa
      * @param instance the instance
      * @param closing begins to watch the close
      */
-    private record WatchedInstance(ModelInstance instance, Supplier<ModelLoadWatch.Step> closing) implements ModelInstance {
+    private record WatchedInstance(ModelInstance instance, Supplier<ModelLoadWatch.Step> closing)
+            implements ModelInstance {
         @Override
         public void execute(Batch batch) throws BackendException {
             instance.execute(batch);

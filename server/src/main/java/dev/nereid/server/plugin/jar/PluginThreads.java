@@ -2,7 +2,6 @@ package dev.nereid.server.plugin.jar;
 
 import static java.util.Objects.requireNonNull;
 
-
 /**
  * The threads that a plugin has started. Immutable.
  *
