@@ -82,6 +82,30 @@ final class FailuresIT {
     }
 
     @Test
+    void aHeapThatGrowsIsReportedBeforeItIsExhaustedWithTheThreadThatAllocates() throws Exception {
+        Path gate = Files.createFile(models.directory().resolve("trouble/gate"));
+        try (InstalledServer server = serve(Map.of("NEREID_JAVA_OPTIONS", "-Xmx192m"))) {
+            CompletableFuture<HttpResponse<String>> growing =
+                    inferLater(server, "trouble", TroubleBackendProvider.GROW);
+            Eventually.holds(
+                    "reported",
+                    TIMEOUT_SECONDS,
+                    () -> server.errSoFar().contains("heap is nearly full after collections"));
+            assertThat(server.errSoFar())
+                    .containsPattern("maxBytes=\\d+ thread=instance/trouble/1/trouble_0 allocatedBytes=\\d+")
+                    .contains("TroubledModel.grow");
+            assertThat(infer(server, "other", 4).body()).contains("[4.0]");
+            assertThat(server.get("/v2/health/live").statusCode()).isEqualTo(200);
+            assertThat(server.metrics("GET", "/metrics").body())
+                    .containsPattern("jvm_memory_max_bytes\\{area=\"heap\"} 1\\d{8}\n");
+
+            Files.delete(gate);
+            assertThat(growing.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).statusCode())
+                    .isEqualTo(200);
+        }
+    }
+
+    @Test
     void anExhaustedMetaspaceEndsTheProcessToo() throws Exception {
         try (InstalledServer server = serve(Map.of("NEREID_JAVA_OPTIONS", "-XX:MaxMetaspaceSize=64m"))) {
             send(server, "trouble", TroubleBackendProvider.FILL_METASPACE);
@@ -128,6 +152,21 @@ final class FailuresIT {
                     .contains("process exits by System.exit", "status=7", "instance/trouble/1/trouble_0")
                     .contains("//dev.nereid.trouble.TroubleBackendProvider")
                     .contains("execution called System.exit", "model=trouble version=1 instance=trouble_0");
+        }
+    }
+
+    @Test
+    void anExitOnAThreadOfThePluginIsNamedToo() throws Exception {
+        try (InstalledServer server = serve(Map.of())) {
+            assertThat(infer(server, "trouble", TroubleBackendProvider.EXIT_ELSEWHERE)
+                            .statusCode())
+                    .isIn(200, 503);
+
+            InstalledServer.Result result = server.awaitEnd();
+            assertThat(result.status()).isEqualTo(TroubleBackendProvider.STATUS);
+            assertThat(result.err())
+                    .contains("process exits by System.exit", "status=7", "thread=exiting")
+                    .contains("plugin TroubleBackendProvider//dev.nereid.trouble.TroubleBackendProvider");
         }
     }
 
@@ -187,7 +226,13 @@ final class FailuresIT {
                             + " endless_0\"");
             channel.shutdownNow();
             server.interrupt();
-            assertThat(server.awaitEnd().err())
+            InstalledServer.Result result = server.awaitEnd();
+            assertThat(result.status()).isEqualTo(ExitStatus.FAILURE);
+            assertThat(result.err().lines().filter(line -> line.contains("has not ended within the exit timeout")))
+                    .singleElement()
+                    .asString()
+                    .contains("execution has not ended", "model=endless version=1 instance=endless_0 requests=1");
+            assertThat(result.err())
                     .contains("execution takes longer than its limit", "model=endless", "requestIds=seven")
                     .contains("//dev.nereid.trouble.EndlessFunction.apply");
         }

@@ -55,6 +55,7 @@ final class ServerMetrics {
                 .metricSnapshot(refusedConnections())
                 .metricSnapshot(start())
                 .metricSnapshot(memory())
+                .metricSnapshot(largestMemory())
                 .metricSnapshot(threads());
         models.gauges().forEach(snapshots::metricSnapshot);
         LoadMetrics.of(server.models().loadCounts()).forEach(snapshots::metricSnapshot);
@@ -67,6 +68,8 @@ final class ServerMetrics {
             text.write(models.counters());
             text.write(RefusalMetrics.text(server.refusals()));
             text.write(OverdueMetrics.text(server.models().overdueExecutions()));
+            text.write(FaultMetrics.text(
+                    server.models().overdueControl(), server.models().faults()));
             text.write(SequenceMetrics.text(server.models().sequences()));
         } catch (IOException e) {
             throw new UncheckedIOException(e); // not thrown by a stream in memory
@@ -148,6 +151,14 @@ final class ServerMetrics {
                 .help("Used bytes of a given JVM memory area.")
                 .dataPoint(point((double) memory.getHeapMemoryUsage().getUsed(), Labels.of("area", "heap")))
                 .dataPoint(point((double) memory.getNonHeapMemoryUsage().getUsed(), Labels.of("area", "nonheap")))
+                .build();
+    }
+
+    private static MetricSnapshot largestMemory() {
+        return GaugeSnapshot.builder()
+                .name("jvm_memory_max_bytes")
+                .help("Max (bytes) of a given JVM memory area.")
+                .dataPoint(point((double) Runtime.getRuntime().maxMemory(), Labels.of("area", "heap")))
                 .build();
     }
 

@@ -345,6 +345,12 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
     }
 
     @Override
+    public String instance() {
+        RequestDrain used = instanceDrain;
+        return used == null ? "" : used.name();
+    }
+
+    @Override
     public boolean uses(RequestDrain requests) {
         return instanceDrain == requests;
     }

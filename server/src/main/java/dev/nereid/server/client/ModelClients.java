@@ -13,6 +13,7 @@ import dev.nereid.spi.ModelClient;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /** Creates the clients by which the models of a server send requests to each other. Safe for use by any thread. */
@@ -53,10 +54,11 @@ public final class ModelClients {
      * Creates the client of a model version.
      *
      * @param caller the key and the version of the model
+     * @param actions runs actions of the model on responses, never on the calling thread
      * @return its client
      */
-    public ModelClient of(ModelRef caller) {
-        return new ServerModelClient(this, caller);
+    public ModelClient of(ModelRef caller, Executor actions) {
+        return new ServerModelClient(this, caller, actions);
     }
 
     /**

@@ -156,7 +156,7 @@ public final class ModelLifecycle {
                         environment.clocks(),
                         look -> Thread.ofVirtual().name("poll").start(look)))
                 : Optional.empty();
-        shutdown = new ModelShutdown(models, live, catalog, clients.callers(), nanoTime);
+        shutdown = new ModelShutdown(models, live, catalog, clients.callers(), watch, nanoTime);
     }
 
     private DemandModels demand(

@@ -7,6 +7,7 @@ import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.statistics.MetricCounters;
+import dev.nereid.api.statistics.ModelFaults;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.ModelVersionTags;
 import dev.nereid.api.statistics.OverdueExecutions;
@@ -24,6 +25,7 @@ import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.instance.LoadedInstance;
 import dev.nereid.server.memory.ReportedMemory;
+import dev.nereid.server.plugin.jar.PluginThreads;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.request.RequestChecks;
 import dev.nereid.spi.InstanceContext;
@@ -287,7 +289,18 @@ public final class ServedModel implements AutoCloseable {
     }
 
     boolean isReady() {
-        return scheduler.isReady();
+        return scheduler.isReady() && !threads().tooMany();
+    }
+
+    /** Returns what keeps it from being ready, in one line; empty for nothing. */
+    String problems() {
+        String problems = scheduler.problems();
+        return problems.isEmpty() ? threads().problem() : problems;
+    }
+
+    /** Returns the plugin that it is a model of, and its threads. */
+    private PluginThreads threads() {
+        return model instanceof LeasedModel leased ? leased.lease().threads() : PluginThreads.NONE;
     }
 
     /** Returns the state in the repository index. No version is ready whose instances are all gone. */
@@ -312,12 +325,40 @@ public final class ServedModel implements AutoCloseable {
         return scheduler.inFlight() > 0;
     }
 
+    /**
+     * Returns the executions at this moment.
+     *
+     * @return the executing threads by the names of their instances
+     */
+    public Map<String, Thread> executing() {
+        return scheduler.instances().map(InstanceControl::executing).orElse(Map.of());
+    }
+
+    /**
+     * Returns the number of requests in flight.
+     *
+     * @return how many wait, are executed, or have open responses
+     */
+    public int requests() {
+        return scheduler.inFlight();
+    }
+
     /** Returns the overdue executions. */
     OverdueExecutions overdue() {
         return scheduler
                 .instances()
                 .map(running -> new OverdueExecutions(tags(), running.overdue(), running.overdueTotal()))
                 .orElseGet(() -> new OverdueExecutions(tags(), 0, 0));
+    }
+
+    /** Returns the faults of its backend. */
+    ModelFaults faults() {
+        PluginThreads threads = threads();
+        long outOfMemory =
+                scheduler.instances().map(InstanceControl::outOfMemoryTotal).orElse(0L);
+        long changed =
+                scheduler.instances().map(InstanceControl::changedOutputsTotal).orElse(0L);
+        return new ModelFaults(tags(), outOfMemory, changed, threads.plugin(), threads.count());
     }
 
     /** Returns how many sequences this version has; empty for a model without sequences. */

@@ -8,7 +8,9 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.statistics.LoadCounts;
+import dev.nereid.api.statistics.ModelFaults;
 import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.api.statistics.OverdueControl;
 import dev.nereid.api.statistics.OverdueExecutions;
 import dev.nereid.api.statistics.SequenceStatistics;
 import dev.nereid.scheduler.client.RunningExecution;
@@ -272,15 +274,17 @@ public final class ServedModels implements ModelCatalog {
         }
     }
 
-    /** Adds to the status of a version that is loaded whether that takes too long. */
+    /** Adds to the status of a version that is loaded or unloaded whether that takes too long. */
     private ModelStatus withOverdueReason(ModelStatus status) {
-        return status.state() == ModelStatus.State.LOADING
-                ? new ModelStatus(
-                        status.name(),
-                        status.version(),
-                        status.state(),
-                        loads.overdueReason(status.name(), status.version()))
-                : status;
+        return switch (status.state()) {
+            case LOADING -> withReason(status, loads.overdueReason(status.name(), status.version(), false));
+            case UNLOADING -> withReason(status, loads.overdueReason(status.name(), status.version(), true));
+            case READY, UNAVAILABLE, UNKNOWN -> status;
+        };
+    }
+
+    private static ModelStatus withReason(ModelStatus status, String reason) {
+        return new ModelStatus(status.name(), status.version(), status.state(), reason);
     }
 
     @Override
@@ -288,6 +292,20 @@ public final class ServedModels implements ModelCatalog {
         List<OverdueExecutions> all = new ArrayList<>();
         for (ModelEntry entry : sorted().values()) {
             entry.loaded().forEach(model -> all.add(model.overdue()));
+        }
+        return List.copyOf(all);
+    }
+
+    @Override
+    public List<OverdueControl> overdueControl() {
+        return loads.overdue();
+    }
+
+    @Override
+    public List<ModelFaults> faults() {
+        List<ModelFaults> all = new ArrayList<>();
+        for (ModelEntry entry : sorted().values()) {
+            entry.loaded().forEach(model -> all.add(model.faults()));
         }
         return List.copyOf(all);
     }

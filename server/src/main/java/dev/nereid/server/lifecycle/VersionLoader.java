@@ -46,7 +46,9 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
-import java.util.function.Function;
+import java.util.concurrent.Executor;
+import java.util.function.BiFunction;
+import java.util.function.Supplier;
 
 /**
  * Loads one version of a model: backend, completion, checks, model, instances, scheduler. Immutable; blocks; may be
@@ -61,7 +63,7 @@ public final class VersionLoader {
     private final RunningWarmups warmups;
     private final ModelLoadWatch watch;
     private final MeterRegistry meters;
-    private final Function<ModelRef, ModelClient> clients;
+    private final BiFunction<ModelRef, Executor, ModelClient> clients;
 
     /**
      * Creates the loader of a server's versions.
@@ -72,7 +74,7 @@ public final class VersionLoader {
      * @param warmups knows the warm-ups in progress
      * @param watch reports overdue loads
      * @param meters the statistics of the versions
-     * @param clients creates the client of a version for other models, by its key and number
+     * @param clients creates the client of a version for other models, by its key and number and what runs its actions
      */
     public VersionLoader(
             BackendRegistry backends,
@@ -81,7 +83,7 @@ public final class VersionLoader {
             RunningWarmups warmups,
             ModelLoadWatch watch,
             MeterRegistry meters,
-            Function<ModelRef, ModelClient> clients) {
+            BiFunction<ModelRef, Executor, ModelClient> clients) {
         this.clients = clients;
         this.meters = meters;
         this.watch = watch;
@@ -113,6 +115,10 @@ public final class VersionLoader {
             ServedModel served = load(prepared, version, lease, started);
             loaded = true;
             return served;
+        } catch (BackendException e) {
+            throw lease.notice().isEmpty()
+                    ? e
+                    : new BackendException(e.code(), e.getMessage() + " (" + lease.notice() + ")", e);
         } finally {
             if (!loaded) {
                 lease.close();
@@ -137,10 +143,14 @@ public final class VersionLoader {
                 config,
                 plans.stream().map(InstancePlan::device).collect(toList()),
                 Optional.of(lease.callbacks()
-                        .isolate(clients.apply(new ModelRef(prepared.directory().key(), version)))));
+                        .isolate(clients.apply(
+                                new ModelRef(prepared.directory().key(), version), lease.callbacks()))));
         Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
         try (Rollback rollback = new Rollback()) {
-            Model model = new LeasedModel(backend.load(context), lease);
+            Model model = new LeasedModel(
+                    backend.load(context),
+                    lease,
+                    instance -> watch.beginClose(prepared.directory().name(), version, instance));
             rollback.add(model::close);
             Optional<BatchingStrategy> strategy = BatchingStrategyFactory.of(model, config);
             strategy.ifPresent(created -> rollback.add(created::close));

@@ -3,6 +3,7 @@ package dev.nereid.server.plugin;
 import dev.nereid.scheduler.batch.BackendCallbacks;
 import dev.nereid.spi.Fence;
 import dev.nereid.spi.ModelClient;
+import java.util.Map;
 import java.util.concurrent.Executor;
 
 /**
@@ -15,6 +16,11 @@ record IsolatedCallbacks(Executor executor, PluginBoundary boundary) implements 
     @Override
     public void execute(Runnable action) {
         executor.execute(action);
+    }
+
+    @Override
+    public Map<Thread, StackTraceElement[]> threads() {
+        return boundary.threads();
     }
 
     @Override
