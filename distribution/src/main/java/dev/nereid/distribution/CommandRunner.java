@@ -66,6 +66,10 @@ final class CommandRunner {
         }
         try {
             flags.read(arguments, context.environment());
+            flags.checkVariables(context.environment(), variables());
+            if (!flags.hasLog()) {
+                flags.notices().forEach(notice -> context.console().err().println(name + ": " + notice));
+            }
             return run(command);
         } catch (UsageException e) {
             return fail(name, e.getMessage() + "; see " + name + " " + HELP, ExitStatus.USAGE);
@@ -87,6 +91,13 @@ final class CommandRunner {
         try (ProcessShutdown.Interruption _ = context.shutdown().interruptCaller()) {
             return command.run();
         }
+    }
+
+    /** Returns the environment variables that set flags of any command. */
+    private List<String> variables() {
+        Flags flags = new Flags();
+        new CommandRunner(context).commands.forEach(command -> command.declare(flags));
+        return flags.variables().toList();
     }
 
     private String names() {

@@ -2,9 +2,14 @@ package dev.nereid.distribution.flags;
 
 import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.StartException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Flags of the log levels. Written by the command line reader, then only read. */
 public final class LogFlags {
+    private static final Logger LOG = LoggerFactory.getLogger(LogFlags.class);
+
+    private Flags declared = new Flags();
     private int verbose;
     private boolean info = true;
     private boolean warning = true;
@@ -12,6 +17,8 @@ public final class LogFlags {
 
     /** Adds the flags that set these fields. */
     public void declare(Flags flags) {
+        declared = flags;
+        flags.logNotices();
         flags.add(
                 Flag.of(
                         "--log-verbose",
@@ -36,8 +43,8 @@ public final class LogFlags {
     }
 
     /**
-     * Sets the levels of the log. The log has one minimum level, so a level that is off must not be above one that is
-     * on.
+     * Sets the levels of the log, and logs the notices about flags. The log has one minimum level, so a level that is
+     * off must not be above one that is on.
      */
     public void apply(CommandContext.LogLevels levels) throws StartException {
         if (info && !warning) {
@@ -48,6 +55,7 @@ public final class LogFlags {
         }
         String libraries = warning ? "warn" : error ? "error" : "off";
         levels.set(info ? own() : libraries, libraries);
+        declared.notices().forEach(LOG::warn);
     }
 
     private String own() {
