@@ -14,14 +14,18 @@ import dev.nereid.distribution.process.Signals;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.process.SystemExitLogReader;
 import java.io.Console;
+import java.io.File;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.lang.ref.Reference;
+import java.net.URISyntaxException;
+import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.jar.JarFile;
 import org.slf4j.LoggerFactory;
 import org.slf4j.bridge.SLF4JBridgeHandler;
 
@@ -32,6 +36,7 @@ import org.slf4j.bridge.SLF4JBridgeHandler;
 public final class Main {
     private static final String HOME = "nereid.home";
     private static final String UNVERSIONED = "development";
+    private static final String UNKNOWN = "unknown";
     private static final String LOG_PROVIDER = "slf4j.provider";
     private static final String LOG_SETUP_LEVEL = "slf4j.internal.verbosity";
 
@@ -112,7 +117,6 @@ public final class Main {
     }
 
     private static CommandContext commandContext(ProcessShutdown shutdown, OutOfMemoryExit outOfMemoryExit) {
-        String version = Main.class.getPackage().getImplementationVersion();
         return new CommandContext(
                 new ConsoleStreams(System.out, System.err, isTerminal()),
                 System.getenv(),
@@ -121,9 +125,7 @@ public final class Main {
                         Path.of(
                                 System.getProperty("java.io.tmpdir"),
                                 "nereid-" + System.getProperty("user.name", "").replaceAll("\\W", "_"))),
-                new HostInfo(
-                        version == null ? UNVERSIONED : version,
-                        Runtime.getRuntime().availableProcessors()),
+                host(),
                 settings -> setUpLog(settings, outOfMemoryExit),
                 shutdown,
                 outOfMemoryExit);
@@ -146,6 +148,26 @@ public final class Main {
         System.clearProperty(LOG_PROVIDER);
         SLF4JBridgeHandler.removeHandlersForRootLogger();
         SLF4JBridgeHandler.install();
+    }
+
+    private static HostInfo host() {
+        String version = Main.class.getPackage().getImplementationVersion();
+        return new HostInfo(
+                version == null ? UNVERSIONED : version,
+                commit(),
+                Runtime.version() + " (" + System.getProperty("java.vendor", "") + ")",
+                Runtime.getRuntime().availableProcessors());
+    }
+
+    /** Returns the commit in the manifest of the jar that this class is from. */
+    private static String commit() {
+        URL location = Main.class.getProtectionDomain().getCodeSource().getLocation();
+        try (JarFile jar = new JarFile(new File(location.toURI()))) {
+            String commit = jar.getManifest().getMainAttributes().getValue("Implementation-Commit");
+            return commit == null ? UNKNOWN : commit;
+        } catch (IOException | URISyntaxException e) {
+            return UNKNOWN; // started from classes, as tests do
+        }
     }
 
     private static boolean isTerminal() {

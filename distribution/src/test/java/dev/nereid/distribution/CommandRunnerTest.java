@@ -14,7 +14,7 @@ final class CommandRunnerTest {
     void printsItsVersion() {
         assertThat(process.run("--version")).isZero();
 
-        assertThat(process.out()).isEqualTo("nereid 1.2.3\n");
+        assertThat(process.out()).isEqualTo("nereid 1.2.3\ncommit: abc1234\nJDK: 25 (of tests)\n");
         assertThat(process.err()).isEmpty();
     }
 

@@ -34,7 +34,7 @@ final class TestCommandContext {
                         false),
                 environment,
                 new InstallationPaths(Path.of("no-such-home"), Path.of("no-such-temporary-directory")),
-                new HostInfo("1.2.3", 2),
+                new HostInfo("1.2.3", "abc1234", "25 (of tests)", 2),
                 settings -> logLevels.add(settings.nereid() + " " + settings.libraries()),
                 new ProcessShutdown(),
                 new OutOfMemoryExit(err, status -> {}));

@@ -97,7 +97,7 @@ final class PluginCacheFlagsTest {
                 new ConsoleStreams(System.out, System.err, false),
                 environment,
                 new InstallationPaths(installation, directory.resolve("temporary")),
-                new HostInfo("1", 1),
+                new HostInfo("1", "", "", 1),
                 _ -> {},
                 new ProcessShutdown(),
                 new OutOfMemoryExit(OutputStream.nullOutputStream(), status -> {})));
