@@ -322,7 +322,12 @@ public final class ServedModel implements AutoCloseable {
      * @return whether some wait, are executed, or have open responses
      */
     public boolean hasRequests() {
-        return scheduler.inFlight() > 0;
+        return inFlight() > 0;
+    }
+
+    /** Returns the number of requests that wait, are executed, or have open responses. */
+    int inFlight() {
+        return scheduler.inFlight();
     }
 
     /**

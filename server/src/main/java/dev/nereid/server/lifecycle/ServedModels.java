@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.Set;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
@@ -333,6 +334,23 @@ public final class ServedModels implements ModelCatalog {
                 .flatMap(generation -> generation.model().scheduler().instances().stream())
                 .flatMap(running -> running.executionOn(thread).stream())
                 .findFirst();
+    }
+
+    /**
+     * Counts the requests in flight of all generations, for logs.
+     *
+     * @return the counts above 0 by name and version of the model, as in {@code resnet/1}
+     */
+    public SortedMap<String, Integer> inFlight() {
+        SortedMap<String, Integer> counts = new TreeMap<>();
+        for (Generation generation : live.all()) {
+            ServedModel model = generation.model();
+            int count = model.inFlight();
+            if (count > 0) {
+                counts.merge(model.settings().name() + "/" + model.version(), count, Integer::sum);
+            }
+        }
+        return counts;
     }
 
     /**
