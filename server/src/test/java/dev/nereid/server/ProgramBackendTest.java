@@ -21,6 +21,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -58,7 +59,7 @@ final class ProgramBackendTest {
 
                 private void execute(Batch batch) throws BackendException {
                     ClassLoader loader = Thread.currentThread().getContextClassLoader();
-                    events.add(loader == Copy.class.getClassLoader() ? "own loader" : "other loader");
+                    events.add(Objects.equals(loader, Copy.class.getClassLoader()) ? "own loader" : "other loader");
                     batch.scatter("OUTPUT0", batch.gather("INPUT0"), () -> {});
                 }
 
