@@ -31,7 +31,7 @@ public final class Debugger {
         void at(BreakpointEvent event) throws Exception;
     }
 
-    private static final Duration TIMEOUT = Duration.ofSeconds(120);
+    private static final Duration TIMEOUT = Duration.ofMinutes(2);
 
     private final VirtualMachine vm;
     private final Set<Long> loaders = new LinkedHashSet<>();
