@@ -36,8 +36,6 @@ public final class FreshCheckout {
                 .start();
         String names = new String(git.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertThat(git.waitFor()).isZero();
-        return Stream.of(names.split("\0", -1))
-                .filter(name -> !name.isEmpty())
-                .toList();
+        return Stream.of(names.split("\0", -1)).filter(name -> !name.isEmpty()).toList();
     }
 }
