@@ -14,6 +14,7 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
@@ -29,6 +30,7 @@ final class Traffic implements AutoCloseable {
     private final String awaited;
     private final CountDownLatch seen = new CountDownLatch(1);
     private final List<Queue<String>> responses = new ArrayList<>();
+    private final List<Future<?>> clients = new ArrayList<>();
 
     /** Starts to send a body. {@link #await} waits for a response that contains a text. */
     Traffic(URI address, String body, String awaited) {
@@ -40,7 +42,8 @@ final class Traffic implements AutoCloseable {
         for (int i = 0; i < CLIENTS; i++) {
             Queue<String> own = new ConcurrentLinkedQueue<>();
             responses.add(own);
-            clock.scheduleWithFixedDelay(() -> own.add(send()), 0, PAUSE.toMillis(), TimeUnit.MILLISECONDS);
+            clients.add(
+                    clock.scheduleWithFixedDelay(() -> own.add(send()), 0, PAUSE.toMillis(), TimeUnit.MILLISECONDS));
         }
     }
 
@@ -67,6 +70,7 @@ final class Traffic implements AutoCloseable {
 
     /** Stops, and returns the status and body of each response in their order, or the exception, of each client. */
     List<List<String>> stop() throws InterruptedException {
+        clients.forEach(sending -> sending.cancel(false));
         clock.shutdown();
         if (!clock.awaitTermination(TIMEOUT.toSeconds(), TimeUnit.SECONDS)) {
             throw new AssertionError("requests without a response after " + TIMEOUT);

@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.stream.Stream;
 
 /** Copies a checkout, without anything that was built in it. For other modules too. */
 public final class FreshCheckout {
@@ -35,6 +36,6 @@ public final class FreshCheckout {
                 .start();
         String names = new String(git.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertThat(git.waitFor()).isZero();
-        return names.isEmpty() ? List.of() : List.of(names.split("\0"));
+        return Stream.of(names.split("\0", -1)).filter(name -> !name.isEmpty()).toList();
     }
 }
