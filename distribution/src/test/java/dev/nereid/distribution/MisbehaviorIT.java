@@ -56,7 +56,7 @@ final class MisbehaviorIT {
             "dynamic_batching { default_queue_policy { default_timeout_microseconds: 200000 } }";
 
     /** A fault, and how it is seen. {@code %s} is the model, named as the fault. */
-    private enum Fault {
+    enum Fault {
         LOOP(
                 TroubleBackendProvider.LOOP,
                 "execution takes longer than its limit",
