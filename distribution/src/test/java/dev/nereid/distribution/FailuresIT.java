@@ -82,30 +82,6 @@ final class FailuresIT {
     }
 
     @Test
-    void aHeapThatGrowsIsReportedBeforeItIsExhaustedWithTheThreadThatAllocates() throws Exception {
-        Path gate = Files.createFile(models.directory().resolve("trouble/gate"));
-        try (InstalledServer server = serve(Map.of("NEREID_JAVA_OPTIONS", "-Xmx192m"))) {
-            CompletableFuture<HttpResponse<String>> growing =
-                    inferLater(server, "trouble", TroubleBackendProvider.GROW);
-            Eventually.holds(
-                    "reported",
-                    TIMEOUT_SECONDS,
-                    () -> server.errSoFar().contains("heap is nearly full after collections"));
-            assertThat(server.errSoFar())
-                    .containsPattern("maxBytes=\\d+ thread=instance/trouble/1/trouble_0 allocatedBytes=\\d+")
-                    .contains("TroubledModel.grow");
-            assertThat(infer(server, "other", 4).body()).contains("[4.0]");
-            assertThat(server.get("/v2/health/live").statusCode()).isEqualTo(200);
-            assertThat(server.metrics("GET", "/metrics").body())
-                    .containsPattern("jvm_memory_max_bytes\\{area=\"heap\"} 1\\d{8}\n");
-
-            Files.delete(gate);
-            assertThat(growing.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).statusCode())
-                    .isEqualTo(200);
-        }
-    }
-
-    @Test
     void anExhaustedMetaspaceEndsTheProcessToo() throws Exception {
         try (InstalledServer server = serve(Map.of("NEREID_JAVA_OPTIONS", "-XX:MaxMetaspaceSize=64m"))) {
             send(server, "trouble", TroubleBackendProvider.FILL_METASPACE);

@@ -54,16 +54,11 @@ public final class TroubleBackendProvider implements BackendProvider {
     public static final int LOOP = -11;
     public static final int EXIT_ELSEWHERE = -12;
     public static final int CALL = -13;
-    public static final int GROW = -14;
 
     /** The status of {@link #EXIT}. */
     public static final int STATUS = 7;
 
     private static final int CHUNK = 1 << 20;
-    private static final int SMALL_CHUNK = 1 << 16;
-
-    /** The heap that an execution of {@link #GROW} keeps, in percent of the largest. */
-    private static final int GROWTH_PERCENT = 90;
 
     private static final int THREADS = 300;
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
@@ -144,7 +139,6 @@ public final class TroubleBackendProvider implements BackendProvider {
                     case LEAK_THREADS -> leakThreads(gate());
                     case WAIT -> await(gate());
                     case LOOP -> loop(gate());
-                    case GROW -> grow(gate());
                     case EXHAUST_DIRECT_MEMORY -> exhaustDirectMemory(gate());
                     case EXIT_ELSEWHERE -> Thread.ofPlatform().name("exiting").start(() -> System.exit(STATUS));
                     default -> {}
@@ -219,22 +213,6 @@ public final class TroubleBackendProvider implements BackendProvider {
                 chunks.add(new byte[CHUNK]);
             }
             return chunks.size();
-        }
-
-        /** Keeps most of the heap, and goes on allocating, as long as the gate is closed. */
-        private static int grow(Path gate) {
-            Runtime runtime = Runtime.getRuntime();
-            long target = runtime.maxMemory() / 100 * GROWTH_PERCENT;
-            List<byte[]> kept = new ArrayList<>();
-            byte[] dropped = {};
-            while (Files.exists(gate)) {
-                if (runtime.totalMemory() - runtime.freeMemory() < target) {
-                    kept.add(new byte[SMALL_CHUNK]);
-                } else {
-                    dropped = new byte[SMALL_CHUNK];
-                }
-            }
-            return kept.size() + dropped.length;
         }
 
         /** Starts threads that stay as long as the gate, and for good without one. */

@@ -176,7 +176,7 @@ final class HotPluginTest {
     }
 
     /** A plugin that cannot be used, and a part of the reason. */
-    private enum Broken {
+    enum Broken {
         TRUNCATED("times.jar: not a readable jar"),
         EMPTY("times.jar: not a readable jar"),
         NEWER_SPI("times.jar: Backend-Spi-Version: 1.9 (expected: 1.0 to 1.0); use a newer server"),
