@@ -48,7 +48,6 @@ import java.util.OptionalLong;
 import java.util.SplittableRandom;
 import java.util.concurrent.Executor;
 import java.util.function.BiFunction;
-import java.util.function.Supplier;
 
 /**
  * Loads one version of a model: backend, completion, checks, model, instances, scheduler. Immutable; blocks; may be
@@ -143,8 +142,7 @@ public final class VersionLoader {
                 config,
                 plans.stream().map(InstancePlan::device).collect(toList()),
                 Optional.of(lease.callbacks()
-                        .isolate(clients.apply(
-                                new ModelRef(prepared.directory().key(), version), lease.callbacks()))));
+                        .isolate(clients.apply(new ModelRef(prepared.directory().key(), version), lease.callbacks()))));
         Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
         try (Rollback rollback = new Rollback()) {
             Model model = new LeasedModel(
