@@ -30,7 +30,7 @@ import java.util.function.BooleanSupplier;
  *
  * <p>A request may ask for something else. {@code fail}: it fails. {@code omit}: it gets no output. {@code gate}: it waits
  * for the file {@code <id>.<model>.open} in the directory that the model's parameter {@code gates} names, and reports that
- * by {@code <id>.<model>.waiting}. {@code cancel}: it reports the same, and fails when it is cancelled. {@code mark}: its
+ * by {@code <id>.<model>.waiting}; {@code gate-fail}: then it fails. {@code cancel}: it reports the same, and fails when it is cancelled. {@code mark}: its
  * response ends the sequence {@code 77}. A decoupled model sends as many responses as INPUT0 says: 1, 2, 3 and so on, each
  * plus {@code add}; with {@code fail} an error follows.
  *
@@ -90,9 +90,10 @@ final class ScriptedInstance implements ModelInstance {
                     throw new BackendException(ErrorCode.INTERNAL, "the script fails");
                 }
             }
-            case "gate" -> {
-                Path open = report(request, "open");
-                await(() -> Files.exists(open));
+            case "gate" -> pass(request);
+            case "gate-fail" -> {
+                pass(request);
+                throw new BackendException(ErrorCode.INTERNAL, "the script fails");
             }
             case "cancel" -> {
                 report(request, "open");
@@ -101,6 +102,11 @@ final class ScriptedInstance implements ModelInstance {
             }
             default -> {}
         }
+    }
+
+    private void pass(InferenceRequest request) throws BackendException {
+        Path open = report(request, "open");
+        await(() -> Files.exists(open));
     }
 
     private Path report(InferenceRequest request, String end) throws BackendException {

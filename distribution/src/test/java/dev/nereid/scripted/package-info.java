@@ -1,5 +1,5 @@
 /**
- * A backend whose executions are told by their requests what to do. {@code GatedPlugin} packs it as a plugin; it is never on a server's class path.
+ * A backend whose executions do what their requests say. {@code GatedPlugin} packs it as a plugin; it is never on a server's class path.
  *
  * <p>Starting point: {@link dev.nereid.scripted.ScriptedBackendProvider}.
  */

@@ -42,7 +42,8 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(120)
 final class EnsembleClientsIT {
     private static final Path SEGMENTS = Path.of("/dev/shm");
-    private static final String KEY = "nereid-ensemble-" + ProcessHandle.current().pid();
+    private static final String KEY =
+            "nereid-ensemble-" + ProcessHandle.current().pid();
     private static final int SIZE = 8;
     private static final long DEADLINE_MILLIS = 500;
 
@@ -149,7 +150,8 @@ final class EnsembleClientsIT {
         requireCancelled("streamed", failed);
     }
 
-    private static <T> ClientCall<ModelInferRequest, T> begin(MethodDescriptor<ModelInferRequest, T> method, String id) {
+    private static <T> ClientCall<ModelInferRequest, T> begin(
+            MethodDescriptor<ModelInferRequest, T> method, String id) {
         ClientCall<ModelInferRequest, T> call = channel.newCall(method, CallOptions.DEFAULT);
         call.start(new ClientCall.Listener<>() {}, new Metadata());
         call.sendMessage(overGrpc(id));

@@ -107,8 +107,8 @@ final class EnsembleControlIT {
     @Test
     void tellsItsMetadata() throws Exception {
         Struct http = get("/v2/models/fork").json();
-        ModelMetadataResponse grpc =
-                stub().modelMetadata(ModelMetadataRequest.newBuilder().setName("fork").build());
+        ModelMetadataResponse grpc = stub().modelMetadata(
+                        ModelMetadataRequest.newBuilder().setName("fork").build());
 
         assertThat(http.getFieldsOrThrow("platform").getStringValue())
                 .isEqualTo("ensemble")
@@ -141,11 +141,13 @@ final class EnsembleControlIT {
                 .getFieldsOrThrow("step")
                 .getListValue()
                 .getValuesList();
-        var grpc = stub().modelConfig(ModelConfigRequest.newBuilder().setName("fork").build())
+        var grpc = stub().modelConfig(
+                        ModelConfigRequest.newBuilder().setName("fork").build())
                 .getConfig();
 
         assertThat(http)
-                .extracting(step -> step.getStructValue().getFieldsOrThrow("model_name").getStringValue())
+                .extracting(step ->
+                        step.getStructValue().getFieldsOrThrow("model_name").getStringValue())
                 .containsExactly("first", "left", "right");
         assertThat(grpc.getEnsembleScheduling().getStepList())
                 .extracting(step -> step.getModelName())
@@ -188,22 +190,28 @@ final class EnsembleControlIT {
         assertThat(loaded.status()).as(loaded::text).isEqualTo(200);
         requireLoaded();
 
-        var unused = stub().repositoryModelUnload(
-                RepositoryModelUnloadRequest.newBuilder().setModelName("cut").build());
+        var unused = stub().repositoryModelUnload(RepositoryModelUnloadRequest.newBuilder()
+                .setModelName("cut")
+                .build());
         requireUnloaded();
-        var alsoUnused = stub().repositoryModelLoad(
-                RepositoryModelLoadRequest.newBuilder().setModelName("cutting").build());
+        var alsoUnused = stub().repositoryModelLoad(RepositoryModelLoadRequest.newBuilder()
+                .setModelName("cutting")
+                .build());
         requireLoaded();
     }
 
     private static void requireUnloaded() throws IOException, InterruptedException {
         assertThat(isReadyOverHttp("cutting")).isFalse();
         assertThat(isReadyOverGrpc("cutting")).isFalse();
-        assertThat(isReadyOverGrpc("first")).as("the other step, which was not unloaded").isTrue();
+        assertThat(isReadyOverGrpc("first"))
+                .as("the other step, which was not unloaded")
+                .isTrue();
         for (Protocol protocol : Protocol.values()) {
             assertThat(server.run(protocol, request("cutting", 1)))
-                    .isInstanceOfSatisfying(Outcome.Refused.class, refused -> assertThat(refused.text())
-                            .isEqualTo("Request for unknown model: 'cutting' has no available versions"));
+                    .isInstanceOfSatisfying(
+                            Outcome.Refused.class,
+                            refused -> assertThat(refused.text())
+                                    .isEqualTo("Request for unknown model: 'cutting' has no available versions"));
         }
     }
 
@@ -244,7 +252,9 @@ final class EnsembleControlIT {
             ScenarioClient client = server.connect(protocol);
             try {
                 while (reloads.get() < RELOADS || responses.get() < REQUESTS) {
-                    assertThat(value(client.run(request("swapping", 1)))).as("%s", protocol).isIn(12f, 22f);
+                    assertThat(value(client.run(request("swapping", 1))))
+                            .as("%s", protocol)
+                            .isIn(12f, 22f);
                     responses.incrementAndGet();
                 }
             } finally {
@@ -298,8 +308,8 @@ final class EnsembleControlIT {
         ScriptedModels models = new ScriptedModels(other).withChain().chain("reverse", "third", "first");
         try (TestServer onDemand = TestServer.open(NereidServer.start(TestServer.of(models.repository())
                 .withPlugins(models.plugins())
-                .withLifecycle(lifecycle ->
-                        lifecycle.withControl(control -> control.withDemand(DemandOptions.DEFAULT)))))) {
+                .withLifecycle(
+                        lifecycle -> lifecycle.withControl(control -> control.withDemand(DemandOptions.DEFAULT)))))) {
             assertThat(onDemand.server().demand().orElseThrow().loads()).isZero();
             ScenarioClient http = new HttpScenarios(onDemand.http(), true);
             ScenarioClient grpc = new GrpcScenarios(onDemand.grpc(), false);

@@ -34,7 +34,8 @@ final class EnsembleIT {
     @BeforeAll
     static void start() throws IOException, InterruptedException {
         ScriptedModels models = EnsembleScenarios.models(directory);
-        NereidServer nereid = NereidServer.start(TestServer.of(models.repository()).withPlugins(models.plugins()));
+        NereidServer nereid =
+                NereidServer.start(TestServer.of(models.repository()).withPlugins(models.plugins()));
         counting = new CountingServer(nereid);
         server = TestServer.open(nereid, port -> counting);
         CLIENTS.put(Protocol.HTTP_JSON, new HttpScenarios(server.http(), false));

@@ -83,12 +83,15 @@ final class EnsembleStepsIT {
     @EnumSource
     void aFailureCancelsTheOtherSteps(Protocol protocol) throws Exception {
         String id = "failure-" + protocol;
-        Scenario request = request("fork", id, 1).withParameter("left", "cancel").withParameter("right", "fail");
+        Scenario request =
+                request("fork", id, 1).withParameter("left", "cancel").withParameter("right", "gate-fail");
+        CompletableFuture<Outcome> outcome = server.begin(protocol, request);
+        models.awaitWaiting(id, "left");
+        models.awaitWaiting(id, "right");
 
-        Outcome outcome = server.run(protocol, request);
+        models.open(id, "right");
 
-        assertThat(refusal(outcome)).isEqualTo("in ensemble 'fork', the script fails");
-        assertThat(models.isWaiting(id, "left")).isTrue();
+        assertThat(refusal(EnsembleServer.end(outcome))).isEqualTo("in ensemble 'fork', the script fails");
     }
 
     @ParameterizedTest
@@ -99,7 +102,10 @@ final class EnsembleStepsIT {
                 server.begin(protocol, request("bounded", id, 1).withParameter("bounded", "gate"));
         models.awaitWaiting(id, "bounded");
         CompletableFuture<Outcome> waiting = server.begin(protocol, request("bounded", id + "-2", 2));
-        Eventually.holds("waits", EnsembleServer.SECONDS, () -> server.statistics("bounded").metrics().pending() == 1);
+        Eventually.holds(
+                "waits",
+                EnsembleServer.SECONDS,
+                () -> server.statistics("bounded").metrics().pending() == 1);
 
         Outcome refused = server.run(protocol, request("queued", id + "-3", 3));
 
@@ -165,7 +171,9 @@ final class EnsembleStepsIT {
             requests.add(server.begin(protocol, request("batches", id + i, i)));
         }
         Eventually.holds(
-                "wait", EnsembleServer.SECONDS, () -> server.statistics("batch_one").metrics().pending() == MAX_BATCH);
+                "wait",
+                EnsembleServer.SECONDS,
+                () -> server.statistics("batch_one").metrics().pending() == MAX_BATCH);
 
         models.open(id, "batch_one");
 
@@ -176,7 +184,8 @@ final class EnsembleStepsIT {
         }
         before.merge(1L, 1L, Long::sum);
         before.merge((long) MAX_BATCH, 1L, Long::sum);
-        Eventually.holds("counted", EnsembleServer.SECONDS, () -> batches("batch_two").equals(before));
+        Eventually.holds(
+                "counted", EnsembleServer.SECONDS, () -> batches("batch_two").equals(before));
         assertThat(batches("batch_one")).isEqualTo(before);
     }
 
@@ -184,7 +193,8 @@ final class EnsembleStepsIT {
     private static Map<Long, Long> batches(String model) {
         return server.statistics(model).executions().batches().stream()
                 .collect(Collectors.toMap(
-                        BatchStatistics::batchSize, batch -> batch.compute().infer().count()));
+                        BatchStatistics::batchSize,
+                        batch -> batch.compute().infer().count()));
     }
 
     /** Two instances could execute the step at the same time. */

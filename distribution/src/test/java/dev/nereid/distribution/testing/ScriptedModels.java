@@ -39,7 +39,10 @@ public final class ScriptedModels {
 
     /** Adds the three steps and the ensemble {@code chain} of them. */
     public ScriptedModels withChain() {
-        return step("first", 1, "").step("second", 10, "").step("third", 100, "").chain("chain", "first", "second", "third");
+        return step("first", 1, "")
+                .step("second", 10, "")
+                .step("third", 100, "")
+                .chain("chain", "first", "second", "third");
     }
 
     public Repository repository() {

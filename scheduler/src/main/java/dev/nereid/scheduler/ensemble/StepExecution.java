@@ -24,16 +24,10 @@ final class StepExecution implements ResponseObserver, ComputeListener, PartOfRe
     /** The position in a sequence of this request and of what follows from it. */
     private TensorValue.@Nullable Mark mark;
 
-    /** The set that the step is in, and its neighbors there; changed by the set alone. */
-    @Nullable
-    StepSet set;
+    /** The set that the step is in. */
+    private @Nullable StepSet set;
 
-    @Nullable
-    StepExecution previous;
-
-    @Nullable
-    StepExecution next;
-
+    private int place;
     private @Nullable Cancellation cancellation;
     private int batchSize;
     private boolean responded;
@@ -88,6 +82,26 @@ final class StepExecution implements ResponseObserver, ComputeListener, PartOfRe
         if (cancellation != null) {
             requireNonNull(cancellation).cancel();
         }
+    }
+
+    /** Sets its place in a set. */
+    void placed(StepSet owner, int index) {
+        set = owner;
+        place = index;
+    }
+
+    /** Takes note that it is in no set. */
+    void removed() {
+        set = null;
+    }
+
+    @SuppressWarnings("ReferenceEquality") // Sets are mutable.
+    boolean isIn(StepSet other) {
+        return set == other;
+    }
+
+    int place() {
+        return place;
     }
 
     /** Takes note of a response; returns whether it is the first. */

@@ -1,77 +1,54 @@
 package dev.nereid.scheduler.ensemble;
 
-import static java.util.Objects.requireNonNull;
-
+import java.util.ArrayList;
+import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
-import org.jspecify.annotations.Nullable;
 
 /**
- * The steps of one request in one state, in the order in which they came to it. Confined to its {@link EnsembleRun}.
+ * The steps of one request in one state, in no order. Confined to its {@link EnsembleRun}.
  *
- * <p>The steps themselves have the links: a step is in one set at most, and adding or removing it allocates nothing.
+ * <p>Each step has its place in the set, and is in one set at most; so removal takes constant time and allocates nothing.
  */
 final class StepSet {
-    private @Nullable StepExecution first;
-    private @Nullable StepExecution last;
+    private final List<StepExecution> steps = new ArrayList<>(0);
 
     boolean isEmpty() {
-        return first == null;
+        return steps.isEmpty();
     }
 
     /** Adds a step that is in no set. */
     void add(StepExecution step) {
-        step.set = this;
-        step.previous = last;
-        step.next = null;
-        if (last == null) {
-            first = step;
-        } else {
-            last.next = step;
-        }
-        last = step;
+        step.placed(this, steps.size());
+        steps.add(step);
     }
 
     /** Removes a step; returns whether it was in this set. */
-    @SuppressWarnings("ReferenceEquality") // Sets are mutable.
     boolean remove(StepExecution step) {
-        if (step.set != this) {
+        if (!step.isIn(this)) {
             return false;
         }
-        StepExecution before = step.previous;
-        StepExecution after = step.next;
-        if (before == null) {
-            first = after;
-        } else {
-            before.next = after;
+        StepExecution last = steps.removeLast();
+        if (step.place() < steps.size()) {
+            last.placed(this, step.place());
+            steps.set(step.place(), last);
         }
-        if (after == null) {
-            last = before;
-        } else {
-            after.previous = before;
-        }
-        step.set = null;
-        step.previous = null;
-        step.next = null;
+        step.removed();
         return true;
     }
 
     /** Calls an action with each step; it must not change the set. */
     void forEach(Consumer<StepExecution> action) {
-        for (StepExecution step = first; step != null; step = step.next) {
-            action.accept(step);
-        }
+        steps.forEach(action);
     }
 
     /** Removes the steps for which a condition holds. */
     void removeIf(Predicate<StepExecution> condition) {
-        StepExecution step = first;
-        while (step != null) {
-            StepExecution after = step.next;
+        for (int i = steps.size() - 1; i >= 0; i--) { // the last one takes the place of a removed one
+            StepExecution step = steps.get(i);
             if (condition.test(step)) {
-                remove(requireNonNull(step));
+                remove(step);
             }
-            step = after;
         }
     }
 }
