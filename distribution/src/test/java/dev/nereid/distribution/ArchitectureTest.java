@@ -94,7 +94,8 @@ class ArchitectureTest {
                         .should()
                         .onlyDependOnClassesThat()
                         .resideInAnyPackage(SPI, JDK, JDK_COMPILER, NULLNESS)
-                        .because("backend-spi has no dependency, ever; its annotation processor is called by compilers"),
+                        .because(
+                                "backend-spi has no dependency, ever; its annotation processor is called by compilers"),
                 noClasses()
                         .that()
                         .resideInAPackage(SPI)

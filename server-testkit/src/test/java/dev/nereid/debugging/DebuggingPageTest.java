@@ -12,8 +12,8 @@ import org.junit.jupiter.api.Test;
 /** Compares the code of {@code docs/debugging-plugins.md} with the files of this package, which are compiled and tested. */
 final class DebuggingPageTest {
     private static final Path PAGE = Path.of("..", "docs", "debugging-plugins.md");
-    private static final Path SOURCES =
-            Path.of("src", "test", "java", DebuggingPageTest.class.getPackageName().replace('.', '/'));
+    private static final Path SOURCES = Path.of(
+            "src", "test", "java", DebuggingPageTest.class.getPackageName().replace('.', '/'));
     private static final Pattern BLOCK =
             Pattern.compile("^`scale/(\\w+\\.java)`:\n\n```java\n(.*?)^```$", Pattern.MULTILINE | Pattern.DOTALL);
 

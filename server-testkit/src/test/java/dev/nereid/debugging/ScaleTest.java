@@ -12,8 +12,7 @@ import org.junit.jupiter.api.Test;
 final class ScaleTest {
     @Test
     void doublesNumbers() {
-        try (LocalServer server =
-                LocalServer.with(new Scale()).model("scaled").start()) {
+        try (LocalServer server = LocalServer.with(new Scale()).model("scaled").start()) {
             LocalOutputs outputs = server.infer("scaled", LocalRequest.of("INPUT", 1f, 2.5f, -3f));
 
             assertArrayEquals(new float[] {2f, 5f, -6f}, outputs.floats("OUTPUT"));
@@ -22,8 +21,7 @@ final class ScaleTest {
 
     @Test
     void needsItsInput() {
-        try (LocalServer server =
-                LocalServer.with(new Scale()).model("scaled").start()) {
+        try (LocalServer server = LocalServer.with(new Scale()).model("scaled").start()) {
             assertThrows(InferenceException.class, () -> server.infer("scaled", LocalRequest.of("IN", 1f)));
         }
     }

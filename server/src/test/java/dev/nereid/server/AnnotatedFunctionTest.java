@@ -122,8 +122,7 @@ final class AnnotatedFunctionTest {
                 .model("n", "backend: \"later\" input { name: \"INPUT0\" data_type: TYPE_INT8 dims: [ 1, 2 ] }");
         try (NereidServer server = NereidServer.start(options())) {
             assertThatThrownBy(() -> load(server, "m"))
-                    .hasMessageContaining(
-                            "model 'm', backend 'times': max_batch_size: 9 (expected: at most 8)");
+                    .hasMessageContaining("model 'm', backend 'times': max_batch_size: 9 (expected: at most 8)");
             assertThatThrownBy(() -> load(server, "n"))
                     .hasMessageContaining("model 'n', backend 'later': input 'INPUT0': data_type: TYPE_INT8 (expected:"
                             + " TYPE_FP32)");
@@ -175,8 +174,7 @@ final class AnnotatedFunctionTest {
     }
 
     private void build(int factor) throws IOException {
-        Path written =
-                PluginJar.of(source(factor), LATER).processed().write(directory.resolve("build/times.jar"));
+        Path written = PluginJar.of(source(factor), LATER).processed().write(directory.resolve("build/times.jar"));
         Files.move(written, jar, StandardCopyOption.REPLACE_EXISTING);
     }
 

@@ -101,11 +101,13 @@ final class DocumentedFunctionsTest {
 
     /** Loads a model with nothing but what the function declares. */
     private LocalModel load(String type) throws Exception {
-        TensorFunction function = (TensorFunction)
-                loader.loadClass(type).asSubclass(BackendProvider.class).getDeclaredConstructor().newInstance();
+        TensorFunction function = (TensorFunction) loader.loadClass(type)
+                .asSubclass(BackendProvider.class)
+                .getDeclaredConstructor()
+                .newInstance();
         ModelCompletion declared = function.completion();
-        ModelSettingsBuilder settings =
-                ModelSettings.builder("m", 1).maxBatchSize(declared.maxBatchSize().orElseThrow());
+        ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
+                .maxBatchSize(declared.maxBatchSize().orElseThrow());
         declared.inputs().forEach(settings::input);
         declared.outputs().forEach(settings::output);
         return LocalModel.load(function, ContractModel.of(settings.build()));

@@ -25,8 +25,8 @@ import javax.tools.StandardLocation;
  * Checks classes with {@link BackendFunction} and names them in the service file. <em>Used by compilers.</em>
  *
  * <p>The compiler finds it in the jar of the SPI, if annotation processing is switched on: {@code javac -proc:full}, or
- * {@code -processorpath}; in Maven {@code <proc>full</proc>} or {@code annotationProcessorPaths}. Compilers before JDK 23
- * need no option. It writes {@code META-INF/services/dev.nereid.spi.BackendProvider} beside the classes: what such a file
+ * {@code -processorpath}; in Maven {@code <proc>full</proc>} or {@code annotationProcessorPaths}. Without an option javac
+ * runs no processor. It writes {@code META-INF/services/dev.nereid.spi.BackendProvider} beside the classes: what such a file
  * contains already stays, and classes that were compiled before stay as long as they have the annotation. Confined to the
  * compiler's thread.
  *

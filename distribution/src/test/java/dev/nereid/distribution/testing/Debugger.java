@@ -15,11 +15,10 @@ import com.sun.jdi.request.BreakpointRequest;
 import com.sun.jdi.request.ClassPrepareRequest;
 import com.sun.jdi.request.EventRequest;
 import java.io.IOException;
-import java.net.ConnectException;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.LinkedHashSet;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * A debugger as IDEs are: waits for a class, sets a breakpoint in a method, and redefines the class when it is reached.
@@ -32,16 +31,17 @@ public final class Debugger {
         void at(BreakpointEvent event) throws Exception;
     }
 
-    private static final Duration TIMEOUT = Duration.ofSeconds(120);
+    private static final Duration TIMEOUT = Duration.ofMinutes(2);
 
     private final VirtualMachine vm;
-    private final List<ReferenceType> prepared = new ArrayList<>();
+    private final Set<Long> loaders = new LinkedHashSet<>();
+    private boolean stopped;
 
     private Debugger(VirtualMachine vm) {
         this.vm = vm;
     }
 
-    /** Connects as soon as the JVM listens. */
+    /** Connects to a JVM that listens. */
     public static Debugger attach(int port) throws IOException, IllegalConnectorArgumentsException {
         AttachingConnector sockets = Bootstrap.virtualMachineManager().attachingConnectors().stream()
                 .filter(connector -> connector.transport().name().equals("dt_socket"))
@@ -50,28 +50,18 @@ public final class Debugger {
         Map<String, Connector.Argument> arguments = sockets.defaultArguments();
         arguments.get("hostname").setValue("127.0.0.1");
         arguments.get("port").setValue(String.valueOf(port));
-        long giveUp = System.nanoTime() + TIMEOUT.toNanos();
-        while (true) {
-            try {
-                return new Debugger(sockets.attach(arguments));
-            } catch (ConnectException e) {
-                if (System.nanoTime() - giveUp > 0) {
-                    throw e;
-                }
-                Thread.onSpinWait();
-            }
-        }
+        return new Debugger(sockets.attach(arguments));
     }
 
     /**
      * Follows the JVM to its end.
      *
-     * @param type the class whose method has the breakpoint, which is removed when it was reached once
+     * @param type the name of classes whose method has a breakpoint, until it was reached once
      * @param method the method
      * @param stop called at the breakpoint
-     * @return the classes of the name, in the order in which they were loaded
+     * @return the numbers of the class loaders that had such a class
      */
-    public List<ReferenceType> follow(String type, String method, Stop stop) throws Exception {
+    public Set<Long> follow(String type, String method, Stop stop) throws Exception {
         ClassPrepareRequest classes = vm.eventRequestManager().createClassPrepareRequest();
         classes.addClassFilter(type);
         classes.setSuspendPolicy(EventRequest.SUSPEND_EVENT_THREAD);
@@ -89,7 +79,7 @@ public final class Debugger {
                 events.resume();
             }
         } catch (VMDisconnectedException e) {
-            return prepared;
+            return loaders;
         }
     }
 
@@ -99,18 +89,18 @@ public final class Debugger {
     }
 
     private void handle(Event event, String method, Stop stop) throws Exception {
-        if (event instanceof ClassPrepareEvent loaded) {
-            prepared.add(loaded.referenceType());
-            if (prepared.size() == 1) {
+        if (event instanceof ClassPrepareEvent prepared) {
+            ReferenceType type = prepared.referenceType();
+            loaders.add(type.classLoader().uniqueID());
+            if (!stopped) {
                 BreakpointRequest breakpoint = vm.eventRequestManager()
-                        .createBreakpointRequest(loaded.referenceType()
-                                .methodsByName(method)
-                                .getFirst()
-                                .location());
+                        .createBreakpointRequest(
+                                type.methodsByName(method).getFirst().location());
                 breakpoint.setSuspendPolicy(EventRequest.SUSPEND_EVENT_THREAD);
                 breakpoint.enable();
             }
         } else if (event instanceof BreakpointEvent reached) {
+            stopped = true;
             event.request().disable();
             stop.at(reached);
         }

@@ -31,7 +31,7 @@ public final class PageScript {
             commands = commands.replace(text.getKey(), text.getValue());
         }
         ProcessBuilder shell = new ProcessBuilder(
-                        "/bin/sh", "-c", "trap 'kill $! 2>/dev/null' EXIT\nset -e\n" + commands)
+                        "/bin/sh", "-c", "trap 'kill $! 2>/dev/null || true' EXIT\nset -e\n" + commands)
                 .directory(directory.toFile())
                 .redirectErrorStream(true);
         shell.environment()

@@ -146,7 +146,8 @@ final class PluginTest {
                 .startsWith("probe.jar: its manifest has no Backend-Spi-Version (expected: ")
                 .contains("add the entry to the manifest")
                 .contains("<manifestEntries><Backend-Spi-Version>1.0</Backend-Spi-Version></manifestEntries>")
-                .endsWith("jar --update --file probe.jar --manifest FILE with the line 'Backend-Spi-Version: 1.0' in FILE");
+                .endsWith(
+                        "jar --update --file probe.jar --manifest FILE with the line 'Backend-Spi-Version: 1.0' in FILE");
     }
 
     @Test
@@ -183,8 +184,9 @@ final class PluginTest {
                 .write(plugins.resolve("probe.jar"));
 
         assertThat(brokenReason())
-                .isEqualTo("java.lang.IllegalStateException: class dev.example.Probe: annotation @Input 'IN': dims: [-1, 0]"
-                        + " (expected: at least one, each 1 or more, or -1 for any size)");
+                .isEqualTo(
+                        "java.lang.IllegalStateException: class dev.example.Probe: annotation @Input 'IN': dims: [-1, 0]"
+                                + " (expected: at least one, each 1 or more, or -1 for any size)");
     }
 
     @Test

@@ -120,8 +120,10 @@ public final class PluginManifest {
         if (text == null) {
             throw new PluginException(jar + ": its manifest has no " + SPI_VERSION + " (expected: the version of"
                     + " nereid-backend-spi that the plugin was compiled against, such as " + server
-                    + "); add the entry to the manifest: in a pom.xml as <manifestEntries><" + SPI_VERSION + ">" + server
-                    + "</" + SPI_VERSION + "></manifestEntries> of the <archive> of maven-jar-plugin, or by jar --update"
+                    + "); add the entry to the manifest: in a pom.xml as <manifestEntries><" + SPI_VERSION + ">"
+                    + server
+                    + "</" + SPI_VERSION
+                    + "></manifestEntries> of the <archive> of maven-jar-plugin, or by jar --update"
                     + " --file " + jar + " --manifest FILE with the line '" + SPI_VERSION + ": " + server
                     + "' in FILE");
         }
