@@ -77,7 +77,7 @@ final class DemoCommand implements Command {
 
     @Override
     public int run() throws StartException, InterruptedException, IOException {
-        log.apply(context.logLevels());
+        log.apply(context.log());
         Path examples = context.paths().home().resolve("examples");
         server.repositories.add(examples.resolve("models"));
         RunningServer running = RunningServer.start(server, endpoints, context);

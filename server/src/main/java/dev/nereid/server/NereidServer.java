@@ -28,6 +28,7 @@ import dev.nereid.spi.ErrorCode;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.SortedMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongConsumer;
@@ -217,6 +218,15 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      */
     public void abandonExecutionOn(Thread thread) {
         models.abandonExecutionOn(thread);
+    }
+
+    /**
+     * Counts the requests in flight of all models, for logs.
+     *
+     * @return the counts above 0 by name and version of the model, as in {@code resnet/1}
+     */
+    public SortedMap<String, Integer> requestsInFlight() {
+        return models.inFlight();
     }
 
     @Override

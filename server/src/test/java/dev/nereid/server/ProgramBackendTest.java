@@ -21,6 +21,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -58,7 +59,7 @@ final class ProgramBackendTest {
 
                 private void execute(Batch batch) throws BackendException {
                     ClassLoader loader = Thread.currentThread().getContextClassLoader();
-                    events.add(loader == Copy.class.getClassLoader() ? "own loader" : "other loader");
+                    events.add(Objects.equals(loader, Copy.class.getClassLoader()) ? "own loader" : "other loader");
                     batch.scatter("OUTPUT0", batch.gather("INPUT0"), () -> {});
                 }
 
@@ -99,16 +100,15 @@ final class ProgramBackendTest {
             load(server);
             assertThat(RecordingObserver.to(server, "m", 8).response().values()).containsExactly(8f);
             assertThat(server.backends())
-                    .containsExactly(new BackendStatus(
-                            "copy", Copy.class.getName(), BackendStatus.State.AVAILABLE, ""));
+                    .containsExactly(
+                            new BackendStatus("copy", Copy.class.getName(), BackendStatus.State.AVAILABLE, ""));
         }
         assertThat(events)
                 .startsWith("create", "own loader")
                 .endsWith("own loader", "close")
                 .doesNotContain("other loader");
-        assertThat(events.stream().filter("create"::equals)).hasSameSizeAs(events.stream()
-                .filter("close"::equals)
-                .toList());
+        assertThat(events.stream().filter("create"::equals))
+                .hasSameSizeAs(events.stream().filter("close"::equals).toList());
     }
 
     @Test
@@ -121,8 +121,7 @@ final class ProgramBackendTest {
             assertThat(server.backends())
                     .extracting(BackendStatus::backend, BackendStatus::state)
                     .containsExactly(
-                            tuple("copy", BackendStatus.State.AVAILABLE),
-                            tuple("", BackendStatus.State.BROKEN));
+                            tuple("copy", BackendStatus.State.AVAILABLE), tuple("", BackendStatus.State.BROKEN));
             assertThat(server.backends().getLast().reason())
                     .isEqualTo("backend name: 'copy' is the name of a backend of plugin '" + Copy.class.getName()
                             + "' already (expected: a name of its own)");

@@ -64,9 +64,8 @@ final class LocalRequests implements AutoCloseable {
         } else {
             request.withResponse(memory);
         }
-        for (StateSpec state : settings.sequenceBatching()
-                .map(SequenceBatching::states)
-                .orElse(List.of())) {
+        for (StateSpec state :
+                settings.sequenceBatching().map(SequenceBatching::states).orElse(List.of())) {
             request.withState(state.outputName(), memory);
         }
         if (settings.sequenceBatching().filter(SequenceBatching::iterative).isPresent()) {

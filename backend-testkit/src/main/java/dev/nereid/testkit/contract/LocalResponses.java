@@ -28,7 +28,9 @@ record LocalResponses(ModelSettings settings, LocalRequests requests, FakeBatch 
         List<Map<String, Tensor>> responses = outputs(place);
         if (!requests.isNull(place)) {
             responses.forEach(outputs -> LocalTensors.check(
-                    settings, LocalTensors.items(settings, requests.example(place).inputs()), outputs));
+                    settings,
+                    LocalTensors.items(settings, requests.example(place).inputs()),
+                    outputs));
             if (hasRequiredInputs(requests.example(place))) {
                 checkComplete(request, responses);
             }
@@ -41,9 +43,8 @@ record LocalResponses(ModelSettings settings, LocalRequests requests, FakeBatch 
     /** Copies the new values of the states of a request. */
     private Map<String, Tensor> states(int place) {
         Map<String, Tensor> states = new LinkedHashMap<>();
-        for (StateSpec state : settings.sequenceBatching()
-                .map(SequenceBatching::states)
-                .orElse(List.of())) {
+        for (StateSpec state :
+                settings.sequenceBatching().map(SequenceBatching::states).orElse(List.of())) {
             Optional<Tensor> written = requests.all().get(place).writtenState(state.outputName());
             written.ifPresent(tensor -> states.put(state.outputName(), LocalTensors.copy(tensor)));
             if (written.isEmpty()) {
@@ -60,8 +61,8 @@ record LocalResponses(ModelSettings settings, LocalRequests requests, FakeBatch 
         if (settings.decoupled()) {
             requests.senders().get(place).responses().forEach(outputs -> responses.add(LocalTensors.copies(outputs)));
         } else {
-            Map<String, Tensor> outputs =
-                    new LinkedHashMap<>(LocalTensors.copies(requests.all().get(place).outputs()));
+            Map<String, Tensor> outputs = new LinkedHashMap<>(
+                    LocalTensors.copies(requests.all().get(place).outputs()));
             outputs.putAll(LocalTensors.parts(settings, batch, requests.all(), place));
             responses.add(outputs);
         }
@@ -71,8 +72,8 @@ record LocalResponses(ModelSettings settings, LocalRequests requests, FakeBatch 
     /** Returns whether the server would accept a request. */
     private boolean hasRequiredInputs(ContractExample example) {
         return settings.inputs().stream()
-                .allMatch(input -> input.is(TensorSpec.Trait.OPTIONAL)
-                        || example.inputs().containsKey(input.name()));
+                .allMatch(input ->
+                        input.is(TensorSpec.Trait.OPTIONAL) || example.inputs().containsKey(input.name()));
     }
 
     /** Fails if a response lacks requested outputs: the server would send it without them. */

@@ -121,7 +121,9 @@ final class LoadCyclesTest {
                                 .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(1)))
                                 .build())
                         .withCache(cache)
-                        .with(ContractExample.request().input("IN", Shape.of(1), 1f).output("OUT", Shape.of(1), 2f));
+                        .with(ContractExample.request()
+                                .input("IN", Shape.of(1), 1f)
+                                .output("OUT", Shape.of(1), 2f));
             }
 
             @Override

@@ -14,6 +14,9 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.slf4j.spi.LoggingEventBuilder;
 
 /**
  * The start-up report: backends, models, memory limits, addresses and example requests. Immutable.
@@ -32,6 +35,8 @@ public record StartReport(
         List<ModelStatus> failed,
         MemoryReport memory,
         Endpoints endpoints) {
+    private static final Logger LOG = LoggerFactory.getLogger(StartReport.class);
+
     /** Maximum number of examples. */
     private static final int MAX_EXAMPLES = 10;
 
@@ -88,6 +93,18 @@ public record StartReport(
                 ? Optional.empty()
                 : Optional.of("models: " + String.join(", ", names)
                         + " (expected: every model loads; reasons in the table above)");
+    }
+
+    /** Logs what the table says of the ports and models, for logs that programs read. */
+    public void log() {
+        LoggingEventBuilder event = LOG.atInfo();
+        endpoints.http().ifPresent(endpoint -> event.addKeyValue("http", endpoint.url()));
+        endpoints.grpc().ifPresent(endpoint -> event.addKeyValue("grpc", endpoint.authority()));
+        endpoints.metrics().ifPresent(endpoint -> event.addKeyValue("metrics", endpoint.url() + "/metrics"));
+        long ready = index().stream()
+                .filter(status -> status.state() == ModelStatus.State.READY)
+                .count();
+        event.addKeyValue("readyVersions", ready).log("serving");
     }
 
     private static TextTable modelTable(List<ModelStatus> index) {

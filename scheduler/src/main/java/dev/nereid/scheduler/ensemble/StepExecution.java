@@ -8,6 +8,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.request.PartOfRequest;
 import dev.nereid.scheduler.statistics.ComputeListener;
 import org.jspecify.annotations.Nullable;
 
@@ -15,13 +16,23 @@ import org.jspecify.annotations.Nullable;
  * One request to the model of a step. Its observer's methods pass everything on to the {@link EnsembleRun}, to which its
  * fields are confined.
  */
-final class StepExecution implements ResponseObserver, ComputeListener, InflightLimit.Waiter {
+final class StepExecution implements ResponseObserver, ComputeListener, PartOfRequest, InflightLimit.Waiter {
     private final EnsembleRun run;
     private final DataFlow.Ready ready;
     private final @Nullable ResponseFlow flow;
 
     /** The position in a sequence of this request and of what follows from it. */
     private TensorValue.@Nullable Mark mark;
+
+    /** The set that the step is in, and its neighbors there; changed by the set alone. */
+    @Nullable
+    StepSet set;
+
+    @Nullable
+    StepExecution previous;
+
+    @Nullable
+    StepExecution next;
 
     private @Nullable Cancellation cancellation;
     private int batchSize;

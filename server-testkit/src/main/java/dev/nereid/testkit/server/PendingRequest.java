@@ -124,8 +124,7 @@ public final class PendingRequest {
      * @throws AssertionError if the request ends before, or does not get them in time
      */
     public List<LocalOutputs> awaitResponses(int count) {
-        Received some =
-                await("response " + count, now -> now.responses().size() >= count || now.hasEnded());
+        Received some = await("response " + count, now -> now.responses().size() >= count || now.hasEnded());
         if (some.responses().size() < count) {
             throw new AssertionError("responses: " + some.responses().size() + " at the end of the request (expected: "
                     + count + "); error: " + some.error());

@@ -387,7 +387,9 @@ final class LocalServerTest {
         doublesNumbers();
         for (Thread thread : Thread.getAllStackTraces().keySet()) {
             if (!before.contains(thread) && !thread.getName().startsWith("ForkJoinPool")) {
-                assertThat(thread.join(Duration.ofSeconds(20))).as(thread.getName()).isTrue();
+                assertThat(thread.join(Duration.ofSeconds(20)))
+                        .as(thread.getName())
+                        .isTrue();
             }
         }
     }

@@ -205,6 +205,7 @@ public final class BackendRegistry implements AutoCloseable {
                     "unable to find backend library for backend '" + name
                             + "', try specifying runtime on the model configuration."
                             + now.brokenReason(name)
+                            + now.notices()
                             + Spelling.question(name, now.backends().keySet()));
         }
         return slot;
@@ -327,6 +328,7 @@ public final class BackendRegistry implements AutoCloseable {
                 return false;
             }
             Set<PluginSlot> replaced = now.replacedBy(path, present, names);
+            requireReplaceable(replaced);
             Set<Path> broken = new LinkedHashSet<>(now.broken().keySet());
             broken.remove(path);
             PluginSnapshot next =
@@ -335,6 +337,17 @@ public final class BackendRegistry implements AutoCloseable {
                 changes.incrementAndGet();
                 end(now.backendsOf(replaced), replaced);
                 return true;
+            }
+        }
+    }
+
+    /** Refuses to replace plugins with native libraries, also by one of another file name. */
+    private static void requireReplaceable(Set<PluginSlot> replaced) throws PluginException {
+        for (PluginSlot one : replaced) {
+            if (one.isNative()) {
+                one.needsRestart();
+                throw new PluginException(
+                        "takes the place of plugin '" + one.name() + "', whose jars are gone: " + PluginSlot.RESTART);
             }
         }
     }

@@ -72,7 +72,8 @@ final class OwnedInstanceTest {
         for (boolean isFreed : new boolean[] {true, false}) {
             ModelInstance instance =
                     OwnedInstance.create(model, plan, memory, (name, bytes) -> left.add(name + ": " + bytes));
-            AllocatedMemory allocated = contexts.getLast().memory(MemoryPlace.HOST).allocate(8);
+            AllocatedMemory allocated =
+                    contexts.getLast().memory(MemoryPlace.HOST).allocate(8);
             if (isFreed) {
                 allocated.close();
             }
