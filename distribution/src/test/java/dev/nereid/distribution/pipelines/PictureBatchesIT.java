@@ -32,7 +32,7 @@ class PictureBatchesIT {
     private static final List<String> STEPS =
             List.of("image_preprocess_model", "classification_model", "segmentation_model");
     private static final int CLIENTS = 64;
-    private static final int REQUESTS = 640;
+    private static final int REQUESTS = 480;
     private static final int DIRECT = 20;
     private static final long TIMEOUT_SECONDS = 120;
 
