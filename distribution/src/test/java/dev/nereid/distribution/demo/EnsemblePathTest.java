@@ -12,7 +12,10 @@ class EnsemblePathTest {
     @Test
     void namesStepsInTheirOrderAndIndependentOnesTogether() {
         ModelConfig config = ensemble(
-                step("last", "end", "b", "c"), step("left", "b", "x"), step("right", "c", "x"), step("first", "x", "IN"));
+                step("last", "end", "b", "c"),
+                step("left", "b", "x"),
+                step("right", "c", "x"),
+                step("first", "x", "IN"));
 
         assertThat(EnsemblePath.text(config)).isEqualTo("first, then left and right, then last");
     }

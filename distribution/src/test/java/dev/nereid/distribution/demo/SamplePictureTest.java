@@ -19,8 +19,7 @@ class SamplePictureTest {
     @Test
     void readsClassAndShareOfTheShape() throws IOException {
         // Four pixels: shape, outline, background, shape.
-        ByteBuffer response =
-                response("0.987600:5:star", 0.1f, 0.2f, 0.9f, 0, 0.8f, 0.3f, 0.1f, 1, 0.1f, 0.5f, 0, 0);
+        ByteBuffer response = response("0.987600:5:star", 0.1f, 0.2f, 0.9f, 0, 0.8f, 0.3f, 0.1f, 1, 0.1f, 0.5f, 0, 0);
 
         assertThat(SamplePicture.result(response)).isEqualTo("star 0.9876, on 50 % of the picture");
     }
@@ -43,7 +42,11 @@ class SamplePictureTest {
                         + "\"parameters\":{\"binary_data_size\":7}}],\"outputs\":[{\"name\":\"CLASSIFICATION\","
                         + "\"parameters\":{\"binary_data\":true,\"classification\":1}},{\"name\":\"SEGMENTATION\","
                         + "\"parameters\":{\"binary_data\":true}}]}");
-        assertThat(picture.request().message().getOutputs(0).getParametersOrThrow("classification").getInt64Param())
+        assertThat(picture.request()
+                        .message()
+                        .getOutputs(0)
+                        .getParametersOrThrow("classification")
+                        .getInt64Param())
                 .isOne();
     }
 

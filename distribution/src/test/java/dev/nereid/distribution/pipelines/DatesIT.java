@@ -37,15 +37,16 @@ class DatesIT {
     @ParameterizedTest
     @EnumSource
     void readsTheDatesThatTheTrainingHeldBack(Examples.Protocol protocol) throws IOException {
-        List<String[]> lines = Files.readAllLines(TestPaths.checkout().resolve("examples/training/dates_test.csv"))
-                .stream()
-                .map(line -> line.split(";"))
-                .toList();
+        List<String[]> lines =
+                Files.readAllLines(TestPaths.checkout().resolve("examples/training/dates_test.csv")).stream()
+                        .map(line -> line.split(";"))
+                        .toList();
         int right = 0;
         for (int from = 0; from < lines.size(); from += BATCH) {
             List<String[]> batch = lines.subList(from, from + BATCH);
             List<String> found = TensorBytes.toStrings(examples.infer(
-                            protocol, request(batch.stream().map(line -> line[1]).toArray(String[]::new)))
+                            protocol,
+                            request(batch.stream().map(line -> line[1]).toArray(String[]::new)))
                     .get("DATE"));
             for (int i = 0; i < BATCH; i++) {
                 right += found.get(i).equals(batch.get(i)[0]) ? 1 : 0;

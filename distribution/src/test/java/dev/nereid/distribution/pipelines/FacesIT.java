@@ -93,7 +93,8 @@ class FacesIT {
         assertThat(outputs.values()).hasSize(3).allMatch(output -> output.length == 0);
         assertThat(examples.statistics("expression_model").getInferenceCount()).isEqualTo(before);
         byte[] three = Files.readAllBytes(TestPaths.checkout().resolve("examples/images/faces.jpg"));
-        assertThat(TensorBytes.toStrings(examples.infer(protocol, request(three)).get("EXPRESSIONS")))
+        assertThat(TensorBytes.toStrings(
+                        examples.infer(protocol, request(three)).get("EXPRESSIONS")))
                 .containsExactly("smiling", "neutral", "sad");
         assertThat(examples.statistics("expression_model").getInferenceCount()).isEqualTo(before + 3);
     }

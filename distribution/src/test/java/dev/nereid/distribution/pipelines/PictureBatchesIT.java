@@ -54,7 +54,9 @@ class PictureBatchesIT {
                 tensor = examples.infer(
                                 Examples.Protocol.HTTP,
                                 Examples.picture(
-                                        STEPS.get(0), "RAW_IMAGE", pictures.get(i).file()))
+                                        STEPS.get(0),
+                                        "RAW_IMAGE",
+                                        pictures.get(i).file()))
                         .get("PREPROCESSED_OUTPUT");
                 for (String step : STEPS.subList(1, 3)) {
                     ClientRequest direct =
@@ -71,7 +73,8 @@ class PictureBatchesIT {
                         .isEqualTo(REQUESTS + DIRECT);
                 assertThat(Examples.meanBatch(before.get(step), after)).as(step).isGreaterThanOrEqualTo(4);
             }
-            assertThat(examples.statistics("ensemble_model").getInferenceCount()).isEqualTo(REQUESTS);
+            assertThat(examples.statistics("ensemble_model").getInferenceCount())
+                    .isEqualTo(REQUESTS);
         }
     }
 
@@ -92,8 +95,8 @@ class PictureBatchesIT {
                     STEPS.get(i), config + "parameters { key: \"other\" value { string_value: \"" + other + "\" } }\n");
         }
         Path plugins = GatedPlugin.pack(directory.resolve("plugins"), MeetingFunction.class);
-        try (Examples server = Examples.of(TestServer.open(NereidServer.start(
-                TestServer.of(models).withPlugins(plugins, TestPaths.plugins()[1]))))) {
+        try (Examples server = Examples.of(TestServer.open(
+                NereidServer.start(TestServer.of(models).withPlugins(plugins, TestPaths.plugins()[1]))))) {
             byte[] file = ShapePicture.all().getFirst().file();
             server.infer(Examples.Protocol.GRPC, Examples.picture("ensemble_model", "IMAGE", file));
         }

@@ -70,7 +70,9 @@ class PicturesIT {
         }
 
         assertThat(pictures).hasSize(100);
-        assertThat(pictures).filteredOn(picture -> picture.name().endsWith(".png")).hasSize(50);
+        assertThat(pictures)
+                .filteredOn(picture -> picture.name().endsWith(".png"))
+                .hasSize(50);
         assertThat((double) rightPictures / pictures.size()).isGreaterThanOrEqualTo(MIN_ACCURACY);
         assertThat((double) rightSegmentations / pictures.size()).isGreaterThanOrEqualTo(MIN_ACCURACY);
         assertThat(pixels / pictures.size()).isGreaterThanOrEqualTo(MIN_ACCURACY);
@@ -156,7 +158,8 @@ class PicturesIT {
                 .hasMessageContaining("image: begins with 6e 6f 20 70 (expected: a PNG or JPEG file)");
         assertThat(examples.infer(
                         protocol,
-                        Examples.picture("ensemble_model", "IMAGE", pictures.getFirst().file())))
+                        Examples.picture(
+                                "ensemble_model", "IMAGE", pictures.getFirst().file())))
                 .containsOnlyKeys("CLASSIFICATION", "SEGMENTATION");
     }
 }

@@ -37,7 +37,8 @@ record ShapePicture(String name, String label, byte[] file, int[] classes) {
         String name = file.getFileName().toString();
         String[] parts = name.split("[_.]");
         try {
-            Raster raster = ImageIO.read(file.resolveSibling(parts[0] + ".classes.png").toFile())
+            Raster raster = ImageIO.read(
+                            file.resolveSibling(parts[0] + ".classes.png").toFile())
                     .getRaster();
             int[] classes = raster.getSamples(0, 0, raster.getWidth(), raster.getHeight(), 0, (int[]) null);
             return new ShapePicture(name, parts[1], Files.readAllBytes(file), classes);
