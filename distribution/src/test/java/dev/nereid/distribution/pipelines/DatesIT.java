@@ -39,7 +39,7 @@ class DatesIT {
     void readsTheDatesThatTheTrainingHeldBack(Examples.Protocol protocol) throws IOException {
         List<String[]> lines =
                 Files.readAllLines(TestPaths.checkout().resolve("examples/training/dates_test.csv")).stream()
-                        .map(line -> line.split(";"))
+                        .map(line -> line.split(";", -1))
                         .toList();
         int right = 0;
         for (int from = 0; from < lines.size(); from += BATCH) {

@@ -31,7 +31,7 @@ class FacesIT {
     /** A face of a picture: its file, the left edge, the right edge, and the expression. */
     private record DrawnFace(String file, float left, float right, String expression) {
         static DrawnFace parse(String line) {
-            String[] parts = line.split(",");
+            String[] parts = line.split(",", -1);
             return new DrawnFace(parts[0], Float.parseFloat(parts[1]), Float.parseFloat(parts[3]), parts[5]);
         }
 

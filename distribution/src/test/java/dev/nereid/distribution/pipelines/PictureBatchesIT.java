@@ -109,7 +109,7 @@ class PictureBatchesIT {
 
     private static long[] times(Repository models, String model) throws IOException {
         String[] text = Files.readString(models.directory().resolve(model).resolve("times"))
-                .split(" ");
+                .split(" ", -1);
         return new long[] {Long.parseLong(text[0]), Long.parseLong(text[1])};
     }
 

@@ -35,7 +35,7 @@ record ShapePicture(String name, String label, byte[] file, int[] classes) {
 
     private static ShapePicture read(Path file) {
         String name = file.getFileName().toString();
-        String[] parts = name.split("[_.]");
+        String[] parts = name.split("[_.]", -1);
         try {
             Raster raster = ImageIO.read(
                             file.resolveSibling(parts[0] + ".classes.png").toFile())

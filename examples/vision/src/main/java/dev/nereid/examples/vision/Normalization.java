@@ -35,7 +35,7 @@ final class Normalization {
 
     private static float[] numbers(ModelSettings settings, String name, String standard) throws BackendException {
         String text = settings.parameters().getOrDefault(name, standard);
-        String[] parts = text.split(",");
+        String[] parts = text.split(",", -1);
         float[] found = new float[Picture.CHANNELS];
         try {
             for (int c = 0; c < found.length && parts.length == found.length; c++) {

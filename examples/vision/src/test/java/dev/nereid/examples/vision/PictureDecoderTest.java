@@ -80,7 +80,7 @@ class PictureDecoderTest {
         Picture picture = decode(TestImages.oriented(TestImages.file("jpeg", image), orientation));
 
         assertThat(picture.width()).isEqualTo(orientation > 4 ? 16 : 32);
-        String[] at = corner.split(" ");
+        String[] at = corner.split(" ", -1);
         for (int x : new int[] {0, picture.width() - 1}) {
             for (int y : new int[] {0, picture.height() - 1}) {
                 boolean isRed = picture.channel(x, y, 0) > 128;
