@@ -28,7 +28,7 @@ class DatesIT {
     }
 
     @AfterAll
-    static void stop() throws IOException, InterruptedException {
+    static void stop() throws IOException {
         if (examples != null) {
             examples.close();
         }

@@ -51,7 +51,7 @@ class FacesIT {
     }
 
     @AfterAll
-    static void stop() throws IOException, InterruptedException {
+    static void stop() throws IOException {
         if (examples != null) {
             examples.close();
             assertThat(examples.server().server().memory().bytesInUse()).isZero();

@@ -42,7 +42,7 @@ class PicturesIT {
     }
 
     @AfterAll
-    static void stop() throws IOException, InterruptedException {
+    static void stop() throws IOException {
         if (examples != null) {
             examples.close();
             assertThat(examples.server().server().memory().bytesInUse()).isZero();

@@ -52,7 +52,8 @@ record Ranking(List<Entry> entries) {
 
     private static String quoted(String text) {
         StringBuilder quoted = new StringBuilder("\"");
-        for (char c : text.toCharArray()) {
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
             if (c == '"' || c == '\\') {
                 quoted.append('\\').append(c);
             } else if (c < FIRST_PRINTABLE) {
