@@ -45,7 +45,7 @@ class FacesIT {
     static void start() throws IOException, InterruptedException {
         drawn = Files.readAllLines(TRAINING.resolve("faces.csv")).stream()
                 .map(DrawnFace::parse)
-                .sorted(Comparator.comparing(DrawnFace::left))
+                .sorted(Comparator.comparingDouble(DrawnFace::left))
                 .toList();
         examples = Examples.serve();
     }

@@ -88,11 +88,12 @@ final class PictureDecoder {
             }
             Picture picture = picture(reader.read(0));
             if (!warnings.isEmpty()) {
-                throw broken(format, warnings.getFirst(), null);
+                throw invalid(broken(format, warnings.getFirst()));
             }
             return picture;
         } catch (IOException | RuntimeException e) { // the readers of the JDK throw both for broken files
-            throw broken(format, String.valueOf(e.getMessage()), e);
+            throw new BackendException(
+                    ErrorCode.INVALID_ARGUMENT, "image: " + broken(format, String.valueOf(e.getMessage())), e);
         } finally {
             reader.dispose();
         }
@@ -154,11 +155,8 @@ final class PictureDecoder {
         }
     }
 
-    private static BackendException broken(String format, String reason, Exception cause) {
-        String text = "image: broken " + format.toUpperCase(Locale.ROOT) + " file: " + reason;
-        return cause == null
-                ? new BackendException(ErrorCode.INVALID_ARGUMENT, text)
-                : new BackendException(ErrorCode.INVALID_ARGUMENT, text, cause);
+    private static String broken(String format, String reason) {
+        return "broken " + format.toUpperCase(Locale.ROOT) + " file: " + reason;
     }
 
     private static BackendException invalid(String text) {

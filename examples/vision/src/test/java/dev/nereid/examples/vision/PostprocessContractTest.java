@@ -31,7 +31,7 @@ final class PostprocessContractTest extends BackendContract {
                 .in(MODEL, MODEL.resolve("1"))
                 .with(example(
                         "{\"label\":\"sad\",\"score\":0.7500,\"top\":[{\"label\":\"sad\",\"score\":0.7500,\"output\":2},"
-                            + "{\"label\":\"#3\",\"score\":0.2500,\"output\":3}]}",
+                                + "{\"label\":\"#3\",\"score\":0.2500,\"output\":3}]}",
                         0,
                         0,
                         0.75f,
