@@ -33,6 +33,8 @@ final class DocumentationIT {
         assertThat(output)
                 .containsPattern("digit_7_0.png over HTTP: seven")
                 .containsPattern("digit_7_0.png over gRPC: seven")
+                .containsPattern("star.png over HTTP: star")
+                .containsPattern("star.png over gRPC: star")
                 .contains("[11,22,33,44]", "[9,18,27,36]")
                 .containsPattern("(?m)^add_sub +1 +onnxruntime +valid$")
                 .containsPattern("(?m)^add_sub +1 +READY$");
@@ -60,6 +62,17 @@ final class DocumentationIT {
     @Test
     void ensembles() throws Exception {
         assertThat(follow("docs/ensembles.md")).contains("[20,40,60,80]", "[2,4,6,8]");
+    }
+
+    @Test
+    void pipelines() throws IOException, InterruptedException {
+        assertThat(follow("docs/pipelines.md"))
+                .contains("\"name\":\"CLASSIFICATION\"", "\"shape\":[1,1000]")
+                .containsPattern("\\{\"label\":\"heart\",\"score\":[01]\\.\\d+,\"top\":\\[")
+                .contains("\"name\":\"image_preprocess_model\"", "\"batch_size\":1")
+                .contains("in ensemble 'ensemble_model'", "image: begins with")
+                .contains("\"1969-07-20\",\"1989-11-09\"")
+                .containsPattern("smiling.*neutral.*sad");
     }
 
     @Test

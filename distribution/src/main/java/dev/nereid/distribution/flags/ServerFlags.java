@@ -236,6 +236,11 @@ public final class ServerFlags {
         return new MemoryReport(Runtime.getRuntime().maxMemory(), bound, admission.inFlightBytes(bound));
     }
 
+    /** Adds a plugin directory behind those of the flags. */
+    public void addBackendDirectory(Path directory) {
+        backendDirectories.add(directory);
+    }
+
     /** Returns how long requests in progress may take when the server stops. */
     public Duration exitTimeout() {
         return exitTimeout;

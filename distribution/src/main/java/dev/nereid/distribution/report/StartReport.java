@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -48,6 +49,11 @@ public record StartReport(
 
     /** Returns the report, whose examples send the given values. */
     public String text(CurlExample.Values values) {
+        return text(values, name -> true);
+    }
+
+    /** Returns the report, whose examples send the given values to some of the models, selected by name. */
+    public String text(CurlExample.Values values, Predicate<String> shown) {
         List<ModelStatus> index = index();
         StringBuilder text = new StringBuilder();
         text.append(BackendTable.of(backends))
@@ -59,7 +65,9 @@ public record StartReport(
         if (!endpoints.open().isEmpty()) {
             text.append(addresses());
         }
-        endpoints.localHttp().ifPresent(address -> text.append(examples(index, new CurlExample(address, values))));
+        endpoints
+                .localHttp()
+                .ifPresent(address -> text.append(examples(index, new CurlExample(address, values), shown)));
         return text.toString();
     }
 
@@ -131,10 +139,11 @@ public record StartReport(
                         : "");
     }
 
-    private String examples(List<ModelStatus> index, CurlExample example) {
+    private String examples(List<ModelStatus> index, CurlExample example, Predicate<String> shown) {
         List<String> lines = index.stream()
                 .filter(status -> status.state() == ModelStatus.State.READY)
                 .map(ModelStatus::name)
+                .filter(shown)
                 .distinct()
                 .limit(MAX_EXAMPLES)
                 .flatMap(name -> line(name, example).stream())

@@ -2,8 +2,6 @@ package dev.nereid.distribution.demo;
 
 import com.google.protobuf.ByteString;
 import inference.GRPCInferenceServiceGrpc;
-import inference.ModelInferRequest;
-import inference.ModelInferRequest.InferInputTensor;
 import inference.ModelInferResponse;
 import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
@@ -19,34 +17,28 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
-/** Clients of the model {@code digits} over HTTP and gRPC. Blocks until the response: not for event loops. */
-public final class DigitClients {
-    private static final String MODEL = "digits";
-    private static final String INPUT = "image";
-    private static final String TYPE = "FP32";
+/** Clients over HTTP and gRPC. They block until the response: not for event loops. */
+public final class DemoClients {
     private static final String HEADER_LENGTH = "Inference-Header-Content-Length";
     private static final int OK = 200;
     private static final int TIMEOUT_SECONDS = 30;
 
-    private DigitClients() {}
+    private DemoClients() {}
 
     /**
-     * Sends an image over HTTP, as binary data behind a JSON header.
+     * Sends a request over HTTP, as binary data behind a JSON header.
      *
      * @param address the server, {@code http://host:port}
-     * @param image the image
-     * @return the probabilities: FP32, little-endian
+     * @param sent the request
+     * @return the outputs, one after another: little-endian
      */
-    public static ByteBuffer overHttp(String address, DigitImage image) throws IOException, InterruptedException {
-        ByteBuffer pixels = image.pixels();
-        byte[] header = ("{\"inputs\":[{\"name\":\"" + INPUT + "\",\"datatype\":\"" + TYPE + "\",\"shape\":[1,1,"
-                        + image.height() + "," + image.width() + "],\"parameters\":{\"binary_data_size\":"
-                        + pixels.remaining() + "}}],\"parameters\":{\"binary_data_output\":true}}")
-                .getBytes(StandardCharsets.UTF_8);
-        byte[] body = new byte[header.length + pixels.remaining()];
+    public static ByteBuffer overHttp(String address, DemoRequest sent) throws IOException, InterruptedException {
+        byte[] header = sent.json().getBytes(StandardCharsets.UTF_8);
+        ByteBuffer data = sent.data();
+        byte[] body = new byte[header.length + data.remaining()];
         System.arraycopy(header, 0, body, 0, header.length);
-        pixels.get(body, header.length, body.length - header.length);
-        HttpRequest request = HttpRequest.newBuilder(URI.create(address + "/v2/models/" + MODEL + "/infer"))
+        data.get(body, header.length, body.length - header.length);
+        HttpRequest request = HttpRequest.newBuilder(URI.create(address + "/v2/models/" + sent.model() + "/infer"))
                 .header(HEADER_LENGTH, String.valueOf(header.length))
                 .timeout(Duration.ofSeconds(TIMEOUT_SECONDS))
                 .POST(HttpRequest.BodyPublishers.ofByteArray(body))
@@ -63,31 +55,20 @@ public final class DigitClients {
     }
 
     /**
-     * Sends an image over gRPC.
+     * Sends a request over gRPC.
      *
      * @param target the server, {@code host:port}
-     * @param image the image
-     * @return the probabilities: FP32, little-endian
+     * @param sent the request
+     * @return the outputs, one after another: little-endian
      */
-    public static ByteBuffer overGrpc(String target, DigitImage image) throws IOException, InterruptedException {
-        ModelInferRequest request = ModelInferRequest.newBuilder()
-                .setModelName(MODEL)
-                .addInputs(InferInputTensor.newBuilder()
-                        .setName(INPUT)
-                        .setDatatype(TYPE)
-                        .addShape(1)
-                        .addShape(1)
-                        .addShape(image.height())
-                        .addShape(image.width()))
-                .addRawInputContents(ByteString.copyFrom(image.pixels()))
-                .build();
+    public static ByteBuffer overGrpc(String target, DemoRequest sent) throws IOException, InterruptedException {
         ManagedChannel channel = Grpc.newChannelBuilder(target, InsecureChannelCredentials.create())
                 .build();
         try {
             ModelInferResponse response = GRPCInferenceServiceGrpc.newBlockingStub(channel)
                     .withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS)
-                    .modelInfer(request);
-            return response.getRawOutputContents(0).asReadOnlyByteBuffer();
+                    .modelInfer(sent.message());
+            return ByteString.copyFrom(response.getRawOutputContentsList()).asReadOnlyByteBuffer();
         } catch (StatusRuntimeException e) {
             throw new IOException(e.getMessage(), e);
         } finally {
