@@ -486,7 +486,7 @@ class EnsembleRunTest {
         assertThat(client.responses).hasSize(1);
     }
 
-    /** Such as for models that are loaded on demand. What comes later is given back. */
+    /** Such as for models that are loaded on demand. Models that come later are released. */
     @Test
     void endsTheWaitForModelsInTime() {
         step("first I=IN O=OUT");

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestOptions;
@@ -153,8 +152,7 @@ class NestedEnsembleProperties {
         @Override
         public Cancellation submit(InferRequest request, ResponseObserver observer) {
             List<NamedTensor> inputs = request.inputs().stream()
-                    .map(input -> new NamedTensor(
-                            input.name(), Tensor.of(DataType.INT64, Shape.of(1), ((InputTensor) input).data())))
+                    .map(input -> new NamedTensor(input.name(), Tensor.of(DataType.INT64, Shape.of(1), input.data())))
                     .toList();
             return outer.innerScheduler.submit(
                     new CheckedRequest(
