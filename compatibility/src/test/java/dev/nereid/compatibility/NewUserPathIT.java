@@ -166,9 +166,7 @@ final class NewUserPathIT {
     void theArtifactsAreDeployedToAnotherRepository() throws Exception {
         String deployment = inText("deploy -DaltDeploymentRepository").replace("/srv/maven", empty.toString());
 
-        user.run(
-                        directory.resolve("checkout"),
-                        guide.commands().getFirst().replace("install", "-pl bom " + deployment))
+        user.run(directory.resolve("checkout"), guide.commands().getFirst().replace("install", "-pl bom " + deployment))
                 .success();
 
         assertThat(empty.resolve("dev/nereid/nereid-bom/" + VERSION)).isDirectoryContaining("glob:**.pom");
@@ -176,7 +174,8 @@ final class NewUserPathIT {
 
     /** Returns the command in a sentence of the guide that starts with some words. */
     private static String inText(String start) {
-        Matcher command = Pattern.compile("`(" + start.replace(" ", "\\s") + "[^`]*)`").matcher(guide.text());
+        Matcher command =
+                Pattern.compile("`(" + start.replace(" ", "\\s") + "[^`]*)`").matcher(guide.text());
         assertThat(command.find()).as(start).isTrue();
         return command.group(1).replace('\n', ' ');
     }

@@ -25,6 +25,7 @@ import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.jar.JarFile;
 import org.slf4j.LoggerFactory;
 import org.slf4j.bridge.SLF4JBridgeHandler;
@@ -150,6 +151,10 @@ public final class Main {
         SLF4JBridgeHandler.install();
     }
 
+    private static boolean isTerminal() {
+        return Optional.ofNullable(System.console()).filter(Console::isTerminal).isPresent();
+    }
+
     private static HostInfo host() {
         String version = Main.class.getPackage().getImplementationVersion();
         return new HostInfo(
@@ -168,11 +173,6 @@ public final class Main {
         } catch (IOException | URISyntaxException e) {
             return UNKNOWN; // started from classes, as tests do
         }
-    }
-
-    private static boolean isTerminal() {
-        Console console = System.console();
-        return console != null && console.isTerminal();
     }
 
     /** Opens a file for the log. Bytes go to its end, also after another program truncated it. */

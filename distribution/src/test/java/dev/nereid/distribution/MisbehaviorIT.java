@@ -332,9 +332,8 @@ final class MisbehaviorIT {
         for (Fault fault : Fault.values()) {
             assertThat(page).contains(fault.event);
             assertThat(page).contains(fault.metric.substring(0, fault.metric.indexOf('{')));
-            String reason = fault.reason
-                    .replaceAll("1 s: .*|: %s_0", "")
-                    .replaceAll("TroubleBackendProvider|OUTPUT0", "NAME");
+            String reason =
+                    fault.reason.replaceAll("1 s: .*|: %s_0", "").replaceAll("TroubleBackendProvider|OUTPUT0", "NAME");
             assertThat(page).contains(reason);
         }
         Set<String> named = Pattern.compile("nereid_[a-z_]+[a-z]")

@@ -169,8 +169,8 @@ final class ScriptedInstance implements ModelInstance {
         floats(
                 response,
                 "INFO",
-                request.priority(),
-                request.timeoutMicros(),
+                (float) request.priority(),
+                (float) request.timeoutMicros(),
                 switch (position == null ? null : position.id()) {
                     case null -> 0;
                     case Sequence.Id.Numeric number -> number.value();

@@ -22,6 +22,7 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -160,8 +161,12 @@ public final class TroubleBackendProvider implements BackendProvider {
 
         private static void exhaustDirectMemory(Path gate) {
             List<ByteBuffer> kept = new ArrayList<>();
-            while (Files.exists(gate)) {
-                kept.add(ByteBuffer.allocateDirect(Integer.MAX_VALUE));
+            try {
+                while (Files.exists(gate)) {
+                    kept.add(ByteBuffer.allocateDirect(Integer.MAX_VALUE));
+                }
+            } finally {
+                Reference.reachabilityFence(kept);
             }
         }
 
@@ -198,7 +203,7 @@ public final class TroubleBackendProvider implements BackendProvider {
             Arena arena = Arena.ofShared();
             MemorySegment memory = arena.allocate(input.byteSize());
             AtomicBoolean released = new AtomicBoolean();
-            Thread changing = Thread.ofPlatform().name("changing").start(() -> {
+            Thread _ = Thread.ofPlatform().name("changing").start(() -> {
                 while (!released.get()) {
                     memory.set(FLOAT, 0, memory.get(FLOAT, 0) + 1);
                 }

@@ -19,13 +19,6 @@ record EnsembleModels(String name) {
     static final int MAX_BATCH = 8;
 
     private static final String TENSOR = "{ name: \"%s\" data_type: TYPE_FP32 dims: [ -1 ] }";
-    private static final String STEP = """
-            {
-              model_name: "%s"
-              model_version: -1
-              input_map { key: "INPUT0" value: "%s" }
-              output_map { key: "OUTPUT0" value: "%s" }
-            }""";
 
     /**
      * Writes the four models.
@@ -38,7 +31,7 @@ record EnsembleModels(String name) {
         for (int i = 0; i < STEPS; i++) {
             String from = i == 0 ? "INPUT0" : "tensor" + i;
             String to = i == STEPS - 1 ? "OUTPUT0" : "tensor" + (i + 1);
-            flow.add(STEP.formatted(steps().get(i), from, to));
+            flow.add(step(steps().get(i), from, to));
             ModelRepositories.write(repository, steps().get(i), model("backend: \"identity\"", more));
         }
         ModelRepositories.write(repository, alone(), model("backend: \"identity\"", more));
@@ -60,5 +53,15 @@ record EnsembleModels(String name) {
     /** Returns the names of the steps' models. */
     List<String> steps() {
         return List.of(name + "_step1", name + "_step2", name + "_step3");
+    }
+
+    private static String step(String model, String from, String to) {
+        return """
+            {
+              model_name: "%s"
+              model_version: -1
+              input_map { key: "INPUT0" value: "%s" }
+              output_map { key: "OUTPUT0" value: "%s" }
+            }""".formatted(model, from, to);
     }
 }

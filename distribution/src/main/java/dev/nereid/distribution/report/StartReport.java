@@ -17,7 +17,6 @@ import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.slf4j.spi.LoggingEventBuilder;
 
 /**
  * The start-up report: backends, models, memory limits, addresses and example requests. Immutable.
@@ -37,6 +36,9 @@ public record StartReport(
         MemoryReport memory,
         Endpoints endpoints) {
     private static final Logger LOG = LoggerFactory.getLogger(StartReport.class);
+
+    /** In the log, a port that is not open. */
+    private static final String NONE = "none";
 
     /** Maximum number of examples. */
     private static final int MAX_EXAMPLES = 10;
@@ -105,14 +107,17 @@ public record StartReport(
 
     /** Logs what the table says of the ports and models, for logs that programs read. */
     public void log() {
-        LoggingEventBuilder event = LOG.atInfo();
-        endpoints.http().ifPresent(endpoint -> event.addKeyValue("http", endpoint.url()));
-        endpoints.grpc().ifPresent(endpoint -> event.addKeyValue("grpc", endpoint.authority()));
-        endpoints.metrics().ifPresent(endpoint -> event.addKeyValue("metrics", endpoint.url() + "/metrics"));
         long ready = index().stream()
                 .filter(status -> status.state() == ModelStatus.State.READY)
                 .count();
-        event.addKeyValue("readyVersions", ready).log("serving");
+        LOG.atInfo()
+                .addKeyValue("http", endpoints.http().map(Endpoint::url).orElse(NONE))
+                .addKeyValue("grpc", endpoints.grpc().map(Endpoint::authority).orElse(NONE))
+                .addKeyValue(
+                        "metrics",
+                        endpoints.metrics().map(open -> open.url() + "/metrics").orElse(NONE))
+                .addKeyValue("readyVersions", ready)
+                .log("serving");
     }
 
     private static TextTable modelTable(List<ModelStatus> index) {

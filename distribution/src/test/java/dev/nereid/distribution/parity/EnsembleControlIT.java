@@ -190,11 +190,11 @@ final class EnsembleControlIT {
         assertThat(loaded.status()).as(loaded::text).isEqualTo(200);
         requireLoaded();
 
-        var unused = stub().repositoryModelUnload(RepositoryModelUnloadRequest.newBuilder()
+        var _ = stub().repositoryModelUnload(RepositoryModelUnloadRequest.newBuilder()
                 .setModelName("cut")
                 .build());
         requireUnloaded();
-        var alsoUnused = stub().repositoryModelLoad(RepositoryModelLoadRequest.newBuilder()
+        var _ = stub().repositoryModelLoad(RepositoryModelLoadRequest.newBuilder()
                 .setModelName("cutting")
                 .build());
         requireLoaded();
@@ -273,7 +273,7 @@ final class EnsembleControlIT {
             assertThat(response.status()).as(response::text).isEqualTo(200);
             return;
         }
-        var unused = stub().repositoryModelLoad(load(config));
+        var _ = stub().repositoryModelLoad(load(config));
     }
 
     private static RepositoryModelLoadRequest load(String config) {

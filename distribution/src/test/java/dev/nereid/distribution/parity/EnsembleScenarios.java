@@ -24,7 +24,13 @@ import java.util.stream.Stream;
 /** Scenarios of ensembles for every protocol, and their models. */
 final class EnsembleScenarios {
     private static final String DECOUPLED = "model_transaction_policy { decoupled: true }\n";
-    private static final String SEQUENCES = """
+    private static final String SEQUENCES_ELSEWHERE = "the scenarios of the port have no sequences";
+
+    private EnsembleScenarios() {}
+
+    /** Returns the settings of a model with sequences whose ids have a type. */
+    private static String sequences(String type) {
+        return """
             sequence_batching {
               max_sequence_idle_microseconds: 60000000
               oldest { }
@@ -33,10 +39,8 @@ final class EnsembleScenarios {
                 { name: "CORRID" control [ { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_%s } ] }
               ]
             }
-            """;
-    private static final String SEQUENCES_ELSEWHERE = "the scenarios of the port have no sequences";
-
-    private EnsembleScenarios() {}
+            """.formatted(type);
+    }
 
     static List<Scenario> all() {
         return Stream.of(values(), errors(), decoupled(), sequences())
@@ -75,11 +79,10 @@ final class EnsembleScenarios {
                         "labeled",
                         TENSORS.replace("output {", "output { label_filename: \"labels.txt\""),
                         steps("first", "second"))
-                .step(
-                        "bounded",
-                        0,
-                        "instance_group { count: 1 kind: KIND_CPU }\n"
-                                + "dynamic_batching { default_queue_policy { max_queue_size: 1 } }\n")
+                .step("bounded", 0, """
+                        instance_group { count: 1 kind: KIND_CPU }
+                        dynamic_batching { default_queue_policy { max_queue_size: 1 } }
+                        """)
                 .chain("queued", "first", "bounded", "third")
                 .ensemble("cached", TENSORS + "response_cache { enable: true }\n", steps("first", "second"))
                 .ensemble(
@@ -112,8 +115,7 @@ final class EnsembleScenarios {
             models.model(
                             "sum_" + type,
                             0,
-                            TENSORS + out("SUM") + "instance_group { count: 1 kind: KIND_CPU }\n"
-                                    + SEQUENCES.formatted(type))
+                            TENSORS + out("SUM") + "instance_group { count: 1 kind: KIND_CPU }\n" + sequences(type))
                     .ensemble(
                             "sequence_" + type,
                             TENSORS,

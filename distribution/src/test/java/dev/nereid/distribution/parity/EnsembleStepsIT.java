@@ -250,6 +250,11 @@ final class EnsembleStepsIT {
         assertThat(floatsOf(response, "DEADLINE")).containsExactly(hasDeadline ? 1 : 0);
     }
 
+    /** Returns an id for each protocol, since they share a server. */
+    private static long number(long first, Protocol protocol) {
+        return first + List.of(Protocol.values()).indexOf(protocol);
+    }
+
     @ParameterizedTest
     @EnumSource(
             value = Protocol.class,
@@ -257,8 +262,8 @@ final class EnsembleStepsIT {
             mode = EnumSource.Mode.EXCLUDE)
     void sequencesGoThroughAStep(Protocol protocol) throws Exception {
         for (String type : List.of("UINT64", "STRING")) {
-            Object one = type.equals("STRING") ? "one-" + protocol : (Object) (100L + protocol.ordinal());
-            Object other = type.equals("STRING") ? "other-" + protocol : (Object) (200L + protocol.ordinal());
+            Object one = type.equals("STRING") ? "one-" + protocol : (Object) number(100, protocol);
+            Object other = type.equals("STRING") ? "other-" + protocol : (Object) number(200, protocol);
             assertThat(sum(protocol, type, one, 1, true, false)).isEqualTo(102);
             assertThat(sum(protocol, type, other, 50, true, false)).isEqualTo(151);
             assertThat(sum(protocol, type, one, 2, false, false)).isEqualTo(105);
