@@ -122,6 +122,16 @@ public final class InferenceException extends RuntimeException {
     }
 
     /**
+     * Returns the same failure with more at the end of its text.
+     *
+     * @param suffix what the text ends with
+     * @return the failure, with the same code and times
+     */
+    public InferenceException withSuffix(String suffix) {
+        return new InferenceException(code, publicMessage() + suffix, retryAfter, refusalCause);
+    }
+
+    /**
      * Returns the kind of failure.
      *
      * @return the kind

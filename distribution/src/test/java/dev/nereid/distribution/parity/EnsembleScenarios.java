@@ -176,23 +176,25 @@ final class EnsembleScenarios {
         return Stream.of(
                 scenario("the first step fails", "chain", 1)
                         .withParameter("first", "fail")
-                        .fails(ErrorCode.INTERNAL, "in ensemble 'chain', the script fails"),
+                        .fails(ErrorCode.INTERNAL, "in ensemble 'chain', the script fails (step 'first')"),
                 scenario("the second step fails", "chain", 1)
                         .withParameter("second", "fail")
-                        .fails(ErrorCode.INTERNAL, "in ensemble 'chain', the script fails"),
+                        .fails(ErrorCode.INTERNAL, "in ensemble 'chain', the script fails (step 'second')"),
                 scenario("the last step fails", "chain", 1)
                         .withParameter("third", "fail")
-                        .fails(ErrorCode.INTERNAL, "in ensemble 'chain', the script fails"),
+                        .fails(ErrorCode.INTERNAL, "in ensemble 'chain', the script fails (step 'third')"),
                 scenario("a branch fails", "fork", 1)
                         .withParameter("left", "fail")
-                        .fails(ErrorCode.INTERNAL, "in ensemble 'fork', the script fails"),
+                        .fails(ErrorCode.INTERNAL, "in ensemble 'fork', the script fails (step 'left')"),
                 scenario("a branch fails that is not requested", "fork", 1)
                         .out("RIGHT")
                         .withParameter("left", "fail")
                         .responds(floats(2_002)),
                 scenario("a step of a step fails", "nested", 1)
                         .withParameter("second", "fail")
-                        .fails(ErrorCode.INTERNAL, "in ensemble 'nested', in ensemble 'chain', the script fails"),
+                        .fails(
+                                ErrorCode.INTERNAL,
+                                "in ensemble 'nested', in ensemble 'chain', the script fails (step 'second')"),
                 scenario("the second step omits its output", "chain", 1)
                         .withParameter("second", "omit")
                         .withId("7")

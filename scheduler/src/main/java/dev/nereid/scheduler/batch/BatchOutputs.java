@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.batch;
 
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.scheduler.memory.ByteStrings;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;

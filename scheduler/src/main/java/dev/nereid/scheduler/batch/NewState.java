@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.scheduler.memory.ByteStrings;
 import dev.nereid.scheduler.memory.ClientMemory;
 import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;

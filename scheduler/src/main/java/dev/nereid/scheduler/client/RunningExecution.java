@@ -1,6 +1,8 @@
 package dev.nereid.scheduler.client;
 
 import dev.nereid.api.ModelRef;
+import java.util.Collections;
+import java.util.LinkedHashSet;
 import java.util.Set;
 
 /**
@@ -12,6 +14,6 @@ import java.util.Set;
 public record RunningExecution(boolean isDirect, Set<ModelRef> callers) {
     /** Copies the components. */
     public RunningExecution {
-        callers = Set.copyOf(callers);
+        callers = Collections.unmodifiableSet(new LinkedHashSet<>(callers)); // in their order
     }
 }

@@ -31,6 +31,12 @@ final class EnsembleErrors {
         return error.withPrefix("in ensemble '" + request.model() + "', ");
     }
 
+    /** Names the model of a step at the end of its error, unless the error names it already. */
+    static InferenceException ofStep(StepPlan step, InferenceException error) {
+        String model = "'" + step.model() + "'";
+        return error.publicMessage().contains(model) ? error : error.withSuffix(" (step " + model + ")");
+    }
+
     /** No step runs any more, and outputs are missing. */
     static InferenceException deadlock(CheckedRequest request) {
         return new InferenceException(

@@ -74,7 +74,8 @@ public final class EnsembleRun implements StepModels.Receiver {
         flow = new DataFlow(plan, selection);
         producers = new EnsembleFlow(request.delivery().flow());
         responses = new ResponseStream(scope.execution(), request, null);
-        timeout = new EnsembleTimeout(scope, request.checked(), this::offer);
+        timeout =
+                new EnsembleTimeout(scope.timer(), request.checked(), error -> offer(new EnsembleEvent.Expired(error)));
     }
 
     /**
@@ -197,11 +198,12 @@ public final class EnsembleRun implements StepModels.Receiver {
                 fail(error);
             }
             case EnsembleEvent.Responded(StepExecution step, InferResponse response) -> responded(step, response);
-            case EnsembleEvent.FailedResponse(StepExecution _, InferenceException error) -> fail(error);
+            case EnsembleEvent.FailedResponse(StepExecution step, InferenceException error) ->
+                fail(EnsembleErrors.ofStep(step.step(), error));
             case EnsembleEvent.Completed(StepExecution step) -> ended(step);
             case EnsembleEvent.Failed(StepExecution step, InferenceException error) -> {
                 ended(step);
-                fail(error);
+                fail(EnsembleErrors.ofStep(step.step(), error));
             }
             case EnsembleEvent.Granted(StepExecution step) -> granted(step);
             case EnsembleEvent.Cancelled() -> stop();

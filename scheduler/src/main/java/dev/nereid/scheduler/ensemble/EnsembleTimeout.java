@@ -1,26 +1,30 @@
 package dev.nereid.scheduler.ensemble;
 
+import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.Timeout;
+import dev.nereid.scheduler.time.Timer;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** Reports that the time of one request is over while it waits. Confined to its {@link EnsembleRun}. */
 final class EnsembleTimeout {
-    private final EnsembleScope scope;
+    private final Timer timer;
     private final CheckedRequest request;
-    private final Consumer<EnsembleEvent> events;
+    private final Consumer<InferenceException> expired;
     private @Nullable Timeout timeout;
 
     /**
      * Creates a timeout that is not started.
      *
-     * @param events receives the event, on the thread of the timer
+     * @param timer the timer of the server
+     * @param request the request
+     * @param expired receives the error, on the thread of the timer
      */
-    EnsembleTimeout(EnsembleScope scope, CheckedRequest request, Consumer<EnsembleEvent> events) {
-        this.scope = scope;
+    EnsembleTimeout(Timer timer, CheckedRequest request, Consumer<InferenceException> expired) {
+        this.timer = timer;
         this.request = request;
-        this.events = events;
+        this.expired = expired;
     }
 
     /** Starts it, unless it was started before or the request has neither deadline nor timeout. */
@@ -30,7 +34,7 @@ final class EnsembleTimeout {
             return;
         }
         EnsembleTime time = EnsembleTime.of(request);
-        Timeout started = scope.timer().newTimeout(() -> events.accept(new EnsembleEvent.Expired(time.error())));
+        Timeout started = timer.newTimeout(() -> expired.accept(time.error()));
         timeout = started;
         started.scheduleAtLatest(time.endNanos());
     }

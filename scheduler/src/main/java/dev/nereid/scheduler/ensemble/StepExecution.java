@@ -24,8 +24,8 @@ final class StepExecution implements ResponseObserver, ComputeListener, PartOfRe
     /** The position in a sequence of this request and of what follows from it. */
     private TensorValue.@Nullable Mark mark;
 
-    /** The set that the step is in. */
-    private @Nullable StepSet set;
+    /** The {@code StepSet} that the step is in. */
+    private @Nullable Object set;
 
     private int place;
     private @Nullable Cancellation cancellation;
@@ -85,7 +85,7 @@ final class StepExecution implements ResponseObserver, ComputeListener, PartOfRe
     }
 
     /** Sets its place in a set. */
-    void placed(StepSet owner, int index) {
+    void placed(Object owner, int index) {
         set = owner;
         place = index;
     }
@@ -96,7 +96,7 @@ final class StepExecution implements ResponseObserver, ComputeListener, PartOfRe
     }
 
     @SuppressWarnings("ReferenceEquality") // Sets are mutable.
-    boolean isIn(StepSet other) {
+    boolean isIn(Object other) {
         return set == other;
     }
 

@@ -15,7 +15,7 @@ import dev.nereid.scheduler.request.RequestDrain;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
-import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -222,7 +222,7 @@ final class InstanceExecutions {
         if (batch == null || !thread.equals(batch.thread())) {
             return Optional.empty();
         }
-        Set<ModelRef> callers = new HashSet<>();
+        Set<ModelRef> callers = new LinkedHashSet<>(); // errors name them in their order
         batch.scheduled().forEach(one -> callers.addAll(one.checked().options().callers()));
         return Optional.of(new RunningExecution(batch.isDirect(), callers));
     }

@@ -115,7 +115,7 @@ class EnsembleProperties {
                     .as(error.publicMessage())
                     .isTrue();
             if (!isCancelled) {
-                assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', " + FAILURE);
+                assertThat(error.publicMessage()).matches("in ensemble 'e', " + FAILURE + " \\(step 's\\d+'\\)");
                 assertThat(error.code()).isEqualTo(ErrorCode.UNAVAILABLE);
             }
             int count = client.responses.size();

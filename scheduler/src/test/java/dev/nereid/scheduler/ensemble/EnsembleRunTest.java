@@ -269,7 +269,7 @@ class EnsembleRunTest {
 
         assertThat(client.error).isNotNull().satisfies(error -> {
             assertThat(error.code()).isEqualTo(ErrorCode.UNAVAILABLE);
-            assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', no luck");
+            assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', no luck (step 'left')");
         });
         assertThat(meter.read().failures()).isEqualTo(Map.of(FailureReason.OTHER, 1L));
         assertThat(steps.closed).hasValue(1);
@@ -436,7 +436,7 @@ class EnsembleRunTest {
         assertThat(client.responses).containsExactly(Map.of("OUT", 1L));
         assertThat(client.error)
                 .isNotNull()
-                .satisfies(error -> assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', bad token"));
+                .satisfies(error -> assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', bad token (step 'many')"));
     }
 
     /** The limit counts the requests of all requests to the ensemble; those that wait may leave. */
@@ -622,7 +622,7 @@ class EnsembleRunTest {
         assertThat(others)
                 .allSatisfy(other -> assertThat(other.error)
                         .isNotNull()
-                        .satisfies(error -> assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', no luck")));
+                        .satisfies(error -> assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', no luck (step 'first')")));
         assertThat(memory.buffersInUse()).isZero();
     }
 

@@ -213,7 +213,8 @@ class NestedEnsembleProperties {
             assertThat(mayBeCancelled).isTrue();
         } else {
             assertThat(mayFail).isTrue();
-            assertThat(error.publicMessage()).isEqualTo("in ensemble 'outer', in ensemble 'e', " + FAILURE);
+            assertThat(error.publicMessage())
+                    .matches("in ensemble 'outer', in ensemble 'e', " + FAILURE + " \\(step 's\\d+'\\)");
         }
     }
 

@@ -1,6 +1,6 @@
 package dev.nereid.server.check;
 
-import dev.nereid.server.lifecycle.UnsupportedFeatures;
+import dev.nereid.server.config.UnsupportedFeatures;
 import inference.ModelConfig;
 import inference.ModelInstanceGroup;
 import inference.ModelOptimizationPolicy;

@@ -1,5 +1,6 @@
 package dev.nereid.server.lifecycle;
 
+import dev.nereid.server.config.UnsupportedFeatures;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.config.ConfigCompletion;
 import dev.nereid.server.config.ConfigNormalization;

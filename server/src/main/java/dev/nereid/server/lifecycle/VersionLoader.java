@@ -1,5 +1,6 @@
 package dev.nereid.server.lifecycle;
 
+import dev.nereid.server.config.BatchingStrategyFactory;
 import static java.util.stream.Collectors.toList;
 
 import dev.nereid.api.InferenceException;

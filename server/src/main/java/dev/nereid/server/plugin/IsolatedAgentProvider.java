@@ -1,5 +1,6 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.server.plugin.jar.PluginException;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.agent.AgentContext;

@@ -1,5 +1,6 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.cache.CacheEntry;
 import dev.nereid.spi.cache.CacheKey;
 import dev.nereid.spi.cache.InsertObserver;

@@ -1,5 +1,7 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.server.plugin.boundary.IsolatedModelClient;
+import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.scheduler.batch.BackendCallbacks;
 import dev.nereid.spi.Fence;
 import dev.nereid.spi.ModelClient;

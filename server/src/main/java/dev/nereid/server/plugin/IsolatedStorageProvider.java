@@ -1,5 +1,6 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.storage.ModelStorage;
 import dev.nereid.spi.storage.StorageContext;

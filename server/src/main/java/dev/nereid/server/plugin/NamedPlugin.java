@@ -1,5 +1,6 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.server.plugin.jar.PluginClassLoader;
 import dev.nereid.server.plugin.jar.PluginDigest;
 import dev.nereid.server.plugin.jar.PluginDirectory;

@@ -8,4 +8,5 @@
 @NullMarked
 package dev.nereid.server.plugin;
 
+import dev.nereid.server.plugin.boundary.PluginBoundary;
 import org.jspecify.annotations.NullMarked;

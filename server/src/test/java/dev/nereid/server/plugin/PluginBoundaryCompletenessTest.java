@@ -1,5 +1,7 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.server.plugin.boundary.IsolatedResponseObserver;
+import dev.nereid.server.plugin.boundary.PluginBoundary;
 import static java.util.stream.Collectors.toSet;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
@@ -191,7 +193,8 @@ final class PluginBoundaryCompletenessTest {
     @ParameterizedTest
     @MethodSource("pluginInterfaces")
     void everyPluginInterfaceHasOneWrapperThatDeclaresAllMethods(Class<?> type) {
-        List<Class<?>> wrappers = classesBeside(PluginBoundary.class, PluginBoundary.class.getPackageName())
+        List<Class<?>> wrappers = Stream.of(PluginBoundary.class, Plugin.class)
+                .flatMap(beside -> classesBeside(beside, beside.getPackageName()))
                 .filter(type::isAssignableFrom)
                 .toList();
 

@@ -1,4 +1,4 @@
-package dev.nereid.server.lifecycle;
+package dev.nereid.server.config;
 
 import inference.ModelConfig;
 import java.util.ArrayList;
@@ -9,7 +9,7 @@ public final class UnsupportedFeatures {
     private UnsupportedFeatures() {}
 
     /** Refuses models that would compute wrong responses without the feature. */
-    static void check(ModelConfig config) {
+    public static void check(ModelConfig config) {
         BatchingStrategyFactory.refuseNative(config);
     }
 

@@ -1,5 +1,6 @@
-package dev.nereid.server.plugin;
+package dev.nereid.server.plugin.boundary;
 
+import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelRequest;
 import java.util.concurrent.CompletionStage;
@@ -10,7 +11,7 @@ import java.util.concurrent.CompletionStage;
  * @param client the client of the server
  * @param boundary the boundary of the plugin
  */
-record IsolatedModelClient(ModelClient client, PluginBoundary boundary) implements ModelClient {
+public record IsolatedModelClient(ModelClient client, PluginBoundary boundary) implements ModelClient {
     @Override
     public ModelRequest request(String model) {
         return new IsolatedModelRequest(client.request(model), boundary);

@@ -1,4 +1,4 @@
-package dev.nereid.server.lifecycle;
+package dev.nereid.server.config;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.BackendException;
@@ -14,7 +14,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Creates a model's own batching strategy and refuses native ones. Static functions only. */
-final class BatchingStrategyFactory {
+public final class BatchingStrategyFactory {
     private static final Logger LOG = LoggerFactory.getLogger(BatchingStrategyFactory.class);
     private static final String NATIVE_PARAMETER = "TRITON_BATCH_STRATEGY_PATH";
     private static final String NATIVE_FILE = "batchstrategy.so";
@@ -27,7 +27,7 @@ final class BatchingStrategyFactory {
      * @return the strategy, owned by the caller; empty if there is none, or if the configuration has no dynamic
      *     batching: then the strategy is closed again, and the log has a warning
      */
-    static Optional<BatchingStrategy> of(Model model, ModelConfig config) throws BackendException {
+    public static Optional<BatchingStrategy> of(Model model, ModelConfig config) throws BackendException {
         Optional<BatchingStrategy> strategy = model.batching();
         if (strategy.isEmpty() || config.hasDynamicBatching()) {
             return strategy;
@@ -40,7 +40,7 @@ final class BatchingStrategyFactory {
     }
 
     /** Refuses a configuration with a strategy in native code. */
-    static void refuseNative(ModelConfig config) {
+    public static void refuseNative(ModelConfig config) {
         if (config.containsParameters(NATIVE_PARAMETER)) {
             String path = config.getParametersOrThrow(NATIVE_PARAMETER).getStringValue();
             throw unsupported(config, "parameter " + NATIVE_PARAMETER + ": '" + path + "'");
@@ -48,7 +48,7 @@ final class BatchingStrategyFactory {
     }
 
     /** Refuses a model that brings a strategy in native code, where it would be used. */
-    static void refuseNative(ModelConfig config, Path model, Path version) {
+    public static void refuseNative(ModelConfig config, Path model, Path version) {
         for (Path directory : List.of(version, model)) {
             Path file = directory.resolve(NATIVE_FILE);
             if (config.hasDynamicBatching() && Files.exists(file)) {

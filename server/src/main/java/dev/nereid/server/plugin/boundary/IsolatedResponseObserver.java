@@ -1,5 +1,6 @@
-package dev.nereid.server.plugin;
+package dev.nereid.server.plugin.boundary;
 
+import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
@@ -9,11 +10,11 @@ import dev.nereid.spi.SentRequest;
  * The observer of a plugin, through the plugin boundary. Its exceptions pass: the server logs them, and cancels the
  * request. Called by any thread, one call at a time.
  */
-final class IsolatedResponseObserver implements ModelResponseObserver {
+public final class IsolatedResponseObserver implements ModelResponseObserver {
     private final ModelResponseObserver observer;
     private final PluginBoundary boundary;
 
-    IsolatedResponseObserver(ModelResponseObserver observer, PluginBoundary boundary) {
+    public IsolatedResponseObserver(ModelResponseObserver observer, PluginBoundary boundary) {
         this.observer = observer;
         this.boundary = boundary;
     }

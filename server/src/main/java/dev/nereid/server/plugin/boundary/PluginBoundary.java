@@ -1,4 +1,4 @@
-package dev.nereid.server.plugin;
+package dev.nereid.server.plugin.boundary;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
@@ -24,15 +24,15 @@ import org.slf4j.LoggerFactory;
  * throws into a {@link BackendException}, so that no plugin can bring down the thread that called it. Where exceptions
  * have to pass, or nothing may be allocated, {@link #enter} and {@link #exit} set the class loader alone.
  */
-final class PluginBoundary {
+public final class PluginBoundary {
     /** Invokes a method of the plugin and returns its result. */
-    interface Invocation<T> {
+    public interface Invocation<T> {
         /** Calls; the result may be {@code null} although the SPI forbids it. */
         T run() throws BackendException;
     }
 
     /** Invokes a method of the plugin that returns nothing. */
-    interface Action {
+    public interface Action {
         void run();
     }
 
@@ -47,7 +47,7 @@ final class PluginBoundary {
     /** The threads that run tasks of the plugin; virtual ones are in no list of the JVM. */
     private final Set<Thread> acting = ConcurrentHashMap.newKeySet();
 
-    PluginBoundary(String plugin, ClassLoader loader) {
+    public PluginBoundary(String plugin, ClassLoader loader) {
         this.plugin = plugin;
         this.loader = loader;
     }
@@ -58,7 +58,7 @@ final class PluginBoundary {
      * @return the class loader that was set before, for {@link #exit}
      */
     @Nullable
-    ClassLoader enter() {
+    public ClassLoader enter() {
         Thread thread = Thread.currentThread();
         ClassLoader before = thread.getContextClassLoader();
         thread.setContextClassLoader(loader);
@@ -66,17 +66,17 @@ final class PluginBoundary {
     }
 
     /** Returns the name of the plugin. */
-    String plugin() {
+    public String plugin() {
         return plugin;
     }
 
     /** Returns the class loader of the plugin. */
-    ClassLoader loader() {
+    public ClassLoader loader() {
         return loader;
     }
 
     /** Restores the context class loader that {@link #enter} returned. */
-    static void exit(@Nullable ClassLoader before) {
+    public static void exit(@Nullable ClassLoader before) {
         Thread.currentThread().setContextClassLoader(before);
     }
 
@@ -89,7 +89,7 @@ final class PluginBoundary {
      * @throws BackendException the plugin's exception, or {@link ErrorCode#INTERNAL} for anything that it must not
      *     throw
      */
-    <T> T invoke(String method, Invocation<T> invocation) throws BackendException {
+    public <T> T invoke(String method, Invocation<T> invocation) throws BackendException {
         return invoke(method, invocation, true);
     }
 
@@ -99,7 +99,7 @@ final class PluginBoundary {
      * @param isLogged whether what the plugin must not throw is logged
      */
     @SuppressWarnings("NullAway") // A plugin is not compiled with our checks: it may return null.
-    <T> T invoke(String method, Invocation<T> invocation, boolean isLogged) throws BackendException {
+    public <T> T invoke(String method, Invocation<T> invocation, boolean isLogged) throws BackendException {
         ClassLoader before = enter();
         try {
             T result = invocation.run();
@@ -126,7 +126,7 @@ final class PluginBoundary {
      * @throws IllegalStateException in place of an error that the plugin must not throw, such as a class that it lacks;
      *     its exceptions pass
      */
-    <T> T call(String method, Supplier<T> invocation) {
+    public <T> T call(String method, Supplier<T> invocation) {
         ClassLoader before = enter();
         try {
             return invocation.get();
@@ -145,7 +145,7 @@ final class PluginBoundary {
      * @param stage the stage that completes it
      * @param unwanted receives a result that the plugin waits for no more
      */
-    <T> CompletionStage<T> stage(CompletionStage<T> stage, Consumer<T> unwanted) {
+    public <T> CompletionStage<T> stage(CompletionStage<T> stage, Consumer<T> unwanted) {
         CompletableFuture<T> isolated = new CompletableFuture<>();
         CompletionStage<T> _ = stage.whenComplete((result, failure) -> {
             ClassLoader before = enter();
@@ -167,7 +167,7 @@ final class PluginBoundary {
      *
      * @param threads runs the tasks
      */
-    Executor executor(Executor threads) {
+    public Executor executor(Executor threads) {
         return task -> threads.execute(() -> {
             ClassLoader before = enter();
             acting.add(Thread.currentThread());
@@ -186,7 +186,7 @@ final class PluginBoundary {
      *
      * @return the threads with their stacks; those of actions and of the plugin itself first
      */
-    Map<Thread, StackTraceElement[]> threads() {
+    public Map<Thread, StackTraceElement[]> threads() {
         Map<Thread, StackTraceElement[]> all = new LinkedHashMap<>();
         acting.forEach(thread -> all.put(thread, thread.getStackTrace()));
         Map<Thread, StackTraceElement[]> platform = Thread.getAllStackTraces();
@@ -206,7 +206,7 @@ final class PluginBoundary {
     }
 
     /** Closes something of the plugin; failures are logged, since no caller handles them. */
-    void close(String method, Action close) {
+    public void close(String method, Action close) {
         try {
             invoke(method, () -> {
                 close.run();
@@ -223,7 +223,7 @@ final class PluginBoundary {
     }
 
     /** Describes a failure and its causes in one line, without stack traces. */
-    static String describe(Throwable failure) {
+    public static String describe(Throwable failure) {
         StringBuilder text = new StringBuilder();
         Throwable last = failure;
         for (int depth = 0; last != null && depth < MAX_CAUSES; depth++) {

@@ -1,5 +1,6 @@
-package dev.nereid.server.plugin;
+package dev.nereid.server.plugin.boundary;
 
+import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.MemoryPlace;
@@ -13,11 +14,11 @@ import dev.nereid.spi.Tensor;
 import java.util.concurrent.CompletionStage;
 
 /** A request of a plugin to another model, whose responses come through the plugin boundary. Confined as that request is. */
-final class IsolatedModelRequest implements ModelRequest {
+public final class IsolatedModelRequest implements ModelRequest {
     private final ModelRequest request;
     private final PluginBoundary boundary;
 
-    IsolatedModelRequest(ModelRequest request, PluginBoundary boundary) {
+    public IsolatedModelRequest(ModelRequest request, PluginBoundary boundary) {
         this.request = request;
         this.boundary = boundary;
     }

@@ -1,4 +1,4 @@
-package dev.nereid.scheduler.batch;
+package dev.nereid.scheduler.memory;
 
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -8,7 +8,7 @@ import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
 
 /** Finds items in tensors of byte strings. */
-final class ByteStrings {
+public final class ByteStrings {
     private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     private ByteStrings() {}
@@ -21,7 +21,7 @@ final class ByteStrings {
      * @return the offset of each item, and at the end the size; {@code null} if the memory does not hold exactly the
      *     elements of the shape, or cannot be read
      */
-    static long @Nullable [] offsets(Tensor tensor, int items) {
+    public static long @Nullable [] offsets(Tensor tensor, int items) {
         Shape shape = tensor.shape();
         MemorySegment data = tensor.data();
         if (!tensor.place().isHost() || (shape.elementCount() > 0 && data.byteSize() / Integer.BYTES < items)) {
@@ -51,7 +51,7 @@ final class ByteStrings {
      * @return the offset of each element; {@code null} if the memory does not hold exactly that number of elements, or
      *     cannot be read
      */
-    static long @Nullable [] offsets(Tensor tensor, long[] elements) {
+    public static long @Nullable [] offsets(Tensor tensor, long[] elements) {
         MemorySegment data = tensor.data();
         if (!tensor.place().isHost()) {
             return null;
