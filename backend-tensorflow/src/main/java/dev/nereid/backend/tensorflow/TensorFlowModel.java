@@ -66,6 +66,7 @@ final class TensorFlowModel implements Model {
             boolean isShort = config.executor() == Executor.SINGLE_THREADED
                     && model.operators().isLittleWork(loader.variableBytes(), LITTLE_WORK_BYTES);
             TensorFlowSignature signature = new TensorFlowSignature(context.settings(), model);
+            requireTensors(context, signature, sessions.getFirst());
             context.logger().log(System.Logger.Level.INFO, report(context, config, model, count));
             return new TensorFlowModel(
                     sessions, signature, options.instancesPerSession(), model.operators().keepsInputs(), isShort);
@@ -88,6 +89,16 @@ final class TensorFlowModel implements Model {
         }
     }
 
+    /** A signature may name a tensor that the graph does not have. */
+    private static void requireTensors(ModelContext context, TensorFlowSignature signature, TfSession session)
+            throws BackendException {
+        try {
+            session.newExecution(signature.fed(), signature.fetched()).close();
+        } catch (IllegalArgumentException e) {
+            throw TensorFlowErrors.cannotLoad(context.settings().name(), String.valueOf(e.getMessage()));
+        }
+    }
+
     private static String report(ModelContext context, SessionConfig config, GraphModel model, int sessions) {
         return "loaded version " + context.settings().version() + ": "
                 + (model.signature().isEmpty() ? "graph" : "signature '" + model.signature() + "'") + ", "
@@ -96,15 +107,11 @@ final class TensorFlowModel implements Model {
     }
 
     @Override
-    public ModelInstance newInstance(InstanceContext context) throws BackendException {
+    public ModelInstance newInstance(InstanceContext context) {
         int index = instances.getAndIncrement() / instancesPerSession;
         TfSession session = sessions.get(Math.floorMod(index, sessions.size()));
-        try {
-            TfExecution execution = session.newExecution(signature.fed(), signature.fetched());
-            return new TensorFlowInstance(signature, execution, fetchSets, copiesInputs);
-        } catch (IllegalArgumentException e) { // a tensor of the signature that the graph does not have
-            throw TensorFlowErrors.invalid(String.valueOf(e.getMessage()));
-        }
+        TfExecution execution = session.newExecution(signature.fed(), signature.fetched());
+        return new TensorFlowInstance(signature, execution, fetchSets, copiesInputs);
     }
 
     /** A run that is shorter than waking the instance's thread may take place on the submitting thread. */
