@@ -64,9 +64,13 @@ final class TensorFlowModel implements Model {
             GraphModel model = loader.resolve(files, sessions.getFirst());
             TensorFlowValidation.check(context.settings(), model);
             boolean isShort = config.executor() == Executor.SINGLE_THREADED
+                    && !model.operators().keepsInputs()
                     && model.operators().isLittleWork(loader.variableBytes(), LITTLE_WORK_BYTES);
             TensorFlowSignature signature = new TensorFlowSignature(context.settings(), model);
             requireTensors(context, signature, sessions.getFirst());
+            if (isShort) {
+                sessions.forEach(session -> Priming.run(session, model, signature, context.logger()));
+            }
             context.logger().log(System.Logger.Level.INFO, report(context, config, model, count));
             return new TensorFlowModel(
                     sessions, signature, options.instancesPerSession(), model.operators().keepsInputs(), isShort);
