@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
@@ -23,6 +24,8 @@ import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.tensorflow.Graph;
 import org.tensorflow.Session;
 import org.tensorflow.ndarray.NdArrays;
@@ -30,8 +33,13 @@ import org.tensorflow.ndarray.StdArrays;
 import org.tensorflow.op.Ops;
 import org.tensorflow.op.core.Placeholder;
 import org.tensorflow.proto.AttrValue;
+import org.tensorflow.proto.FunctionDef;
 import org.tensorflow.proto.GraphDef;
+import org.tensorflow.proto.NameAttrList;
 import org.tensorflow.proto.NodeDef;
+import org.tensorflow.proto.OpDef;
+import org.tensorflow.proto.TensorProto;
+import org.tensorflow.proto.TensorShapeProto;
 import org.tensorflow.types.TFloat32;
 import org.tensorflow.types.TInt64;
 import org.tensorflow.types.TString;
@@ -201,6 +209,88 @@ class GraphDefTest {
             }
             assertThat(test.log()).anyMatch(line -> line.contains("operations on the calling thread"));
         }
+    }
+
+    /** Loops of TensorFlow 2 are functions: doubles until 100 is reached. */
+    @ParameterizedTest
+    @ValueSource(strings = {"StatelessWhile", "While"})
+    void runsLoops(String operation) throws BackendException {
+        AttrValue type = GraphFiles.type(FLOAT);
+        FunctionDef.Builder condition = FunctionDef.newBuilder();
+        condition
+                .getSignatureBuilder()
+                .setName("condition")
+                .addInputArg(OpDef.ArgDef.newBuilder().setName("x").setType(FLOAT))
+                .addOutputArg(OpDef.ArgDef.newBuilder().setName("go").setType(org.tensorflow.proto.DataType.DT_BOOL));
+        condition
+                .addNodeDef(NodeDef.newBuilder()
+                        .setName("limit")
+                        .setOp("Const")
+                        .putAttr("dtype", type)
+                        .putAttr(
+                                "value",
+                                AttrValue.newBuilder()
+                                        .setTensor(TensorProto.newBuilder()
+                                                .setDtype(FLOAT)
+                                                .setTensorShape(TensorShapeProto.getDefaultInstance())
+                                                .addFloatVal(100))
+                                        .build()))
+                .addNodeDef(NodeDef.newBuilder()
+                        .setName("less")
+                        .setOp("Less")
+                        .putAttr("T", type)
+                        .addInput("x")
+                        .addInput("limit:output:0"))
+                .putRet("go", "less:z:0");
+        FunctionDef.Builder body = FunctionDef.newBuilder();
+        body.getSignatureBuilder()
+                .setName("body")
+                .addInputArg(OpDef.ArgDef.newBuilder().setName("x").setType(FLOAT))
+                .addOutputArg(OpDef.ArgDef.newBuilder().setName("y").setType(FLOAT));
+        body.addNodeDef(NodeDef.newBuilder()
+                        .setName("twice")
+                        .setOp("AddV2")
+                        .putAttr("T", type)
+                        .addInput("x")
+                        .addInput("x"))
+                .putRet("y", "twice:z:0");
+        new GraphFiles()
+                .placeholder("x", FLOAT)
+                .add(NodeDef.newBuilder()
+                        .setName("loop")
+                        .setOp(operation)
+                        .addInput("x")
+                        .putAttr(
+                                "T",
+                                AttrValue.newBuilder()
+                                        .setList(AttrValue.ListValue.newBuilder().addType(FLOAT))
+                                        .build())
+                        .putAttr("cond", function("condition"))
+                        .putAttr("body", function("body")))
+                .operation("y", "Identity", FLOAT, "loop")
+                .function(condition)
+                .function(body)
+                .write(directory.resolve(GRAPH));
+        ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
+                .modelFilename(GRAPH)
+                .input(TensorSpec.of("x", DataType.FP32, Shape.of(1)))
+                .output(TensorSpec.of("y", DataType.FP32, Shape.of(1)));
+        try (TestBackend test = new TestBackend(directory)) {
+            Model model = test.load(settings);
+            assertThat(model.execution()).isEmpty(); // how long a loop takes is not known
+            ModelInstance instance = test.instance(model);
+            for (float start : new float[] {3, 200}) {
+                Tensor y = test.run(instance, settings.build(), 1, Map.of("x", test.floats(Shape.of(1), start)))
+                        .get("y");
+                assertThat(TestBackend.floats(y)).containsExactly(start == 3 ? 192 : 200);
+            }
+        }
+    }
+
+    private static AttrValue function(String name) {
+        return AttrValue.newBuilder()
+                .setFunc(NameAttrList.newBuilder().setName(name))
+                .build();
     }
 
     @Test

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.tensorflow.proto.AttrValue;
 import org.tensorflow.proto.DataType;
+import org.tensorflow.proto.FunctionDef;
 import org.tensorflow.proto.GraphDef;
 import org.tensorflow.proto.NodeDef;
 import org.tensorflow.proto.TensorShapeProto;
@@ -45,6 +46,12 @@ final class GraphFiles {
 
     GraphFiles add(NodeDef.Builder node) {
         graph.addNode(node);
+        return this;
+    }
+
+    /** Adds a function that operations call. */
+    GraphFiles function(FunctionDef.Builder function) {
+        graph.getLibraryBuilder().addFunction(function);
         return this;
     }
 

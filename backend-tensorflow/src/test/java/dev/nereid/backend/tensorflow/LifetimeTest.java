@@ -21,8 +21,10 @@ import dev.nereid.testkit.FakeModelContext;
 import dev.nereid.testkit.FakeRequest;
 import dev.nereid.testkit.LeakCheckingMemory;
 import dev.nereid.testkit.RecordedLog;
+import java.io.File;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.lang.ref.WeakReference;
 import java.net.URL;
 import java.net.URLClassLoader;
@@ -188,7 +190,7 @@ class LifetimeTest {
         Tensor x = Tensor.of(
                 DataType.FP32,
                 Shape.of(1, 4),
-                arena.allocate(16, 64).copyFrom(java.lang.foreign.MemorySegment.ofArray(new float[] {1, 1, 1, 1})));
+                arena.allocate(16, 64).copyFrom(MemorySegment.ofArray(new float[] {1, 1, 1, 1})));
         while (true) {
             FakeBatch batch = new FakeBatch(sum().build(), memory, new FakeRequest(1, List.of("sum")).with("x", x));
             try {
@@ -223,7 +225,7 @@ class LifetimeTest {
 
     private WeakReference<ClassLoader> servePlugin() throws Exception {
         List<URL> urls = new ArrayList<>();
-        for (String entry : System.getProperty("java.class.path").split(java.io.File.pathSeparator)) {
+        for (String entry : System.getProperty("java.class.path").split(File.pathSeparator, -1)) {
             urls.add(Path.of(entry).toUri().toURL());
         }
         try (PluginLoader loader = new PluginLoader(urls.toArray(URL[]::new));

@@ -113,7 +113,7 @@ public final class MakeModels {
                 layer = tf.nn.relu(tf.linalg.matMul(layer, tf.readVariableOp(handle, TFloat32.class)));
                 files.variable("w" + i, handle, TFloat32.class);
             }
-            files.output("scores", layer).write(session, version.resolve(TestModels.SAVED_MODEL));
+            files.output("scores", tf.withName("scores").identity(layer)).write(session, version.resolve(TestModels.SAVED_MODEL));
         }
     }
 

@@ -15,7 +15,9 @@ import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.FakeBatch;
 import dev.nereid.testkit.FakeRequest;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -159,7 +161,7 @@ class SavedModelTest {
                             Map.of("words", Tensor.ofStrings(Shape.of(3), List.of("drei", "vier", "ein"))))
                     .get("numbers");
 
-            assertThat(numbers.data().toArray(java.lang.foreign.ValueLayout.JAVA_LONG))
+            assertThat(numbers.data().toArray(ValueLayout.JAVA_LONG))
                     .containsExactly(3, -1, 1);
         }
     }
@@ -212,7 +214,7 @@ class SavedModelTest {
             TestBackend test, ModelSettingsBuilder settings, ModelInstance writer, ModelInstance reader)
             throws BackendException {
         float[] sevens = new float[64];
-        java.util.Arrays.fill(sevens, 7);
+        Arrays.fill(sevens, 7);
         test.run(writer, settings.build(), 1, Map.of("next", test.floats(Shape.of(64), sevens)));
         return TestBackend.floats(test.run(
                         reader, settings.build(), 1, Map.of("next", test.floats(Shape.of(64), new float[64])))
@@ -228,7 +230,7 @@ class SavedModelTest {
         try (TestBackend test = new TestBackend(directory)) {
             ModelInstance instance = test.instance(settings);
             Tensor next = test.floats(Shape.of(64), new float[64]);
-            next.data().setAtIndex(java.lang.foreign.ValueLayout.JAVA_FLOAT, 0, 5);
+            next.data().setAtIndex(ValueLayout.JAVA_FLOAT, 0, 5);
             test.run(instance, settings.build(), 1, Map.of("next", next));
             next.data().fill((byte) 0x7f); // as the server does with memory that is used again
 
@@ -299,7 +301,7 @@ class SavedModelTest {
         try (TestBackend test = new TestBackend(directory)) {
             ModelInstance instance = test.instance(settings);
             float[] sevens = new float[64];
-            java.util.Arrays.fill(sevens, 7);
+            Arrays.fill(sevens, 7);
             FakeRequest cancelled =
                     new FakeRequest(1, List.of("before")).with("next", test.floats(Shape.of(64), sevens));
             cancelled.cancel();

@@ -32,6 +32,7 @@ public final class TensorFlowJava {
         return LIBRARY;
     }
 
+    @SuppressWarnings("restricted") // TensorFlow Java is bound by JNI
     private static TfLibrary load() {
         try {
             TfLibrary library = TfLibrary.open(CACHE, TensorFlowJava.class.getClassLoader(), CACHE);

@@ -1,6 +1,7 @@
 package dev.nereid.backend.tensorflow;
 
 import java.nio.file.Path;
+import java.util.List;
 import org.tensorflow.Graph;
 import org.tensorflow.Operand;
 import org.tensorflow.Session;
@@ -39,7 +40,7 @@ final class TestModels {
             session.runner()
                     .addTarget(tf.assignVariableOp(handle, tf.constant(new float[] {1, 2, 3, 4})))
                     .run();
-            Operand<TFloat32> sum = tf.math.add(x, tf.readVariableOp(handle, TFloat32.class));
+            Operand<TFloat32> sum = tf.withName("sum").math.add(x, tf.readVariableOp(handle, TFloat32.class));
             Operand<TFloat32> total = tf.math.mul(sum, tf.constant(10f));
             Operand<TFloat32> product = tf.math.mul(x, factor);
             new SavedModelFiles(graph)
@@ -88,9 +89,9 @@ final class TestModels {
                     .run();
             Operand<TFloat32> before =
                     tf.math.add(tf.readVariableOp(handle, TFloat32.class), tf.constant(0f));
-            Op kept = tf.withControlDependencies(java.util.List.of(before)).assignVariableOp(handle, next);
+            Op kept = tf.withControlDependencies(List.of(before)).assignVariableOp(handle, next);
             Operand<TFloat32> result =
-                    tf.withControlDependencies(java.util.List.of(kept)).identity(before);
+                    tf.withControlDependencies(List.of(kept)).identity(before);
             new SavedModelFiles(graph)
                     .input("next", next)
                     .output("before", result)

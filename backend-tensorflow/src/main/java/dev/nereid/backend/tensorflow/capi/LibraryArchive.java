@@ -2,6 +2,7 @@ package dev.nereid.backend.tensorflow.capi;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -80,7 +81,7 @@ final class LibraryArchive {
         long size = 0;
         for (Entry entry : entries) {
             all.update((entry.name() + ' ' + entry.size() + ' ' + entry.checksum() + '\n').getBytes(
-                    java.nio.charset.StandardCharsets.UTF_8));
+                    StandardCharsets.UTF_8));
             size += entry.size();
         }
         return "tensorflow-%08x-%x".formatted(all.getValue(), size);

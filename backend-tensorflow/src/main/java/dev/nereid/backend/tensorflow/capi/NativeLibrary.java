@@ -40,11 +40,10 @@ final class NativeLibrary {
             throws IOException {
         LibraryArchive archive = LibraryArchive.in(artifacts(platform, plugin, classes), platform);
         for (Path library : mapped) {
-            boolean isSame = library.getParent().endsWith(archive.directoryName()) || archive.isSameContent(library);
-            if (!isSame) {
+            Path directory = library.resolveSibling("");
+            if (!directory.endsWith(archive.directoryName()) && !archive.isSameContent(library)) {
                 throw new IllegalStateException("another TensorFlow is loaded in this process, from "
-                        + library.getParent().getFileName()
-                        + " (expected: " + archive.directoryName()
+                        + directory.getFileName() + " (expected: " + archive.directoryName()
                         + "): restart the server to use this one");
             }
         }

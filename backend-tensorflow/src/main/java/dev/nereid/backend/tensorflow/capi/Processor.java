@@ -18,7 +18,7 @@ public final class Processor {
         try {
             return obstacle(NativePlatform.current(), CPU_INFO);
         } catch (UnsupportedOperationException e) {
-            return Optional.of(e.getMessage());
+            return Optional.of(String.valueOf(e.getMessage()));
         }
     }
 

@@ -61,7 +61,7 @@ final class TfApi {
         TfFunction[] all = TfFunction.values();
         MemorySegment[] functions = new MemorySegment[all.length];
         for (TfFunction function : all) {
-            functions[function.ordinal()] = symbols.find(function.symbol())
+            functions[function.index()] = symbols.find(function.symbol())
                     .orElseThrow(() -> new IllegalStateException(
                             function.symbol() + ": missing (expected: the library of TensorFlow 2)"));
         }
@@ -265,7 +265,7 @@ final class TfApi {
     }
 
     private MemorySegment at(TfFunction function) {
-        return functions[function.ordinal()];
+        return functions[function.index()];
     }
 
     private static IllegalStateException unexpected(TfFunction function, Throwable cause) {

@@ -48,6 +48,12 @@ enum TfFunction {
     StringGetSize,
     LoadLibrary;
 
+    /** Returns the place in an array of all functions. */
+    @SuppressWarnings("EnumOrdinal") // arrays of one process, in the order of this list
+    int index() {
+        return ordinal();
+    }
+
     /** Returns the name of the exported symbol. */
     String symbol() {
         return "TF_" + name();
