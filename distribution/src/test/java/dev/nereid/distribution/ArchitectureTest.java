@@ -107,8 +107,9 @@ class ArchitectureTest {
                         .should()
                         .dependOnClassesThat()
                         .resideInAnyPackage("com.google.protobuf..", "org.tensorflow..")
-                        .because("protobuf is the server's, but for the reader of TensorFlow's files, whose plugin has a"
-                                + " protobuf of its own"),
+                        .because(
+                                "protobuf is the server's, but for the reader of TensorFlow's files, whose plugin has a"
+                                        + " protobuf of its own"),
                 noClasses()
                         .that()
                         .resideInAPackage(TENSORFLOW_FILES)

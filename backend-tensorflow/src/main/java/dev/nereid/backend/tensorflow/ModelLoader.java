@@ -135,7 +135,8 @@ final class ModelLoader {
         List<GraphTensor> inputs = new ArrayList<>();
         for (GraphTensor placeholder : model.inputs()) {
             boolean isNamed = configured.remove(placeholder.name()) || configured.isEmpty();
-            String name = isNamed || !configured.remove(placeholder.tensor()) ? placeholder.name() : placeholder.tensor();
+            String name =
+                    isNamed || !configured.remove(placeholder.tensor()) ? placeholder.name() : placeholder.tensor();
             inputs.add(resolve(name, placeholder.tensor(), session, "input"));
         }
         for (String name : configured) {

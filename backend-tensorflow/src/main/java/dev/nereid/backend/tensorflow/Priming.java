@@ -56,7 +56,8 @@ final class Priming {
         if (bytes.isEmpty()) {
             return false;
         }
-        execution.input(index, arena.allocate(Math.max(1, bytes.getAsLong()), ALIGNMENT).asSlice(0, bytes.getAsLong()), shape);
+        execution.input(
+                index, arena.allocate(Math.max(1, bytes.getAsLong()), ALIGNMENT).asSlice(0, bytes.getAsLong()), shape);
         return true;
     }
 

@@ -32,8 +32,7 @@ final class TensorFlowCompletion {
      *
      * @param defaultMaxBatchSize the largest batch where the configuration has none
      */
-    static ModelCompletion of(ModelContext context, GraphModel model, int defaultMaxBatchSize)
-            throws BackendException {
+    static ModelCompletion of(ModelContext context, GraphModel model, int defaultMaxBatchSize) throws BackendException {
         ModelSettings settings = context.settings();
         int maxBatchSize = maxBatchSize(context, model, Math.max(0, defaultMaxBatchSize));
         boolean batches = maxBatchSize > 0;

@@ -27,7 +27,8 @@ final class TensorFlowErrors {
     static BackendException cannotLoad(ModelContext context, TfException failure) {
         String directory = context.versionDirectory().toAbsolutePath().toString();
         String model = context.settings().name();
-        String text = reason(failure).replace(directory, model + "/" + context.settings().version());
+        String text = reason(failure)
+                .replace(directory, model + "/" + context.settings().version());
         return cannotLoad(model, "TensorFlow error " + failure.code() + ": " + text);
     }
 

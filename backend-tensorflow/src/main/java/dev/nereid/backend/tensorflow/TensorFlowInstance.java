@@ -174,8 +174,8 @@ final class TensorFlowInstance implements ModelInstance {
         if (!type.equals(Optional.of(output.type()))) {
             throw new BackendException(
                     ErrorCode.INTERNAL,
-                    "output '" + output.name() + "': data type " + value.type().text() + " (expected: "
-                            + output.type() + ")");
+                    "output '" + output.name() + "': data type " + value.type().text() + " (expected: " + output.type()
+                            + ")");
         }
         Shape given = Shape.of(value.shape());
         return given.rank() == 0 ? output.scalarShape().orElse(given) : given;

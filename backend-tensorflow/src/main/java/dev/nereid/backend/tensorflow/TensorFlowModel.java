@@ -73,7 +73,11 @@ final class TensorFlowModel implements Model {
             }
             context.logger().log(System.Logger.Level.INFO, report(context, config, model, count));
             return new TensorFlowModel(
-                    sessions, signature, options.instancesPerSession(), model.operators().keepsInputs(), isShort);
+                    sessions,
+                    signature,
+                    options.instancesPerSession(),
+                    model.operators().keepsInputs(),
+                    isShort);
         } catch (BackendException | RuntimeException e) {
             sessions.forEach(TfSession::close);
             throw e;
@@ -106,8 +110,10 @@ final class TensorFlowModel implements Model {
     private static String report(ModelContext context, SessionConfig config, GraphModel model, int sessions) {
         return "loaded version " + context.settings().version() + ": "
                 + (model.signature().isEmpty() ? "graph" : "signature '" + model.signature() + "'") + ", "
-                + config.executor().text() + ", instances " + context.instances().size() + ", sessions " + sessions
-                + ", inputs " + model.inputs().size() + ", outputs " + model.outputs().size();
+                + config.executor().text() + ", instances "
+                + context.instances().size() + ", sessions " + sessions
+                + ", inputs " + model.inputs().size() + ", outputs "
+                + model.outputs().size();
     }
 
     @Override

@@ -55,12 +55,11 @@ final class TensorFlowSignature {
             GraphTensor tensor = model.outputs().get(i);
             int index = i;
             settings.output(tensor.name())
-                    .ifPresent(spec -> outputs.put(
-                            spec.name(), output(index, tensor, spec.type(), spec.backendDims())));
+                    .ifPresent(
+                            spec -> outputs.put(spec.name(), output(index, tensor, spec.type(), spec.backendDims())));
         }
-        for (StateSpec state : settings.sequenceBatching()
-                .map(SequenceBatching::states)
-                .orElse(List.of())) {
+        for (StateSpec state :
+                settings.sequenceBatching().map(SequenceBatching::states).orElse(List.of())) {
             states.add(state(state, model));
         }
     }

@@ -53,15 +53,14 @@ final class TensorFlowTensors {
     static DataType dataType(GraphTensor tensor, String role, String model) throws BackendException {
         if (!tensor.isDense()) {
             throw TensorFlowErrors.cannotLoad(
-                    model,
-                    role + " '" + tensor.name() + "': a sparse or composite tensor (expected: a dense tensor)");
+                    model, role + " '" + tensor.name() + "': a sparse or composite tensor (expected: a dense tensor)");
         }
         Optional<DataType> type = dataType(tensor.type());
         if (type.isEmpty()) {
             throw TensorFlowErrors.cannotLoad(
                     model,
-                    role + " '" + tensor.name() + "': data type " + tensor.type().text()
-                            + " (expected: a type of the protocol)");
+                    role + " '" + tensor.name() + "': data type "
+                            + tensor.type().text() + " (expected: a type of the protocol)");
         }
         return type.get();
     }

@@ -59,7 +59,8 @@ final class TensorFlowValidation {
     /** Refuses a model with an input that would get no value, since it would fail at each request. */
     private void checkNames() throws BackendException {
         Set<String> configured = names(settings);
-        Set<String> missing = model.inputs().stream().map(GraphTensor::name).collect(Collectors.toCollection(TreeSet::new));
+        Set<String> missing =
+                model.inputs().stream().map(GraphTensor::name).collect(Collectors.toCollection(TreeSet::new));
         int provided = missing.size();
         missing.removeAll(configured);
         if (!missing.isEmpty()) {
@@ -94,8 +95,8 @@ final class TensorFlowValidation {
         if (!spec.is(TensorSpec.Trait.RAGGED)) {
             checkDims(spec, shape.get());
         } else if (shape.get().rank() != 1 || shape.get().dim(0) != Shape.VARIABLE) {
-            throw refused("configuration expects model provides input with shape [-1]  for ragged input '"
-                    + spec.name() + "', model provides " + shape.get());
+            throw refused("configuration expects model provides input with shape [-1]  for ragged input '" + spec.name()
+                    + "', model provides " + shape.get());
         }
     }
 

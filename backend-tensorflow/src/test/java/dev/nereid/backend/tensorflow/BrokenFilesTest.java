@@ -166,7 +166,8 @@ class BrokenFilesTest {
                     .setDtype(org.tensorflow.proto.DataType.DT_COMPLEX64)
                     .build();
             model.putSignatureDef(
-                    "serving_default", signature.mergeFrom(old).putInputs("x", input).build());
+                    "serving_default",
+                    signature.mergeFrom(old).putInputs("x", input).build());
         });
 
         isRefused(settings(), "input 'x': data type DT_COMPLEX64 (expected: a type of the protocol)");
@@ -182,7 +183,8 @@ class BrokenFilesTest {
     void sparseTensor() throws IOException, BackendException {
         change(model -> {
             SignatureDef.Builder signature = model.getSignatureDefOrThrow("serving_default").toBuilder();
-            TensorInfo.Builder sparse = signature.getInputsOrThrow("x").toBuilder().clearName();
+            TensorInfo.Builder sparse =
+                    signature.getInputsOrThrow("x").toBuilder().clearName();
             sparse.getCooSparseBuilder().setValuesTensorName("x:0");
             model.putSignatureDef(
                     "serving_default", signature.putInputs("x", sparse.build()).build());
@@ -210,8 +212,7 @@ class BrokenFilesTest {
         Files.write(directory.resolve("model.graphdef"), new byte[0]);
 
         isRefused(
-                settings().modelFilename("model.graphdef"),
-                "graph: without operations (expected: a frozen GraphDef)");
+                settings().modelFilename("model.graphdef"), "graph: without operations (expected: a frozen GraphDef)");
         servesOthers();
     }
 

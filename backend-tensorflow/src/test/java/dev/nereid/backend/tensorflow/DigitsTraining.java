@@ -74,16 +74,16 @@ final class DigitsTraining {
         Operand<TFloat32> hidden = tf.nn.relu(tf.math.add(tf.linalg.matMul(pixels, w1), b1));
         Operand<TFloat32> logits = tf.math.add(tf.linalg.matMul(hidden, w2), b2);
         Operand<TFloat32> scores = tf.withName("scores").nn.softmax(logits);
-        Operand<TFloat32> loss = tf.math.mean(
-                tf.nn.softmaxCrossEntropyWithLogits(logits, labels).loss(), tf.constant(0));
+        Operand<TFloat32> loss =
+                tf.math.mean(tf.nn.softmaxCrossEntropyWithLogits(logits, labels).loss(), tf.constant(0));
         minimize(loss);
         train(data, pixels, labels, random);
-        SavedModelFiles files = new SavedModelFiles(graph).input("pixels", pixels).output("scores", scores);
+        SavedModelFiles files =
+                new SavedModelFiles(graph).input("pixels", pixels).output("scores", scores);
         parameters.forEach(parameter -> files.variable(parameter.name(), parameter.handle(), TFloat32.class));
         files.write(session, savedModel);
         Files.createDirectories(onnx.getParent());
-        Files.write(
-                onnx, OnnxFile.perceptron(value("w1"), value("b1")[0], value("w2"), value("b2")[0]));
+        Files.write(onnx, OnnxFile.perceptron(value("w1"), value("b1")[0], value("w2"), value("b2")[0]));
     }
 
     private Operand<TFloat32> parameter(String name, float[][] initial) {
@@ -92,8 +92,7 @@ final class DigitsTraining {
         Operand<? extends TType> momentum = variable(name + "_momentum", shape);
         session.runner()
                 .addTarget(tf.assignVariableOp(handle, tf.constant(initial)))
-                .addTarget(tf.assignVariableOp(
-                        momentum, tf.constant(new float[initial.length][initial[0].length])))
+                .addTarget(tf.assignVariableOp(momentum, tf.constant(new float[initial.length][initial[0].length])))
                 .run();
         Operand<TFloat32> value = tf.readVariableOp(handle, TFloat32.class);
         parameters.add(new Parameter(name, handle, value, momentum));

@@ -81,8 +81,8 @@ class GraphDefTest {
                 System.arraycopy(pixels[i], 0, flat, i * 784, 784);
             }
 
-            Map<String, Tensor> outputs = test.run(
-                    instance, lenet().build(), 3, Map.of("input", test.floats(Shape.of(3, 784), flat)));
+            Map<String, Tensor> outputs =
+                    test.run(instance, lenet().build(), 3, Map.of("input", test.floats(Shape.of(3, 784), flat)));
 
             float[] scores = TestBackend.floats(outputs.get(SCORES));
             long[] digits = outputs.get("output").data().toArray(ValueLayout.JAVA_LONG);
@@ -161,8 +161,7 @@ class GraphDefTest {
                     test.instance(settings), settings.build(), 1, Map.of("a", test.floats(Shape.of(1, 2), 3, 4)));
 
             assertThat(TestBackend.floats(outputs.get("result:0"))).containsExactly(9, 16);
-            assertThatThrownBy(() -> test.load(
-                            settings.output(TensorSpec.of("nothing", DataType.FP32, Shape.of(2)))))
+            assertThatThrownBy(() -> test.load(settings.output(TensorSpec.of("nothing", DataType.FP32, Shape.of(2)))))
                     .hasMessage("unexpected inference output 'nothing': operation 'nothing': missing (expected: an"
                             + " operation of the graph)");
         }
@@ -263,7 +262,8 @@ class GraphDefTest {
                         .putAttr(
                                 "T",
                                 AttrValue.newBuilder()
-                                        .setList(AttrValue.ListValue.newBuilder().addType(FLOAT))
+                                        .setList(
+                                                AttrValue.ListValue.newBuilder().addType(FLOAT))
                                         .build())
                         .putAttr("cond", function("condition"))
                         .putAttr("body", function("body")))
@@ -303,9 +303,7 @@ class GraphDefTest {
             var table = tf.hashTable(TString.class, TInt64.class);
             String fill = tf.withName("fill")
                     .lookupTableImport(
-                            table,
-                            tf.constant(NdArrays.vectorOfObjects("ein", "zwei")),
-                            tf.constant(new long[] {1, 2}))
+                            table, tf.constant(NdArrays.vectorOfObjects("ein", "zwei")), tf.constant(new long[] {1, 2}))
                     .op()
                     .name();
             tf.withName("numbers").lookupTableFind(table, words, tf.constant(-1L));

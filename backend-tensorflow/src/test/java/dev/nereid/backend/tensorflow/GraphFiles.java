@@ -37,7 +37,8 @@ final class GraphFiles {
 
     /** Adds an operation with one type. */
     GraphFiles operation(String name, String operation, DataType type, String... inputs) {
-        NodeDef.Builder node = NodeDef.newBuilder().setName(name).setOp(operation).putAttr("T", type(type));
+        NodeDef.Builder node =
+                NodeDef.newBuilder().setName(name).setOp(operation).putAttr("T", type(type));
         for (String input : inputs) {
             node.addInput(input);
         }

@@ -98,7 +98,13 @@ class LifetimeTest {
     }
 
     private static void run(
-            TestBackend test, ModelInstance instance, ModelSettings settings, Tensor text, Tensor x, Tensor y, int times)
+            TestBackend test,
+            ModelInstance instance,
+            ModelSettings settings,
+            Tensor text,
+            Tensor x,
+            Tensor y,
+            int times)
             throws BackendException {
         for (int i = 0; i < times; i++) {
             FakeRequest request = new FakeRequest(1, List.of("same", "negative", "words"))
@@ -265,8 +271,7 @@ class LifetimeTest {
             BackendProvider provider = (BackendProvider) loader.loadClass(TensorFlowBackendProvider.class.getName())
                     .getConstructor()
                     .newInstance();
-            backend = provider.create(
-                    new FakeBackendContext(Map.of(), TensorFlowJava.CACHE, TestBackend.PROCESSORS));
+            backend = provider.create(new FakeBackendContext(Map.of(), TensorFlowJava.CACHE, TestBackend.PROCESSORS));
         }
 
         void serve(ModelSettings settings) throws BackendException {

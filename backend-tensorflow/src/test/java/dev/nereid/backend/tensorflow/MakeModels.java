@@ -100,8 +100,7 @@ public final class MakeModels {
             Operand<TFloat32> layer = input;
             int[] sizes = {256, 512, 512, 64};
             for (int i = 0; i + 1 < sizes.length; i++) {
-                Operand<? extends TType> handle =
-                        tf.varHandleOp(
+                Operand<? extends TType> handle = tf.varHandleOp(
                         TFloat32.class, Shape.of(sizes[i], sizes[i + 1]), VarHandleOp.sharedName("w" + i));
                 Operand<TFloat32> values = tf.math.mul(
                         tf.random.statelessRandomUniform(
@@ -113,7 +112,8 @@ public final class MakeModels {
                 layer = tf.nn.relu(tf.linalg.matMul(layer, tf.readVariableOp(handle, TFloat32.class)));
                 files.variable("w" + i, handle, TFloat32.class);
             }
-            files.output("scores", tf.withName("scores").identity(layer)).write(session, version.resolve(TestModels.SAVED_MODEL));
+            files.output("scores", tf.withName("scores").identity(layer))
+                    .write(session, version.resolve(TestModels.SAVED_MODEL));
         }
     }
 

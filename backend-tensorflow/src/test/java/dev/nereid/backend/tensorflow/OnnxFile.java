@@ -43,8 +43,7 @@ final class OnnxFile {
         });
     }
 
-    private static void node(CodedOutputStream graph, String type, String output, String... inputs)
-            throws IOException {
+    private static void node(CodedOutputStream graph, String type, String output, String... inputs) throws IOException {
         graph.writeByteArray(1, bytes(node -> {
             for (String input : inputs) {
                 node.writeString(1, input);

@@ -143,8 +143,8 @@ final class SavedModelFiles {
                 tf.withName("save_filename").placeholder(TString.class, Placeholder.shape(Shape.scalar()));
         List<String> names = List.copyOf(variables.keySet());
         Operand<TString> nameTensor = tf.constant(NdArrays.vectorOfObjects(names.toArray(String[]::new)));
-        Operand<TString> slices = tf.constant(
-                NdArrays.vectorOfObjects(names.stream().map(_ -> "").toArray(String[]::new)));
+        Operand<TString> slices =
+                tf.constant(NdArrays.vectorOfObjects(names.stream().map(_ -> "").toArray(String[]::new)));
         List<Operand<?>> values = new ArrayList<>();
         List<Class<? extends TType>> types = new ArrayList<>();
         for (Variable variable : variables.values()) {

@@ -57,9 +57,8 @@ class SavedModelTest {
     void keepsWhatIsConfiguredAndCompletesTheRest() throws BackendException {
         TestModels.variable(directory);
         try (TestBackend test = new TestBackend(directory, Map.of("default-max-batch-size", "16"))) {
-            ModelCompletion completion = test.complete(ModelSettings.builder("m", 1)
-                    .maxBatchSize(2)
-                    .output(TensorSpec.of("sum", DataType.FP32, FOUR)));
+            ModelCompletion completion = test.complete(
+                    ModelSettings.builder("m", 1).maxBatchSize(2).output(TensorSpec.of("sum", DataType.FP32, FOUR)));
 
             assertThat(completion.maxBatchSize()).hasValue(2);
             assertThat(completion.inputs()).containsExactly(TensorSpec.of("x", DataType.FP32, FOUR));
@@ -125,8 +124,9 @@ class SavedModelTest {
     @Test
     void servesTheSignatureOfTheParameter() throws BackendException {
         TestModels.variable(directory);
-        ModelSettingsBuilder settings =
-                ModelSettings.builder("m", 1).parameter("TF_SIGNATURE_DEF", "product").maxBatchSize(4);
+        ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
+                .parameter("TF_SIGNATURE_DEF", "product")
+                .maxBatchSize(4);
         try (TestBackend test = new TestBackend(directory)) {
             ModelCompletion completion = test.complete(settings);
             assertThat(completion.inputs())
@@ -161,8 +161,7 @@ class SavedModelTest {
                             Map.of("words", Tensor.ofStrings(Shape.of(3), List.of("drei", "vier", "ein"))))
                     .get("numbers");
 
-            assertThat(numbers.data().toArray(ValueLayout.JAVA_LONG))
-                    .containsExactly(3, -1, 1);
+            assertThat(numbers.data().toArray(ValueLayout.JAVA_LONG)).containsExactly(3, -1, 1);
         }
     }
 
@@ -173,8 +172,7 @@ class SavedModelTest {
         try (TestBackend test = new TestBackend(directory)) {
             ModelInstance instance = test.instance(settings);
             for (List<String> requested : List.of(List.of("sum"), List.of("tenfold"), List.of("sum", "tenfold"))) {
-                FakeRequest request =
-                        new FakeRequest(1, requested).with("x", test.floats(Shape.of(1, 4), 0, 0, 0, 0));
+                FakeRequest request = new FakeRequest(1, requested).with("x", test.floats(Shape.of(1, 4), 0, 0, 0, 0));
                 try (FakeBatch batch = new FakeBatch(settings.build(), test.memory, request)) {
                     instance.execute(batch);
                     assertThat(batch.outputs()).containsOnlyKeys(requested);
@@ -234,8 +232,8 @@ class SavedModelTest {
             test.run(instance, settings.build(), 1, Map.of("next", next));
             next.data().fill((byte) 0x7f); // as the server does with memory that is used again
 
-            Tensor before =
-                    test.run(instance, settings.build(), 1, Map.of("next", next)).get("before");
+            Tensor before = test.run(instance, settings.build(), 1, Map.of("next", next))
+                    .get("before");
 
             assertThat(TestBackend.floats(before)[0]).isEqualTo(5);
             assertThat(TestBackend.floats(before)[1]).isZero();
@@ -263,10 +261,7 @@ class SavedModelTest {
             ModelInstance instance = test.instance(settings);
 
             assertThat(TestBackend.floats(test.run(
-                                    instance,
-                                    settings.build(),
-                                    1,
-                                    Map.of("x", test.floats(Shape.of(1, 4), 0, 0, 0, 0)))
+                                    instance, settings.build(), 1, Map.of("x", test.floats(Shape.of(1, 4), 0, 0, 0, 0)))
                             .get("sum")))
                     .containsExactly(1, 2, 3, 4);
             assertThat(test.log()).anyMatch(line -> line.contains("operations in a pool of threads"));
@@ -309,13 +304,10 @@ class SavedModelTest {
                 instance.execute(batch);
             }
 
-            assertThat(cancelled.failure()).hasValueSatisfying(failure -> assertThat(failure)
-                    .hasMessage("request was cancelled"));
+            assertThat(cancelled.failure())
+                    .hasValueSatisfying(failure -> assertThat(failure).hasMessage("request was cancelled"));
             Tensor before = test.run(
-                            instance,
-                            settings.build(),
-                            1,
-                            Map.of("next", test.floats(Shape.of(64), new float[64])))
+                            instance, settings.build(), 1, Map.of("next", test.floats(Shape.of(64), new float[64])))
                     .get("before");
             assertThat(TestBackend.floats(before)).containsOnly(0); // the graph has not seen the sevens
         }

@@ -88,18 +88,12 @@ class TensorFlowTypesTest {
             ModelInstance instance = test.instance(settings);
 
             Tensor output = test.run(
-                            instance,
-                            settings.build(),
-                            1,
-                            Map.of("x", Tensor.ofByteStrings(Shape.of(5), texts)))
+                            instance, settings.build(), 1, Map.of("x", Tensor.ofByteStrings(Shape.of(5), texts)))
                     .get("y");
 
             assertThat(output.byteStrings()).containsExactlyElementsOf(texts);
             Tensor none = test.run(
-                            instance,
-                            settings.build(),
-                            1,
-                            Map.of("x", Tensor.ofByteStrings(Shape.of(0), List.of())))
+                            instance, settings.build(), 1, Map.of("x", Tensor.ofByteStrings(Shape.of(0), List.of())))
                     .get("y");
             assertThat(none.shape()).isEqualTo(Shape.of(0));
         }

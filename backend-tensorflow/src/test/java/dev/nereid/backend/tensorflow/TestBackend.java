@@ -60,8 +60,7 @@ final class TestBackend implements AutoCloseable {
     }
 
     FakeModelContext context(ModelSettings settings, int instances) {
-        return new FakeModelContext(
-                settings, directory, directory, Collections.nCopies(instances, Device.CPU), log);
+        return new FakeModelContext(settings, directory, directory, Collections.nCopies(instances, Device.CPU), log);
     }
 
     ModelCompletion complete(ModelSettingsBuilder settings) throws BackendException {
@@ -117,7 +116,8 @@ final class TestBackend implements AutoCloseable {
     }
 
     Tensor floats(Shape shape, float... values) {
-        MemorySegment data = arena.allocate(Math.max(1, values.length) * 4L, ALIGNMENT).asSlice(0, values.length * 4L);
+        MemorySegment data =
+                arena.allocate(Math.max(1, values.length) * 4L, ALIGNMENT).asSlice(0, values.length * 4L);
         MemorySegment.copy(values, 0, data, ValueLayout.JAVA_FLOAT, 0, values.length);
         return Tensor.of(DataType.FP32, shape, data);
     }

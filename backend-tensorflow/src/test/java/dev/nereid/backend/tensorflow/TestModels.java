@@ -22,7 +22,8 @@ final class TestModels {
     private TestModels() {}
 
     private static <T extends TType> Placeholder<T> input(Ops tf, String name, Class<T> type, long... dims) {
-        return tf.withName(name).placeholder(type, Placeholder.shape(dims.length == 0 ? Shape.scalar() : Shape.of(dims)));
+        return tf.withName(name)
+                .placeholder(type, Placeholder.shape(dims.length == 0 ? Shape.scalar() : Shape.of(dims)));
     }
 
     /**
@@ -64,8 +65,7 @@ final class TestModels {
             Placeholder<TString> words = input(tf, "words", TString.class, -1);
             var table = tf.hashTable(TString.class, TInt64.class);
             Op fill = tf.lookupTableImport(
-                    table, tf.constant(NdArrays.vectorOfObjects("ein", "zwei", "drei")), tf.constant(new long[] {
-                        1, 2, 3
+                    table, tf.constant(NdArrays.vectorOfObjects("ein", "zwei", "drei")), tf.constant(new long[] {1, 2, 3
                     }));
             Operand<TInt64> numbers = tf.lookupTableFind(table, words, tf.constant(-1L));
             new SavedModelFiles(graph)
@@ -87,11 +87,9 @@ final class TestModels {
             session.runner()
                     .addTarget(tf.assignVariableOp(handle, tf.fill(tf.constant(new int[] {64}), tf.constant(0f))))
                     .run();
-            Operand<TFloat32> before =
-                    tf.math.add(tf.readVariableOp(handle, TFloat32.class), tf.constant(0f));
+            Operand<TFloat32> before = tf.math.add(tf.readVariableOp(handle, TFloat32.class), tf.constant(0f));
             Op kept = tf.withControlDependencies(List.of(before)).assignVariableOp(handle, next);
-            Operand<TFloat32> result =
-                    tf.withControlDependencies(List.of(kept)).identity(before);
+            Operand<TFloat32> result = tf.withControlDependencies(List.of(kept)).identity(before);
             new SavedModelFiles(graph)
                     .input("next", next)
                     .output("before", result)

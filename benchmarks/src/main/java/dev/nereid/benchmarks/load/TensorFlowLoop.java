@@ -55,6 +55,7 @@ public final class TensorFlowLoop implements Workload, AutoCloseable {
     private final MemorySegment nothing = LINKER.defaultLookup().findOrThrow("abs");
     private final long batch;
 
+    @SuppressWarnings("restricted") // the bare C API
     private TensorFlowLoop(Path savedModel, InferBody body, String output, int threads) throws IOException {
         batch = body.shape()[0];
         name = "TF_SessionRun, batch " + batch;
@@ -103,6 +104,7 @@ public final class TensorFlowLoop implements Workload, AutoCloseable {
         }
     }
 
+    @SuppressWarnings("restricted")
     private MethodHandle handle(String function, FunctionDescriptor descriptor) {
         return LINKER.downcallHandle(library.findOrThrow(function), descriptor);
     }
@@ -169,7 +171,8 @@ public final class TensorFlowLoop implements Workload, AutoCloseable {
         if (found.address() == 0) {
             throw new IOException(operation + ": not in the graph");
         }
-        MemorySegment port = arena.allocate(MemoryLayout.structLayout(ADDRESS, JAVA_INT, MemoryLayout.paddingLayout(4)));
+        MemorySegment port =
+                arena.allocate(MemoryLayout.structLayout(ADDRESS, JAVA_INT, MemoryLayout.paddingLayout(4)));
         port.set(ADDRESS, 0, found);
         return port;
     }

@@ -19,7 +19,8 @@ public final class TensorFlowModels {
     public static Path make(BenchmarkRun bench) throws IOException, InterruptedException {
         Path module = bench.checkout().resolve("backend-tensorflow").toAbsolutePath();
         Path target = module.resolve("target");
-        List<String> classPath = new ArrayList<>(List.of(target.resolve("test-classes").toString()));
+        List<String> classPath =
+                new ArrayList<>(List.of(target.resolve("test-classes").toString()));
         for (String libraries : List.of("plugin", "plugin/natives", "test-libraries")) {
             try (Stream<Path> files = Files.list(target.resolve(libraries))) {
                 files.map(Path::toString).filter(name -> name.endsWith(".jar")).forEach(classPath::add);

@@ -58,7 +58,14 @@ final class TensorFlowSection {
      * @param goal relative to the direct run
      */
     private record Comparison(
-            String model, InferBody request, int inFlight, Path file, InferBody direct, String output, int threads, Goal goal) {}
+            String model,
+            InferBody request,
+            int inFlight,
+            Path file,
+            InferBody direct,
+            String output,
+            int threads,
+            Goal goal) {}
 
     private static Comparison batched(Path repository, int threads) {
         return new Comparison(

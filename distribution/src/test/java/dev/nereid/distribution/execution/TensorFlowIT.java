@@ -146,7 +146,8 @@ class TensorFlowIT {
         Path accumulator = directory.resolve("accumulator_tf");
         Repository models = new Repository(directory);
         for (String name : List.of("direct", "oldest")) {
-            Path copy = Files.createDirectory(directory.resolve("copies-" + name)).resolve(name);
+            Path copy =
+                    Files.createDirectory(directory.resolve("copies-" + name)).resolve(name);
             Files.createDirectories(copy.getParent());
             new Repository(copy.getParent()).copyOf(accumulator);
             Files.move(copy.getParent().resolve("accumulator_tf"), directory.resolve(name));
@@ -191,8 +192,7 @@ class TensorFlowIT {
     }
 
     private static ClientRequest images(String model, String input, List<int[]> images) {
-        return ClientRequest.of(model)
-                .input(input, "FP32", TensorBytes.floats(pixels(images)), images.size(), PIXELS);
+        return ClientRequest.of(model).input(input, "FP32", TensorBytes.floats(pixels(images)), images.size(), PIXELS);
     }
 
     private static int right(List<int[]> images, float[] scores) {
@@ -283,7 +283,9 @@ class TensorFlowIT {
                     float[] output = overGrpc(ClientRequest.of(model)
                             .input("INPUT", "FP32", TensorBytes.floats(id * turn), 1, 1)
                             .inSequence(id, turn == 0, turn == 4));
-                    assertThat(output).as("%s, sequence %d, turn %d", model, id, turn).containsExactly(sums[id]);
+                    assertThat(output)
+                            .as("%s, sequence %d, turn %d", model, id, turn)
+                            .containsExactly(sums[id]);
                 }
             }
         }

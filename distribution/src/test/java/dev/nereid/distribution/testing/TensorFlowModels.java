@@ -25,7 +25,8 @@ public final class TensorFlowModels {
     public static Path make(Path directory) throws IOException, InterruptedException {
         Path module = TestPaths.checkout().resolve("backend-tensorflow").toAbsolutePath();
         Path target = module.resolve("target");
-        List<String> classPath = new ArrayList<>(List.of(target.resolve("test-classes").toString()));
+        List<String> classPath =
+                new ArrayList<>(List.of(target.resolve("test-classes").toString()));
         for (String libraries : List.of("plugin", "plugin/natives", "test-libraries")) {
             classPath.addAll(jars(target.resolve(libraries)));
         }

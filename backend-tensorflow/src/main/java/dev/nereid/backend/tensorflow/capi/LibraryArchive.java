@@ -49,8 +49,8 @@ final class LibraryArchive {
                 }
             }
         }
-        throw new IOException(platform.libraryFile() + ": missing (expected: tensorflow-core-native-…-"
-                + platform + ".jar in the directory natives of the plugin)");
+        throw new IOException(platform.libraryFile() + ": missing (expected: tensorflow-core-native-…-" + platform
+                + ".jar in the directory natives of the plugin)");
     }
 
     private static List<Entry> entries(Path artifact, String prefix) throws IOException {
@@ -80,8 +80,8 @@ final class LibraryArchive {
         CRC32 all = new CRC32();
         long size = 0;
         for (Entry entry : entries) {
-            all.update((entry.name() + ' ' + entry.size() + ' ' + entry.checksum() + '\n').getBytes(
-                    StandardCharsets.UTF_8));
+            all.update((entry.name() + ' ' + entry.size() + ' ' + entry.checksum() + '\n')
+                    .getBytes(StandardCharsets.UTF_8));
             size += entry.size();
         }
         return "tensorflow-%08x-%x".formatted(all.getValue(), size);

@@ -30,8 +30,8 @@ public final class Processor {
         try (Stream<String> lines = Files.lines(cpuInfo)) {
             Optional<String> flags =
                     lines.filter(line -> line.startsWith("flags")).findFirst();
-            boolean hasAvx = flags.isEmpty()
-                    || List.of(flags.get().split("\\s+", -1)).contains("avx");
+            boolean hasAvx =
+                    flags.isEmpty() || List.of(flags.get().split("\\s+", -1)).contains("avx");
             return hasAvx
                     ? Optional.empty()
                     : Optional.of("processor: without AVX (expected: AVX, which TensorFlow is compiled for)");

@@ -151,7 +151,8 @@ final class TfApi {
     }
 
     /** Calls {@code TF_LoadSessionFromSavedModel} without run options. */
-    long loadSavedModel(long options, long directory, long tags, int tagCount, long graph, long metaGraph, long status) {
+    long loadSavedModel(
+            long options, long directory, long tags, int tagCount, long graph, long metaGraph, long status) {
         try {
             return (long) LONG_8.invokeExact(
                     at(TfFunction.LoadSessionFromSavedModel),

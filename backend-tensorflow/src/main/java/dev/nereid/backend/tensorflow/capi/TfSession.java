@@ -202,17 +202,14 @@ public final class TfSession implements AutoCloseable {
                 return Optional.empty();
             }
             MemorySegment dims = scratch.allocate(JAVA_LONG, Math.max(1, rank));
-            api.call(
-                    TfFunction.GraphGetTensorShape, graph, operation, index, dims.address(), rank, status.handle());
-            return Optional.of(
-                    dims.asSlice(0, rank * JAVA_LONG.byteSize()).toArray(JAVA_LONG));
+            api.call(TfFunction.GraphGetTensorShape, graph, operation, index, dims.address(), rank, status.handle());
+            return Optional.of(dims.asSlice(0, rank * JAVA_LONG.byteSize()).toArray(JAVA_LONG));
         }
     }
 
     private long operation(String name) {
         try (Arena scratch = Arena.ofConfined()) {
-            long operation =
-                    api.pointer(TfFunction.GraphOperationByName, graph, CStrings.write(scratch, name));
+            long operation = api.pointer(TfFunction.GraphOperationByName, graph, CStrings.write(scratch, name));
             if (operation == 0) {
                 throw new IllegalArgumentException(
                         "operation '" + name + "': missing (expected: an operation of the graph)");

@@ -19,8 +19,7 @@ final class TfStatus implements AutoCloseable {
     void check() throws TfException {
         int code = api.shortNumber(TfFunction.GetCode, handle);
         if (code != 0) {
-            throw new TfException(
-                    TfErrorCode.of(code), CStrings.read(api.shortPointer(TfFunction.Message, handle)));
+            throw new TfException(TfErrorCode.of(code), CStrings.read(api.shortPointer(TfFunction.Message, handle)));
         }
     }
 

@@ -16,8 +16,7 @@ final class TfStrings {
 
     private static final long LENGTH_BYTES = 4;
     private static final long MAX_LENGTH = Integer.toUnsignedLong(-1);
-    private static final ValueLayout.OfInt LENGTH =
-            ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     private TfStrings() {}
 

@@ -32,9 +32,8 @@ public final class TfTensor implements AutoCloseable {
             shape[i] = api.shortPointer(TfFunction.Dim, handle, i);
         }
         long byteSize = api.shortPointer(TfFunction.TensorByteSize, handle);
-        MemorySegment data = byteSize == 0
-                ? MemorySegment.NULL
-                : memory(api.shortPointer(TfFunction.TensorData, handle), byteSize);
+        MemorySegment data =
+                byteSize == 0 ? MemorySegment.NULL : memory(api.shortPointer(TfFunction.TensorData, handle), byteSize);
         library.references().retainAgain();
         return new TfTensor(library, handle, type, shape, data);
     }

@@ -51,8 +51,7 @@ public final class GraphDefReader {
                     reachable.of(ends.stream().map(GraphTensor::tensor).toList());
             return new GraphModel("", placeholders(graph, reachable), ends, operators);
         } catch (IOException e) {
-            throw new GraphException(
-                    "graph: damaged or cut short (expected: a frozen GraphDef): " + e.getMessage(), e);
+            throw new GraphException("graph: damaged or cut short (expected: a frozen GraphDef): " + e.getMessage(), e);
         }
     }
 
@@ -69,7 +68,9 @@ public final class GraphDefReader {
         for (NodeDef node : graph.getNodeList()) {
             if (node.getOp().equals(PLACEHOLDER) && reachable.contains(node.getName())) {
                 TfDataType type = TfDataType.of(
-                        node.containsAttr("dtype") ? node.getAttrOrThrow("dtype").getTypeValue() : 0);
+                        node.containsAttr("dtype")
+                                ? node.getAttrOrThrow("dtype").getTypeValue()
+                                : 0);
                 inputs.add(new GraphTensor(node.getName(), node.getName() + ":0", type, shape(node)));
             }
         }
@@ -77,7 +78,8 @@ public final class GraphDefReader {
     }
 
     private static Optional<long[]> shape(NodeDef node) {
-        if (!node.containsAttr("shape") || node.getAttrOrThrow("shape").getShape().getUnknownRank()) {
+        if (!node.containsAttr("shape")
+                || node.getAttrOrThrow("shape").getShape().getUnknownRank()) {
             return Optional.empty();
         }
         return Optional.of(node.getAttrOrThrow("shape").getShape().getDimList().stream()

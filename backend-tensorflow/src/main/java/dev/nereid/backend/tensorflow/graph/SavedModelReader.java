@@ -89,7 +89,8 @@ public final class SavedModelReader {
             throw new GraphException(BINARY + ": without a graph (expected: a SavedModel)");
         }
         String available = model.getMetaGraphsList().stream()
-                .map(graph -> String.join(",", new TreeSet<>(graph.getMetaInfoDef().getTagsList())))
+                .map(graph ->
+                        String.join(",", new TreeSet<>(graph.getMetaInfoDef().getTagsList())))
                 .map(found -> "'" + found + "'")
                 .collect(Collectors.joining(" or "));
         throw new GraphException("TF_GRAPH_TAG: '" + String.join(",", new TreeSet<>(tags)) + "' (expected: " + available

@@ -21,9 +21,8 @@ public record SessionConfig(Executor executor, int intraOp, int interOp, boolean
 
     /** Returns the options as a serialized {@code ConfigProto}. */
     public byte[] serialized() {
-        ConfigProto.Builder config = ConfigProto.newBuilder()
-                .setIntraOpParallelismThreads(intraOp)
-                .setAllowSoftPlacement(softPlacement);
+        ConfigProto.Builder config =
+                ConfigProto.newBuilder().setIntraOpParallelismThreads(intraOp).setAllowSoftPlacement(softPlacement);
         switch (executor) {
             case SINGLE_THREADED -> {
                 config.setInterOpParallelismThreads(-1);

@@ -173,8 +173,7 @@ class NativeLibraryTest {
     }
 
     private static int indexOf(byte[] bytes, byte[] part) {
-        return new String(bytes, StandardCharsets.ISO_8859_1)
-                .indexOf(new String(part, StandardCharsets.ISO_8859_1));
+        return new String(bytes, StandardCharsets.ISO_8859_1).indexOf(new String(part, StandardCharsets.ISO_8859_1));
     }
 
     private static List<Path> filesBelow(Path directory) throws IOException {

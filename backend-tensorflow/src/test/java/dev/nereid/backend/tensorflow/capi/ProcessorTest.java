@@ -46,9 +46,9 @@ class ProcessorTest {
     void namesPlatformsThatTensorFlowIsNotPublishedFor() throws IOException {
         assertThatThrownBy(() -> NativePlatform.of("Windows", "x86_64"))
                 .hasMessage("platform: Windows x86_64 (expected: Linux x86_64, Linux aarch64 or Darwin arm64)");
-        Path header = Files.write(directory.resolve("riscv"), new byte[] {
-            0x7f, 'E', 'L', 'F', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (byte) 243, 0
-        });
+        Path header = Files.write(
+                directory.resolve("riscv"),
+                new byte[] {0x7f, 'E', 'L', 'F', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (byte) 243, 0});
         assertThatThrownBy(() -> NativePlatform.ofExecutable(header)).hasMessageContaining("ELF machine 243");
     }
 }

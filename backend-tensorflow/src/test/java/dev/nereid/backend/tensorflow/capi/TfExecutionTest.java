@@ -37,8 +37,8 @@ class TfExecutionTest {
                 .build()
                 .toByteArray();
         byte[] config = new SessionConfig(Executor.SINGLE_THREADED, 2, 0, false, true).serialized();
-        session = TfSession.openGraph(
-                TensorFlowJava.library(), arena.allocateFrom(ValueLayout.JAVA_BYTE, graph), config);
+        session =
+                TfSession.openGraph(TensorFlowJava.library(), arena.allocateFrom(ValueLayout.JAVA_BYTE, graph), config);
     }
 
     @AfterEach
@@ -113,8 +113,7 @@ class TfExecutionTest {
                     .hasMessage("8 bytes (expected: 12 for 3 elements of DT_FLOAT)");
             assertThatThrownBy(() -> execution.input(0, MemorySegment.ofArray(new float[1]), 1))
                     .hasMessage("memory on the heap (expected: native memory)");
-            assertThatThrownBy(() -> execution.input(0, floats(1), -1))
-                    .hasMessage("dimension: -1 (expected: >= 0)");
+            assertThatThrownBy(() -> execution.input(0, floats(1), -1)).hasMessage("dimension: -1 (expected: >= 0)");
             assertThatThrownBy(() -> execution.copiedInput(0, floats(1), 2)).hasMessageStartingWith("4 bytes");
             execution.end();
         }
@@ -151,8 +150,8 @@ class TfExecutionTest {
 
     @Test
     void theLibraryMayBeOpenedAgain() throws IOException, TfException {
-        TfLibrary again = TfLibrary.open(
-                TensorFlowJava.CACHE, TfExecutionTest.class.getClassLoader(), TensorFlowJava.CACHE);
+        TfLibrary again =
+                TfLibrary.open(TensorFlowJava.CACHE, TfExecutionTest.class.getClassLoader(), TensorFlowJava.CACHE);
         assertThat(again.version()).startsWith("2.");
         assertThat(again.file()).isEqualTo(TensorFlowJava.library().file());
         again.close();
