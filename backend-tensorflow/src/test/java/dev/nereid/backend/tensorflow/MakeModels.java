@@ -3,6 +3,7 @@ package dev.nereid.backend.tensorflow;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import org.tensorflow.Graph;
 import org.tensorflow.Operand;
@@ -33,6 +34,7 @@ public final class MakeModels {
         oldestStateful(directory.resolve("oldest_stateful_model/1"));
         accumulator(directory.resolve("accumulator_tf/1"));
         perceptron(directory.resolve("mlp_tf/1"));
+        convolutions(directory.resolve("convolutions_tf/1"));
         Files.writeString(directory.resolve("made"), "");
     }
 
@@ -100,21 +102,47 @@ public final class MakeModels {
             Operand<TFloat32> layer = input;
             int[] sizes = {256, 512, 512, 64};
             for (int i = 0; i + 1 < sizes.length; i++) {
-                Operand<? extends TType> handle = tf.varHandleOp(
-                        TFloat32.class, Shape.of(sizes[i], sizes[i + 1]), VarHandleOp.sharedName("w" + i));
-                Operand<TFloat32> values = tf.math.mul(
-                        tf.random.statelessRandomUniform(
-                                tf.constant(new int[] {sizes[i], sizes[i + 1]}),
-                                tf.constant(new int[] {7, i}),
-                                TFloat32.class),
-                        tf.constant(0.01f));
-                session.runner().addTarget(tf.assignVariableOp(handle, values)).run();
-                layer = tf.nn.relu(tf.linalg.matMul(layer, tf.readVariableOp(handle, TFloat32.class)));
-                files.variable("w" + i, handle, TFloat32.class);
+                Operand<TFloat32> weights = weights(session, tf, files, "w" + i, sizes[i], sizes[i + 1]);
+                layer = tf.nn.relu(tf.linalg.matMul(layer, weights));
             }
             files.output("scores", tf.withName("scores").identity(layer))
                     .write(session, version.resolve(TestModels.SAVED_MODEL));
         }
+    }
+
+    /** A model of two convolutions and a layer with random weights, for images of 28 x 28. */
+    private static void convolutions(Path version) {
+        try (Graph graph = new Graph();
+                Session session = new Session(graph)) {
+            Ops tf = Ops.create(graph);
+            Placeholder<TFloat32> input = placeholder(tf, "image", -1, 28, 28, 1);
+            SavedModelFiles files = new SavedModelFiles(graph).input("image", input);
+            Operand<TFloat32> layer = input;
+            int[] channels = {1, 32, 64};
+            for (int i = 0; i + 1 < channels.length; i++) {
+                Operand<TFloat32> weights = weights(session, tf, files, "c" + i, 5, 5, channels[i], channels[i + 1]);
+                layer = tf.nn.relu(tf.nn.conv2d(layer, weights, List.of(1L, 1L, 1L, 1L), "SAME"));
+                layer = tf.nn.maxPool(
+                        layer, tf.constant(new int[] {1, 2, 2, 1}), tf.constant(new int[] {1, 2, 2, 1}), "SAME");
+            }
+            layer = tf.reshape(layer, tf.constant(new int[] {-1, 7 * 7 * 64}));
+            Operand<TFloat32> scores = tf.linalg.matMul(layer, weights(session, tf, files, "w", 7 * 7 * 64, 10));
+            files.output("scores", tf.withName("scores").identity(scores))
+                    .write(session, version.resolve(TestModels.SAVED_MODEL));
+        }
+    }
+
+    /** Adds a variable of random values to a model. */
+    private static Operand<TFloat32> weights(Session session, Ops tf, SavedModelFiles files, String name, int... dims) {
+        long[] shape = Arrays.stream(dims).asLongStream().toArray();
+        Operand<? extends TType> handle = tf.varHandleOp(TFloat32.class, Shape.of(shape), VarHandleOp.sharedName(name));
+        Operand<TFloat32> values = tf.math.mul(
+                tf.random.statelessRandomUniform(
+                        tf.constant(dims), tf.constant(new int[] {7, dims.length}), TFloat32.class),
+                tf.constant(0.01f));
+        session.runner().addTarget(tf.assignVariableOp(handle, values)).run();
+        files.variable(name, handle, TFloat32.class);
+        return tf.readVariableOp(handle, TFloat32.class);
     }
 
     private static Placeholder<TFloat32> placeholder(Ops tf, String name, long... dims) {

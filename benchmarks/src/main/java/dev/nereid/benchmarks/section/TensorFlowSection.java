@@ -18,20 +18,20 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.stream.Stream;
 
 /** Measures models of TensorFlow, embedded in the process, beside the bare C API on the same library. */
 final class TensorFlowSection {
     private static final String MLP = "mlp_tf";
+    private static final String CONVOLUTIONS = "convolutions_tf";
     private static final String TINY = "variable";
     private static final int IN_FLIGHT = 8;
     private static final int MICROS_MORE = 15;
 
     /** One instance, and batches of all requests in flight: the size at which TensorFlow is called directly. */
-    private static final String BATCHED = """
+    private static final String BATCHES = """
             platform: "tensorflow_savedmodel"
             max_batch_size: 8
-            input [ { name: "features" data_type: TYPE_FP32 dims: [ 256 ] } ]
-            output [ { name: "scores" data_type: TYPE_FP32 dims: [ 64 ] } ]
             dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 500 }
             instance_group { count: 1 kind: KIND_CPU }
             """;
@@ -42,11 +42,13 @@ final class TensorFlowSection {
         Table table = CeilingComparison.table("TensorFlow, in process, requests in flight");
         Path repository = TensorFlowModels.make(bench);
         Files.delete(repository.resolve("made"));
-        ModelRepositories.write(repository, MLP, BATCHED);
+        ModelRepositories.write(repository, MLP, BATCHES);
+        ModelRepositories.write(repository, CONVOLUTIONS, BATCHES);
         int threads = Runtime.getRuntime().availableProcessors();
         try (NereidServer server = NereidServer.start(
                 ServerOptions.of(repository).withPlugins(bench.installed().resolve("plugins")))) {
-            inProcess(bench, server, table, batched(repository, threads));
+            inProcess(bench, server, table, batched(CONVOLUTIONS, "image", repository, threads, 28L, 28L, 1L));
+            inProcess(bench, server, table, batched(MLP, "features", repository, threads, 256L));
             inProcess(bench, server, table, tiny(repository, threads));
         }
         return table;
@@ -67,16 +69,21 @@ final class TensorFlowSection {
             int threads,
             Goal goal) {}
 
-    private static Comparison batched(Path repository, int threads) {
+    private static Comparison batched(String model, String input, Path repository, int threads, Long... dims) {
         return new Comparison(
-                MLP,
-                InferBody.of("features", 1L, 256L),
+                model,
+                body(input, 1, dims),
                 IN_FLIGHT,
-                file(repository, MLP),
-                InferBody.of("features", (long) IN_FLIGHT, 256L),
+                file(repository, model),
+                body(input, IN_FLIGHT, dims),
                 "scores",
                 threads,
                 new Goal.RateAtLeast(0.9));
+    }
+
+    private static InferBody body(String input, long items, Long... dims) {
+        return InferBody.of(
+                input, Stream.concat(Stream.of(items), Stream.of(dims)).toArray(Long[]::new));
     }
 
     private static Comparison tiny(Path repository, int threads) {
