@@ -35,6 +35,10 @@ public final class MakeModels {
         accumulator(directory.resolve("accumulator_tf/1"));
         perceptron(directory.resolve("mlp_tf/1"));
         convolutions(directory.resolve("convolutions_tf/1"));
+        new GraphFiles()
+                .placeholder("x", DataType.DT_FLOAT, -1, -1)
+                .operation("y", "Identity", DataType.DT_FLOAT, "x")
+                .write(directory.resolve("echo_tf/1/model.graphdef"));
         Files.writeString(directory.resolve("made"), "");
     }
 

@@ -14,6 +14,7 @@ import dev.nereid.distribution.testing.TensorFlowModels;
 import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.server.NereidServer;
+import dev.nereid.server.options.ServerOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.GRPCInferenceServiceGrpc.GRPCInferenceServiceBlockingStub;
 import io.grpc.ManagedChannel;
@@ -30,6 +31,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
@@ -303,6 +305,68 @@ class TensorFlowIT {
             assertThat(tensorFlow).hasSize(30);
             for (int i = 0; i < 30; i++) {
                 assertThat(tensorFlow[i]).isCloseTo(onnx[i], within(1e-4f));
+            }
+        }
+    }
+
+    /** An identity graph returns the memory of its input, here poisoned as soon as it is freed. */
+    @Test
+    void outputsThatLieInInputsStayIntact() throws Exception {
+        Path repository = Files.createDirectory(directory.resolve("echo-repository"));
+        new Repository(repository).copyOf(directory.resolve("echo_tf"));
+        try (TestServer poisoned = TestServer.open(NereidServer.start(
+                        TestServer.of(new Repository(repository)).withMemory(memory -> memory.withPoisonFreed(true))));
+                ExecutorService clients = Executors.newFixedThreadPool(CLIENTS)) {
+            List<Future<?>> all = new ArrayList<>();
+            for (int i = 0; i < CLIENTS; i++) {
+                float client = i;
+                all.add(clients.submit(() -> {
+                    echo(poisoned, client);
+                    return null;
+                }));
+            }
+            for (Future<?> client : all) {
+                client.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+            }
+        }
+    }
+
+    private static void echo(TestServer poisoned, float client) throws IOException {
+        float[] values = new float[1 << 14];
+        try (HttpConnection http = poisoned.http()) {
+            for (int turn = 0; turn < 100; turn++) {
+                Arrays.fill(values, client + 10 * turn);
+                ClientRequest request =
+                        ClientRequest.of("echo_tf").input("x", "FP32", TensorBytes.floats(values), 1, values.length);
+                assertThat(overHttp(http, request, "y")).isEqualTo(values);
+            }
+        }
+    }
+
+    @Test
+    void aMissingLibraryIsNamedAndTheServerServesTheRest() throws Exception {
+        Path plugins = Files.createDirectories(directory.resolve("plugins-without-library"));
+        Path plugin = Files.createDirectory(plugins.resolve("tensorflow"));
+        try (Stream<Path> jars = Files.list(TestPaths.plugins()[0].resolve("tensorflow"))) {
+            for (Path jar : jars.filter(Files::isRegularFile).toList()) {
+                Files.copy(jar, plugin.resolve(jar.getFileName()));
+            }
+        }
+        Path repository = Files.createDirectory(directory.resolve("rest-repository"));
+        Repository models = new Repository(repository)
+                .copyOf(directory.resolve("variable"))
+                .model("echo", Repository.identity(8, "INT32", "[2]", ""));
+        try (TestServer rest = TestServer.open(NereidServer.start(
+                ServerOptions.of(models.directory()).withPlugins(plugins, TestPaths.plugins()[1])))) {
+            assertThat(rest.server().models().index())
+                    .filteredOn(model -> model.name().equals("variable"))
+                    .singleElement()
+                    .satisfies(model -> assertThat(model.reason())
+                            .contains("TensorFlow could not be loaded: libtensorflow_cc.so.2: missing (expected: ")
+                            .doesNotContain("\n"));
+            try (HttpConnection http = rest.http()) {
+                ClientRequest request = ClientRequest.of("echo").input("INPUT0", "INT32", TensorBytes.ints(1, 2), 1, 2);
+                assertThat(http.exchange(request.overHttp()).status()).isEqualTo(200);
             }
         }
     }
