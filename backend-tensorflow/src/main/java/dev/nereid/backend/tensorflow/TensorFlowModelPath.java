@@ -5,11 +5,16 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelContext;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** Resolves the files that a configuration names, within the model's own directories. Stateless. */
 final class TensorFlowModelPath {
     private static final String SAVED_MODEL = "model.savedmodel";
     private static final String GRAPH_DEF = "model.graphdef";
+
+    private static final Pattern PLATFORM =
+            Pattern.compile("\"platform\"\\s*:\\s*\"tensorflow_(graphdef|savedmodel)\"");
 
     private TensorFlowModelPath() {}
 
@@ -43,9 +48,9 @@ final class TensorFlowModelPath {
 
     /** Returns whether the model is a graph without a signature, by its platform and files. */
     static boolean isGraphDef(ModelContext context) {
-        String json = context.settings().json();
-        if (json.contains("\"tensorflow_graphdef\"") || json.contains("\"tensorflow_savedmodel\"")) {
-            return json.contains("\"tensorflow_graphdef\"");
+        Matcher platform = PLATFORM.matcher(context.settings().json());
+        if (platform.find()) {
+            return platform.group(1).equals("graphdef");
         }
         String filename = context.settings().modelFilename();
         return filename.isEmpty()
