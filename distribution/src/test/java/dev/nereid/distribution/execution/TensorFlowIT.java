@@ -270,7 +270,7 @@ class TensorFlowIT {
                 assertThat(output[0]).isCloseTo(5000, within(0.5f));
                 assertThat(output[1]).as("START").isEqualTo(turn == 0 ? 1 : 0);
                 assertThat(output[2]).as("END").isEqualTo(turn == 2 ? 1 : 0);
-                assertThat(output[3]).as("CORRID").isEqualTo(id);
+                assertThat(output[3]).as("CORRID").isEqualTo((float) id);
             }
         }
     }
