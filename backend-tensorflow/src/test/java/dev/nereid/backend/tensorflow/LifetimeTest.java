@@ -49,7 +49,11 @@ import org.junit.jupiter.api.io.TempDir;
 class LifetimeTest {
     private static final Shape FOUR = Shape.of(4);
     private static final int REQUESTS = 10_000;
-    private static final long MAX_GROWTH_KIB = 4 << 10;
+    /** In a leak every round grows; the JVM's own threads allocate in some. */
+    private static final int ROUNDS = 4;
+
+    private static final int RELOADS = 40;
+    private static final long MAX_GROWTH_KIB = 2 << 10;
 
     @TempDir
     private Path directory;
@@ -86,12 +90,9 @@ class LifetimeTest {
             Tensor x = test.floats(Shape.of(16_384), new float[16_384]);
             Tensor shifted = test.tensor(DataType.FP32, Shape.of(16_384), new byte[65_536], 4);
             Tensor text = Tensor.ofStrings(Shape.of(2), List.of("short", "a longer text ".repeat(500)));
-            run(test, instance, settings, text, x, shifted, REQUESTS); // pools and compiled code first
-            long before = residentKib();
+            long least = leastGrowthKib(() -> run(test, instance, settings, text, x, shifted, REQUESTS));
 
-            run(test, instance, settings, text, x, shifted, REQUESTS);
-
-            assertThat(residentKib() - before).isLessThan(MAX_GROWTH_KIB);
+            assertThat(least).isLessThan(MAX_GROWTH_KIB);
             instance.close();
             model.close();
         }
@@ -121,12 +122,9 @@ class LifetimeTest {
     void memoryDoesNotGrowOverReloads() throws BackendException, IOException {
         TestModels.variable(directory);
         try (TestBackend test = new TestBackend(directory)) {
-            reload(test, 60);
-            long before = residentKib();
+            long least = leastGrowthKib(() -> reload(test, RELOADS));
 
-            reload(test, 60);
-
-            assertThat(residentKib() - before).isLessThan(3 * MAX_GROWTH_KIB);
+            assertThat(least).isLessThan(MAX_GROWTH_KIB);
         }
     }
 
@@ -138,6 +136,21 @@ class LifetimeTest {
             instance.close();
             model.close();
         }
+    }
+
+    /** What is run again and again. */
+    private interface Work {
+        void run() throws BackendException;
+    }
+
+    private static long leastGrowthKib(Work work) throws BackendException, IOException {
+        long least = Long.MAX_VALUE;
+        for (int round = 0; round < ROUNDS; round++) {
+            long before = residentKib();
+            work.run();
+            least = Math.min(least, residentKib() - before);
+        }
+        return least;
     }
 
     private static long residentKib() throws IOException {
