@@ -356,8 +356,9 @@ class TensorFlowIT {
         Repository models = new Repository(repository)
                 .copyOf(directory.resolve("variable"))
                 .model("echo", Repository.identity(8, "INT32", "[2]", ""));
-        try (TestServer rest = TestServer.open(NereidServer.start(
-                ServerOptions.of(models.directory()).withPlugins(plugins, TestPaths.plugins()[1])))) {
+        try (TestServer rest = TestServer.open(NereidServer.start(ServerOptions.of(models.directory())
+                .withPlugins(plugins, TestPaths.plugins()[1])
+                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false))))) {
             assertThat(rest.server().models().index())
                     .filteredOn(model -> model.name().equals("variable"))
                     .singleElement()
