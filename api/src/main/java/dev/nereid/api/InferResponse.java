@@ -1,6 +1,8 @@
 package dev.nereid.api;
 
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Tensor;
 import java.util.List;
 import java.util.Map;
 
@@ -42,6 +44,25 @@ public interface InferResponse extends AutoCloseable {
      * @return the outputs; immutable
      */
     List<NamedTensor> outputs();
+
+    /**
+     * Returns an output, or fails with an error that names it.
+     *
+     * @param name the name of an output
+     * @return the tensor, which may be read until the response is closed
+     * @throws InferenceException {@link ErrorCode#INTERNAL} if the response does not carry the output
+     */
+    default Tensor requireOutput(String name) {
+        for (NamedTensor output : outputs()) {
+            if (output.name().equals(name)) {
+                return output.tensor();
+            }
+        }
+        throw new InferenceException(
+                ErrorCode.INTERNAL,
+                "output '" + Quoted.text(name) + "': not in the response (it has: "
+                        + outputs().stream().map(NamedTensor::name).toList() + ")");
+    }
 
     /**
      * Returns the parameters that the backend set.

@@ -1,7 +1,9 @@
 package dev.nereid.api;
 
 import dev.nereid.api.statistics.LoadCounts;
+import dev.nereid.api.statistics.ModelFaults;
 import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.api.statistics.OverdueControl;
 import dev.nereid.api.statistics.OverdueExecutions;
 import dev.nereid.api.statistics.SequenceStatistics;
 import inference.ModelConfig;
@@ -68,6 +70,24 @@ public interface ModelCatalog {
      * @return the figures, by name and then version; empty by default, for servers without time limits of executions
      */
     default List<OverdueExecutions> overdueExecutions() {
+        return List.of();
+    }
+
+    /**
+     * Returns the loads and closes that take longer than their limit.
+     *
+     * @return the figures, by name, version and kind; empty by default, for servers without time limits of loads
+     */
+    default List<OverdueControl> overdueControl() {
+        return List.of();
+    }
+
+    /**
+     * Returns the faults of the backends of every ready version.
+     *
+     * @return the figures, by name and then version; empty by default
+     */
+    default List<ModelFaults> faults() {
         return List.of();
     }
 

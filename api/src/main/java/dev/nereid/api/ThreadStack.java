@@ -1,11 +1,11 @@
 package dev.nereid.api;
 
-/** The stack trace of a thread at one moment, for the log. Immutable; never thrown. */
+/** The stack trace of a thread at one moment, for the log. Confined to one thread; never thrown. */
 public final class ThreadStack extends Throwable {
     private static final long serialVersionUID = 1;
 
     private ThreadStack(String thread, StackTraceElement[] stack) {
-        super("stack of thread '" + thread + "'", null, false, true);
+        super("stack of thread '" + thread + "'", null, true, true);
         setStackTrace(stack);
     }
 
@@ -18,5 +18,14 @@ public final class ThreadStack extends Throwable {
      */
     public static ThreadStack of(Thread thread, StackTraceElement[] stack) {
         return new ThreadStack(thread.getName(), stack);
+    }
+
+    /**
+     * Adds the stack of another thread.
+     *
+     * @param other its stack
+     */
+    public void addOther(ThreadStack other) {
+        addSuppressed(other);
     }
 }

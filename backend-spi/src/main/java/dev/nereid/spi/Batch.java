@@ -50,7 +50,8 @@ public interface Batch {
 
     /**
      * Returns an input of all requests as one tensor. The requests' tensors follow one another along the first
-     * dimension. With a single request this is the request's own tensor and nothing is copied. An input that is {@link
+     * dimension. With a single request this is the request's own tensor and nothing is copied, nor are tensors that lie
+     * one after the other already, such as outputs of an earlier batch of the same requests. An input that is {@link
      * TensorSpec.Trait#RAGGED} is flat, the elements of all requests one after another in one dimension; a {@link
      * TensorSpec.Trait#SHAPE_TENSOR} occurs once, since it is the same for all. Inputs that the configuration derives
      * from the batch ({@link ModelSettings#batchInputs()}) are available here and nowhere else.

@@ -1,5 +1,8 @@
 package dev.nereid.spi;
 
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+
 /**
  * A response under construction. Confined to one thread at a time. <em>Implemented by the server</em>: tests use the
  * fakes of the testkit.
@@ -91,6 +94,96 @@ public interface InferenceResponse {
      */
     default void put(String output, Tensor tensor) throws BackendException {
         put(output, tensor, () -> {});
+    }
+
+    /**
+     * Adds an output of {@link DataType#FP32} with values of a Java array.
+     *
+     * @param output the name of an output
+     * @param shape its dimensions, with the batch dimension if the model batches
+     * @param values the elements in row-major order, which are copied
+     * @throws BackendException as {@link #allocate(String, DataType, Shape)}
+     * @throws IllegalArgumentException if the number of values differs from that of the shape
+     */
+    default void putFloats(String output, Shape shape, float... values) throws BackendException {
+        TensorElements.checkCount("output '" + output + "': values", values.length, shape);
+        MemorySegment data = allocate(output, DataType.FP32, shape).data();
+        MemorySegment.copy(values, 0, data, TensorElements.FLOAT, 0, values.length);
+    }
+
+    /**
+     * Adds an output of {@link DataType#FP64} with values of a Java array.
+     *
+     * @param output the name of an output
+     * @param shape its dimensions, with the batch dimension if the model batches
+     * @param values the elements in row-major order, which are copied
+     * @throws BackendException as {@link #allocate(String, DataType, Shape)}
+     * @throws IllegalArgumentException if the number of values differs from that of the shape
+     */
+    default void putDoubles(String output, Shape shape, double... values) throws BackendException {
+        TensorElements.checkCount("output '" + output + "': values", values.length, shape);
+        MemorySegment data = allocate(output, DataType.FP64, shape).data();
+        MemorySegment.copy(values, 0, data, TensorElements.DOUBLE, 0, values.length);
+    }
+
+    /**
+     * Adds an output of {@link DataType#INT32} with values of a Java array.
+     *
+     * @param output the name of an output
+     * @param shape its dimensions, with the batch dimension if the model batches
+     * @param values the elements in row-major order, which are copied
+     * @throws BackendException as {@link #allocate(String, DataType, Shape)}
+     * @throws IllegalArgumentException if the number of values differs from that of the shape
+     */
+    default void putInts(String output, Shape shape, int... values) throws BackendException {
+        TensorElements.checkCount("output '" + output + "': values", values.length, shape);
+        MemorySegment data = allocate(output, DataType.INT32, shape).data();
+        MemorySegment.copy(values, 0, data, TensorElements.INT, 0, values.length);
+    }
+
+    /**
+     * Adds an output of {@link DataType#INT64} with values of a Java array.
+     *
+     * @param output the name of an output
+     * @param shape its dimensions, with the batch dimension if the model batches
+     * @param values the elements in row-major order, which are copied
+     * @throws BackendException as {@link #allocate(String, DataType, Shape)}
+     * @throws IllegalArgumentException if the number of values differs from that of the shape
+     */
+    default void putLongs(String output, Shape shape, long... values) throws BackendException {
+        TensorElements.checkCount("output '" + output + "': values", values.length, shape);
+        MemorySegment data = allocate(output, DataType.INT64, shape).data();
+        MemorySegment.copy(values, 0, data, TensorElements.LONG, 0, values.length);
+    }
+
+    /**
+     * Adds an output of texts.
+     *
+     * @param output the name of an output
+     * @param shape its dimensions, with the batch dimension if the model batches
+     * @param texts the elements in row-major order, encoded as UTF-8
+     * @throws BackendException as {@link #allocateBytes}
+     * @throws IllegalArgumentException if the number of texts differs from that of the shape
+     */
+    default void putStrings(String output, Shape shape, List<String> texts) throws BackendException {
+        putByteStrings(output, shape, TensorElements.encode(texts));
+    }
+
+    /**
+     * Adds an output of byte strings.
+     *
+     * @param output the name of an output
+     * @param shape its dimensions, with the batch dimension if the model batches
+     * @param elements the elements in row-major order, which are copied
+     * @throws BackendException as {@link #allocateBytes}
+     * @throws IllegalArgumentException if the number of elements differs from that of the shape
+     */
+    default void putByteStrings(String output, Shape shape, List<byte[]> elements) throws BackendException {
+        TensorElements.checkCount("output '" + output + "': elements", elements.size(), shape);
+        TensorElements.frame(
+                elements,
+                allocateBytes(output, shape, TensorElements.framedSize(elements))
+                        .data());
     }
 
     /**

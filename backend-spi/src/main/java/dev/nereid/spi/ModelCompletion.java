@@ -1,6 +1,7 @@
 package dev.nereid.spi;
 
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
 
@@ -24,7 +25,7 @@ public final class ModelCompletion {
     private final boolean dynamicBatching;
     private final Optional<Boolean> decoupled;
 
-    private ModelCompletion(
+    ModelCompletion(
             OptionalInt maxBatchSize,
             List<TensorSpec> inputs,
             List<TensorSpec> outputs,
@@ -35,6 +36,15 @@ public final class ModelCompletion {
         this.outputs = List.copyOf(outputs);
         this.dynamicBatching = dynamicBatching;
         this.decoupled = decoupled;
+    }
+
+    /**
+     * Starts a completion that is built tensor by tensor.
+     *
+     * @return an empty builder
+     */
+    public static ModelCompletionBuilder builder() {
+        return new ModelCompletionBuilder();
     }
 
     /**
@@ -132,5 +142,26 @@ public final class ModelCompletion {
      */
     public Optional<Boolean> decoupled() {
         return decoupled;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof ModelCompletion completion
+                && maxBatchSize.equals(completion.maxBatchSize)
+                && inputs.equals(completion.inputs)
+                && outputs.equals(completion.outputs)
+                && dynamicBatching == completion.dynamicBatching
+                && decoupled.equals(completion.decoupled);
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(maxBatchSize, inputs, outputs, dynamicBatching, decoupled);
+    }
+
+    @Override
+    public String toString() {
+        return "maxBatchSize " + maxBatchSize + ", inputs " + inputs + ", outputs " + outputs + ", dynamicBatching "
+                + dynamicBatching + ", decoupled " + decoupled;
     }
 }

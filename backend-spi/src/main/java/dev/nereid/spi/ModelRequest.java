@@ -106,7 +106,8 @@ public interface ModelRequest {
      * use {@link #send(ModelResponseObserver)}.
      *
      * @return completes with the response, which its receiver closes, or exceptionally with a {@link BackendException};
-     *     on a thread of the server, perhaps before this method returns, so actions that follow must be short
+     *     on a thread of its own, with the context class loader of the plugin, perhaps before this method returns: an
+     *     action that follows and blocks holds no other request
      * @throws IllegalStateException if the request was sent before
      */
     CompletionStage<ModelResponse> send();

@@ -5,7 +5,6 @@ import static java.util.Objects.requireNonNull;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,8 +26,6 @@ import org.jspecify.annotations.Nullable;
  * @since 1.0
  */
 public final class Tensor {
-    private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
-
     private final DataType type;
     private final Shape shape;
     private final MemorySegment data;
@@ -84,6 +81,68 @@ public final class Tensor {
     }
 
     /**
+     * Creates a tensor of {@link DataType#FP32}, in memory that the garbage collector frees.
+     *
+     * @param shape the dimensions
+     * @param values the elements in row-major order, which are copied
+     * @return the tensor
+     * @throws IllegalArgumentException if a dimension is variable, or if the number of values differs
+     */
+    public static Tensor ofFloats(Shape shape, float... values) {
+        Tensor tensor = allocate(DataType.FP32, shape, values.length);
+        MemorySegment.copy(values, 0, tensor.data, TensorElements.FLOAT, 0, values.length);
+        return tensor;
+    }
+
+    /**
+     * Creates a tensor of {@link DataType#FP64}, in memory that the garbage collector frees.
+     *
+     * @param shape the dimensions
+     * @param values the elements in row-major order, which are copied
+     * @return the tensor
+     * @throws IllegalArgumentException if a dimension is variable, or if the number of values differs
+     */
+    public static Tensor ofDoubles(Shape shape, double... values) {
+        Tensor tensor = allocate(DataType.FP64, shape, values.length);
+        MemorySegment.copy(values, 0, tensor.data, TensorElements.DOUBLE, 0, values.length);
+        return tensor;
+    }
+
+    /**
+     * Creates a tensor of {@link DataType#INT32}, in memory that the garbage collector frees.
+     *
+     * @param shape the dimensions
+     * @param values the elements in row-major order, which are copied
+     * @return the tensor
+     * @throws IllegalArgumentException if a dimension is variable, or if the number of values differs
+     */
+    public static Tensor ofInts(Shape shape, int... values) {
+        Tensor tensor = allocate(DataType.INT32, shape, values.length);
+        MemorySegment.copy(values, 0, tensor.data, TensorElements.INT, 0, values.length);
+        return tensor;
+    }
+
+    /**
+     * Creates a tensor of {@link DataType#INT64}, in memory that the garbage collector frees.
+     *
+     * @param shape the dimensions
+     * @param values the elements in row-major order, which are copied
+     * @return the tensor
+     * @throws IllegalArgumentException if a dimension is variable, or if the number of values differs
+     */
+    public static Tensor ofLongs(Shape shape, long... values) {
+        Tensor tensor = allocate(DataType.INT64, shape, values.length);
+        MemorySegment.copy(values, 0, tensor.data, TensorElements.LONG, 0, values.length);
+        return tensor;
+    }
+
+    private static Tensor allocate(DataType type, Shape shape, int values) {
+        checkConcrete(shape);
+        TensorElements.checkCount("values", values, shape);
+        return of(type, shape, Arena.ofAuto().allocate(shape.byteSize(type)));
+    }
+
+    /**
      * Creates a tensor of texts, in memory that the garbage collector frees.
      *
      * @param shape the dimensions
@@ -92,11 +151,7 @@ public final class Tensor {
      * @throws IllegalArgumentException if a dimension is variable, or if the number of texts differs
      */
     public static Tensor ofStrings(Shape shape, List<String> texts) {
-        List<byte[]> encoded = new ArrayList<>(texts.size());
-        for (String text : texts) {
-            encoded.add(text.getBytes(StandardCharsets.UTF_8));
-        }
-        return ofByteStrings(shape, encoded);
+        return ofByteStrings(shape, TensorElements.encode(texts));
     }
 
     /**
@@ -109,22 +164,55 @@ public final class Tensor {
      */
     public static Tensor ofByteStrings(Shape shape, List<byte[]> elements) {
         checkConcrete(shape);
-        if (shape.elementCount() != elements.size()) {
-            throw new IllegalArgumentException(
-                    "elements: " + elements.size() + " (expected: " + shape.elementCount() + " for " + shape + ")");
-        }
-        long size = 0;
-        for (byte[] element : elements) {
-            size += Integer.BYTES + (long) element.length;
-        }
-        MemorySegment data = Arena.ofAuto().allocate(size);
-        long at = 0;
-        for (byte[] element : elements) {
-            data.set(LENGTH, at, element.length);
-            MemorySegment.copy(element, 0, data, ValueLayout.JAVA_BYTE, at + Integer.BYTES, element.length);
-            at += Integer.BYTES + (long) element.length;
-        }
+        TensorElements.checkCount("elements", elements.size(), shape);
+        MemorySegment data = Arena.ofAuto().allocate(TensorElements.framedSize(elements));
+        TensorElements.frame(elements, data);
         return of(DataType.BYTES, shape, data);
+    }
+
+    /**
+     * Reads the elements as {@code float}.
+     *
+     * @return copies of the elements in row-major order
+     * @throws IllegalStateException if the tensor is not of {@link DataType#FP32}, {@link DataType#FP16} or
+     *     {@link DataType#BF16}, not in memory that Java code may read, or larger than a Java array
+     */
+    public float[] floats() {
+        return TensorElements.floats(this);
+    }
+
+    /**
+     * Reads the elements as {@code double}.
+     *
+     * @return copies of the elements in row-major order
+     * @throws IllegalStateException if the tensor is not of {@link DataType#FP64}, not in memory that Java code may read,
+     *     or larger than a Java array
+     */
+    public double[] doubles() {
+        return TensorElements.doubles(this);
+    }
+
+    /**
+     * Reads the elements as {@code int}.
+     *
+     * @return copies of the elements in row-major order; 0 or 1 for {@link DataType#BOOL}
+     * @throws IllegalStateException if the tensor is not of {@link DataType#INT32}, {@link DataType#BOOL} or a signed or
+     *     unsigned integer of 8 or 16 bits, not in memory that Java code may read, or larger than a Java array
+     */
+    public int[] ints() {
+        return TensorElements.ints(this);
+    }
+
+    /**
+     * Reads the elements as {@code long}.
+     *
+     * @return copies of the elements in row-major order; those of {@link DataType#UINT64} are unsigned, as of {@link
+     *     Long#toUnsignedString(long)}
+     * @throws IllegalStateException if the tensor is not of {@link DataType#INT64}, {@link DataType#UINT64} or
+     *     {@link DataType#UINT32}, not in memory that Java code may read, or larger than a Java array
+     */
+    public long[] longs() {
+        return TensorElements.longs(this);
     }
 
     /**
@@ -149,22 +237,7 @@ public final class Tensor {
      * @throws IllegalStateException as {@link #strings}
      */
     public List<byte[]> byteStrings() {
-        if (type != DataType.BYTES || !place.isHost()) {
-            throw new IllegalStateException("tensor: " + this + " (expected: BYTES in memory of the host)");
-        }
-        List<byte[]> elements = new ArrayList<>();
-        long at = 0;
-        while (at < data.byteSize()) {
-            long left = data.byteSize() - at - Integer.BYTES;
-            long length = left < 0 ? -1 : Integer.toUnsignedLong(data.get(LENGTH, at));
-            if (left < 0 || length > left) {
-                throw new IllegalStateException(
-                        "tensor: " + this + ": element " + elements.size() + " runs beyond the end of the memory");
-            }
-            elements.add(data.asSlice(at + Integer.BYTES, length).toArray(ValueLayout.JAVA_BYTE));
-            at += Integer.BYTES + length;
-        }
-        return elements;
+        return TensorElements.byteStrings(this);
     }
 
     /**

@@ -10,10 +10,12 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 
-/** A {@link ModelClient} whose requests are completed by the test. Safe for use by any thread. */
+/** A {@link ModelClient} whose requests are completed by the test, or by an action. Safe for use by any thread. */
 public final class FakeModelClient implements ModelClient {
     private final LeakCheckingMemory memory;
+    private final Consumer<FakeModelRequest> responder;
     private final Set<String> ready;
     private final ReentrantLock lock = new ReentrantLock();
 
@@ -27,7 +29,19 @@ public final class FakeModelClient implements ModelClient {
      * @param ready the names of the models that are ready
      */
     public FakeModelClient(LeakCheckingMemory memory, String... ready) {
+        this(memory, request -> {}, ready);
+    }
+
+    /**
+     * Creates the client of a server that responds by itself.
+     *
+     * @param memory holds the outputs of responses
+     * @param responder receives each request on the sending thread, while it is sent, and may complete it
+     * @param ready the names of the models that are ready
+     */
+    public FakeModelClient(LeakCheckingMemory memory, Consumer<FakeModelRequest> responder, String... ready) {
         this.memory = memory;
+        this.responder = responder;
         this.ready = ConcurrentHashMap.newKeySet();
         this.ready.addAll(Set.of(ready));
     }
@@ -75,5 +89,6 @@ public final class FakeModelClient implements ModelClient {
         } finally {
             lock.unlock();
         }
+        responder.accept(request);
     }
 }

@@ -8,6 +8,7 @@ import dev.nereid.distribution.flags.ServerFlags;
 import dev.nereid.distribution.flags.UsageException;
 import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.ExitStatus;
+import dev.nereid.distribution.process.LogSettings;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.report.CheckJson;
 import dev.nereid.distribution.report.CheckText;
@@ -68,7 +69,7 @@ final class CheckCommand implements Command {
 
     @Override
     public int run() throws UsageException, StartException, InterruptedException {
-        context.logLevels().set(log ? "info" : "off", log ? "warn" : "off");
+        context.log().apply(LogSettings.levels(log ? "info" : "off", log ? "warn" : "off"));
         for (String repository : repositories) {
             if (ServerFlags.isUrl(repository)) {
                 server.addRepository(repository);

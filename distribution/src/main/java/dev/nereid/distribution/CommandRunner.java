@@ -7,6 +7,7 @@ import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.ExitStatus;
 import dev.nereid.distribution.process.ProcessShutdown;
 import dev.nereid.distribution.process.StartException;
+import dev.nereid.distribution.report.VersionText;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
@@ -41,7 +42,10 @@ final class CommandRunner {
         String first = line.isEmpty() ? "" : line.getFirst();
         switch (first) {
             case "--version" ->
-                context.console().out().println("nereid " + context.host().version());
+                context.console()
+                        .out()
+                        .print(VersionText.of(
+                                context.host(), context.paths().home().resolve("plugins")));
             case HELP -> context.console().out().print(help());
             default -> {
                 for (Command command : commands) {
@@ -66,6 +70,10 @@ final class CommandRunner {
         }
         try {
             flags.read(arguments, context.environment());
+            flags.checkVariables(context.environment(), variables());
+            if (!flags.hasLog()) {
+                flags.notices().forEach(notice -> context.console().err().println(name + ": " + notice));
+            }
             return run(command);
         } catch (UsageException e) {
             return fail(name, e.getMessage() + "; see " + name + " " + HELP, ExitStatus.USAGE);
@@ -89,6 +97,13 @@ final class CommandRunner {
         }
     }
 
+    /** Returns the environment variables that set flags of any command. */
+    private List<String> variables() {
+        Flags flags = new Flags();
+        new CommandRunner(context).commands.forEach(command -> command.declare(flags));
+        return flags.variables().toList();
+    }
+
     private String names() {
         List<String> names = commands.stream().map(Command::name).toList();
         return String.join(", ", names.subList(0, names.size() - 1)) + " or " + names.getLast();
@@ -105,7 +120,8 @@ final class CommandRunner {
             text.append("  ").append(command.synopsis()).append('\n');
             text.append("      ").append(command.description()).append('\n');
         }
-        return text + "  nereid --version\n      Prints the version.\n\n"
+        return text
+                + "  nereid --version\n      Prints the versions of the server, the JVM and the frameworks of backends.\n\n"
                 + "nereid COMMAND --help lists the flags of a command.\n";
     }
 

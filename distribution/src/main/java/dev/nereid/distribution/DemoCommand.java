@@ -1,9 +1,13 @@
 package dev.nereid.distribution;
 
+import dev.nereid.api.ModelRef;
 import dev.nereid.distribution.aot.AotTrainingRequests;
-import dev.nereid.distribution.demo.DigitClients;
+import dev.nereid.distribution.demo.DemoClients;
+import dev.nereid.distribution.demo.DemoRequest;
 import dev.nereid.distribution.demo.DigitImage;
 import dev.nereid.distribution.demo.DigitLabels;
+import dev.nereid.distribution.demo.EnsemblePath;
+import dev.nereid.distribution.demo.SamplePicture;
 import dev.nereid.distribution.flags.EndpointFlags;
 import dev.nereid.distribution.flags.Flag;
 import dev.nereid.distribution.flags.FlagValue;
@@ -14,14 +18,17 @@ import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.Endpoints;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.report.CurlExample;
+import inference.ModelConfig;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 
-/** The command {@code nereid demo}: serves the bundled models and runs one inference. Confined to its thread. */
+/** The command {@code nereid demo}: serves the bundled models and runs two inferences. Confined to its thread. */
 final class DemoCommand implements Command {
     private static final String IMAGE = "digit_7_0.png";
+    private static final String PICTURE = "star.png";
 
     private final CommandContext context;
     private final ServerFlags server = new ServerFlags();
@@ -41,7 +48,7 @@ final class DemoCommand implements Command {
 
     @Override
     public String description() {
-        return "Serves the bundled models, runs one inference on an image, and continues to serve.";
+        return "Serves the bundled models, runs inferences on two images, and continues to serve.";
     }
 
     @Override
@@ -62,11 +69,11 @@ final class DemoCommand implements Command {
     @Override
     public void declare(Flags flags) {
         flags.add(
-                Flag.toggle("--exit", "Exits after the inference.", () -> exit = true),
+                Flag.toggle("--exit", "Exits after the inferences.", () -> exit = true),
                 Flag.of(
                         "--train",
                         FlagValue.SECONDS,
-                        "After the inference, loads the server with requests for so many seconds, and exits."
+                        "After the inferences, loads the server with requests for so many seconds, and exits."
                                 + " nereid-aot uses it, with the model and the plugin in the directory training."
                                 + " Default: 0, no load.",
                         value -> training = value));
@@ -77,13 +84,21 @@ final class DemoCommand implements Command {
 
     @Override
     public int run() throws StartException, InterruptedException, IOException {
-        log.apply(context.logLevels());
+        log.apply(context.log());
         Path examples = context.paths().home().resolve("examples");
+        Path pipelines = examples.resolve("pipeline-models");
         server.repositories.add(examples.resolve("models"));
+        if (training.isZero()) { // the load is for the server's own methods
+            server.repositories.add(pipelines);
+            server.addBackendDirectory(examples.resolve("plugins"));
+        }
         RunningServer running = RunningServer.start(server, endpoints, context);
-        context.console().out().println(running.report().text(CurlExample.Values.COUNTED));
+        context.console()
+                .out()
+                .println(running.report()
+                        .text(CurlExample.Values.COUNTED, name -> !Files.isDirectory(pipelines.resolve(name))));
         try {
-            infer(running.endpoints(), examples);
+            inferAll(running, examples);
             if (training.isPositive()) {
                 context.console().out().println("trained: " + AotTrainingRequests.run(running.endpoints(), training));
             }
@@ -98,20 +113,43 @@ final class DemoCommand implements Command {
         return running.stop();
     }
 
-    private void infer(Endpoints open, Path examples) throws IOException, InterruptedException {
+    private void inferAll(RunningServer running, Path examples) throws IOException, InterruptedException {
         DigitImage image = DigitImage.read(examples.resolve("images").resolve(IMAGE));
         DigitLabels labels = new DigitLabels(Files.readAllLines(examples.resolve("models/digits/labels.txt")));
-        if (open.localHttp().isPresent()) {
-            String address = open.localHttp().get();
-            print(image, "HTTP", labels.best(DigitClients.overHttp(address, image)));
-        }
-        if (open.grpc().isPresent()) {
-            String target = open.grpc().get().local().authority();
-            print(image, "gRPC", labels.best(DigitClients.overGrpc(target, image)));
+        infer(running.endpoints(), image.name(), image.request(), labels::best);
+        if (training.isZero()) {
+            SamplePicture picture =
+                    SamplePicture.read(examples.resolve("images").resolve(PICTURE));
+            ModelConfig config = running.report().models().config(ModelRef.latest(SamplePicture.MODEL));
+            String way = "; from " + SamplePicture.MODEL + ": " + EnsemblePath.text(config);
+            infer(
+                    running.endpoints(),
+                    picture.name(),
+                    picture.request(),
+                    response -> SamplePicture.result(response) + way);
         }
     }
 
-    private void print(DigitImage image, String protocol, String result) {
-        context.console().out().println(image.name() + " over " + protocol + ": " + result);
+    /** Sends a request over both protocols, and prints the results. */
+    private void infer(Endpoints open, String name, DemoRequest request, ResultReader reader)
+            throws IOException, InterruptedException {
+        if (open.localHttp().isPresent()) {
+            String address = open.localHttp().get();
+            print(name, "HTTP", reader.read(DemoClients.overHttp(address, request)));
+        }
+        if (open.grpc().isPresent()) {
+            String target = open.grpc().get().local().authority();
+            print(name, "gRPC", reader.read(DemoClients.overGrpc(target, request)));
+        }
+    }
+
+    private void print(String name, String protocol, String result) {
+        context.console().out().println(name + " over " + protocol + ": " + result);
+    }
+
+    /** Reads the outputs of a response. */
+    @FunctionalInterface
+    private interface ResultReader {
+        String read(ByteBuffer outputs) throws IOException;
     }
 }

@@ -7,15 +7,25 @@ import dev.nereid.distribution.process.ConsoleStreams;
 import dev.nereid.distribution.process.ExitStatus;
 import dev.nereid.distribution.process.HostInfo;
 import dev.nereid.distribution.process.InstallationPaths;
+import dev.nereid.distribution.process.LogSettings;
 import dev.nereid.distribution.process.OutOfMemoryExit;
 import dev.nereid.distribution.process.ProcessShutdown;
 import dev.nereid.distribution.process.Signals;
+import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.process.SystemExitLogReader;
+import java.io.Console;
+import java.io.File;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
 import java.lang.ref.Reference;
+import java.net.URISyntaxException;
+import java.net.URL;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.jar.JarFile;
 import org.slf4j.LoggerFactory;
 import org.slf4j.bridge.SLF4JBridgeHandler;
 
@@ -26,6 +36,7 @@ import org.slf4j.bridge.SLF4JBridgeHandler;
 public final class Main {
     private static final String HOME = "nereid.home";
     private static final String UNVERSIONED = "development";
+    private static final String UNKNOWN = "unknown";
     private static final String LOG_PROVIDER = "slf4j.provider";
     private static final String LOG_SETUP_LEVEL = "slf4j.internal.verbosity";
 
@@ -106,35 +117,71 @@ public final class Main {
     }
 
     private static CommandContext commandContext(ProcessShutdown shutdown, OutOfMemoryExit outOfMemoryExit) {
-        String version = Main.class.getPackage().getImplementationVersion();
         return new CommandContext(
-                new ConsoleStreams(System.out, System.err),
+                new ConsoleStreams(System.out, System.err, isTerminal()),
                 System.getenv(),
                 new InstallationPaths(
                         Path.of(System.getProperty(HOME, ".")),
                         Path.of(
                                 System.getProperty("java.io.tmpdir"),
                                 "nereid-" + System.getProperty("user.name", "").replaceAll("\\W", "_"))),
-                new HostInfo(
-                        version == null ? UNVERSIONED : version,
-                        Runtime.getRuntime().availableProcessors()),
-                (nereid, libraries) -> setUpLog(nereid, libraries, outOfMemoryExit),
+                host(),
+                settings -> setUpLog(settings, outOfMemoryExit),
                 shutdown,
                 outOfMemoryExit);
     }
 
-    private static void setUpLog(String nereid, String libraries, OutOfMemoryExit outOfMemoryExit) {
+    private static void setUpLog(LogSettings settings, OutOfMemoryExit outOfMemoryExit) throws StartException {
         // Named, since a search would open every jar of the class path.
         System.setProperty(LOG_PROVIDER, LogProvider.class.getName());
         System.setProperty(LOG_SETUP_LEVEL, "WARN");
         // On one thread: loggers requested while another thread sets the log up would be substitutes that replay later.
         if (LoggerFactory.getILoggerFactory() instanceof LogFactory log) {
-            log.setLevels(nereid, libraries);
+            log.setLevels(settings.nereid(), settings.libraries());
+            log.setFormat(settings.format());
             log.reportFatalErrors(outOfMemoryExit);
+            if (settings.file().isPresent()) {
+                log.writeTo(appendTo(settings.file().get()));
+            }
         }
         // The SLF4J of a plugin reads the same property, and its class loader does not see this provider.
         System.clearProperty(LOG_PROVIDER);
         SLF4JBridgeHandler.removeHandlersForRootLogger();
         SLF4JBridgeHandler.install();
+    }
+
+    private static HostInfo host() {
+        String version = Main.class.getPackage().getImplementationVersion();
+        return new HostInfo(
+                version == null ? UNVERSIONED : version,
+                commit(),
+                Runtime.version() + " (" + System.getProperty("java.vendor", "") + ")",
+                Runtime.getRuntime().availableProcessors());
+    }
+
+    /** Returns the commit in the manifest of the jar that this class is from. */
+    private static String commit() {
+        URL location = Main.class.getProtectionDomain().getCodeSource().getLocation();
+        try (JarFile jar = new JarFile(new File(location.toURI()))) {
+            String commit = jar.getManifest().getMainAttributes().getValue("Implementation-Commit");
+            return commit == null || commit.startsWith("$") ? UNKNOWN : commit; // a property that the build did not set
+        } catch (IOException | URISyntaxException e) {
+            return UNKNOWN; // started from classes, as tests do
+        }
+    }
+
+    private static boolean isTerminal() {
+        Console console = System.console();
+        return console != null && console.isTerminal();
+    }
+
+    /** Opens a file for the log. Bytes go to its end, also after another program truncated it. */
+    private static PrintStream appendTo(Path file) throws StartException {
+        try {
+            return new PrintStream(new FileOutputStream(file.toFile(), true), false, StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new StartException(
+                    "--log-file: " + file + " (expected: a file that can be written): " + e.getMessage(), e);
+        }
     }
 }

@@ -108,6 +108,11 @@ final class Ports {
         return CompletableFuture.allOf(closing.toArray(CompletableFuture[]::new));
     }
 
+    /** Returns the number of open connections of HTTP and gRPC. */
+    long openConnections() {
+        return limiter.open();
+    }
+
     /** Closes all ports, the one for metrics last. Blocks until requests in progress have completed. */
     void close() {
         try {

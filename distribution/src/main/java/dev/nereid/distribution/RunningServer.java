@@ -14,6 +14,7 @@ import dev.nereid.distribution.report.StartReport;
 import dev.nereid.server.NereidServer;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.SortedMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -27,6 +28,9 @@ import org.slf4j.LoggerFactory;
  */
 final class RunningServer {
     private static final Logger LOG = LoggerFactory.getLogger(RunningServer.class);
+
+    /** The interval of lines about what a stop waits for. */
+    private static final Duration REPORT_INTERVAL = Duration.ofSeconds(1);
 
     /** Time for the end of the process beyond the exit timeout. */
     private static final Duration MARGIN = Duration.ofSeconds(5);
@@ -162,6 +166,10 @@ final class RunningServer {
      */
     int stop() throws InterruptedException {
         long end = System.nanoTime() + exitTimeout.toNanos();
+        LOG.atInfo()
+                .addKeyValue("exitTimeoutSecs", exitTimeout.toSeconds())
+                .addKeyValue("exitDelaySecs", exitDelay.toSeconds())
+                .log("stopping");
         server.markNotReady();
         Optional<Thread> exitCaller = context.shutdown().exitCaller();
         exitCaller.ifPresent(this::abandonExecution);
@@ -175,7 +183,8 @@ final class RunningServer {
         CompletableFuture<Void> closing = CompletableFuture.runAsync(
                 () -> close(end), task -> Thread.ofPlatform().name("stop").start(task));
         try {
-            closing.get(end - System.nanoTime() + GRACE.toNanos(), TimeUnit.NANOSECONDS);
+            await(closing, end);
+            LOG.info("stopped");
             return ExitStatus.SUCCESS;
         } catch (TimeoutException e) {
             context.console().err().println("nereid: " + EXPIRED);
@@ -186,6 +195,32 @@ final class RunningServer {
             context.console().err().println("nereid: " + reason);
         }
         return ExitStatus.FAILURE;
+    }
+
+    /** Waits for the end of the closing, and logs every second what it waits for. */
+    private void await(CompletableFuture<Void> closing, long end)
+            throws InterruptedException, ExecutionException, TimeoutException {
+        while (true) {
+            long left = end - System.nanoTime();
+            long wait = Math.min(left + GRACE.toNanos(), REPORT_INTERVAL.toNanos());
+            try {
+                closing.get(wait, TimeUnit.NANOSECONDS);
+                return;
+            } catch (TimeoutException e) {
+                if (wait < REPORT_INTERVAL.toNanos()) {
+                    throw e;
+                }
+                SortedMap<String, Integer> requests = server.requestsInFlight();
+                LOG.atInfo()
+                        .addKeyValue("requests", requests)
+                        .addKeyValue("connections", ports.openConnections())
+                        .addKeyValue("secondsLeft", Math.max(0, TimeUnit.NANOSECONDS.toSeconds(left)))
+                        .log(
+                                requests.isEmpty()
+                                        ? "waiting for connections and models to close"
+                                        : "waiting for requests");
+            }
+        }
     }
 
     /** Abandons the execution on the thread that invoked {@link System#exit}. */

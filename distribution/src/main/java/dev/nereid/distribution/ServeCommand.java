@@ -58,10 +58,14 @@ final class ServeCommand implements Command {
 
     @Override
     public int run() throws StartException, InterruptedException {
-        log.apply(context.logLevels());
+        log.apply(context.log());
         RunningServer running = RunningServer.start(server, endpoints, context);
-        context.console().out().println(running.report().text(CurlExample.Values.ZEROS));
-        context.console().out().println(SERVING);
+        if (log.hasReport(context.console())) {
+            context.console().out().println(running.report().text(CurlExample.Values.ZEROS));
+            context.console().out().println(SERVING);
+        } else {
+            running.report().log();
+        }
         context.shutdown().await();
         return running.stop();
     }

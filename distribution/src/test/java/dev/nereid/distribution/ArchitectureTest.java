@@ -47,6 +47,7 @@ class ArchitectureTest {
             "frontend-http",
             "frontend-grpc",
             "backend-testkit",
+            "server-testkit",
             "backend-onnx",
             "backend-tensorrt",
             "backend-tensorflow",
@@ -73,7 +74,10 @@ class ArchitectureTest {
     private static final String STORAGES = "dev.nereid.storage..";
     private static final String EXAMPLES = "dev.nereid.examples..";
     private static final String DISTRIBUTION = "dev.nereid.distribution..";
+    private static final String TESTKITS = "dev.nereid.testkit..";
+    private static final String SERVER_TESTKIT = "dev.nereid.testkit.server..";
     private static final String JDK = "java..";
+    private static final String JDK_COMPILER = "javax..";
     private static final String NULLNESS = "org.jspecify..";
     private static final String ONNX_RUNTIME_JAVA_API = "ai.onnxruntime..";
     private static final String[] TRANSPORTS = {"io.vertx..", "io.netty..", "io.grpc.."};
@@ -90,8 +94,18 @@ class ArchitectureTest {
                         .resideInAPackage(SPI)
                         .should()
                         .onlyDependOnClassesThat()
-                        .resideInAnyPackage(SPI, JDK, NULLNESS)
-                        .because("backend-spi has no dependency, ever"),
+                        .resideInAnyPackage(SPI, JDK, JDK_COMPILER, NULLNESS)
+                        .because(
+                                "backend-spi has no dependency, ever; its annotation processor is called by compilers"),
+                noClasses()
+                        .that()
+                        .resideInAPackage(SPI)
+                        .and()
+                        .haveNameNotMatching("dev\\.nereid\\.spi\\.function\\.Function(Processor|Element).*")
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAPackage(JDK_COMPILER)
+                        .because("a server may run without the JDK's module java.compiler"),
                 noClasses()
                         .that()
                         .resideInAnyPackage(BACKENDS, CACHES, STORAGES, EXAMPLES)
@@ -152,6 +166,22 @@ class ArchitectureTest {
                         .dependOnClassesThat()
                         .resideInAnyPackage(SERVER, SCHEDULER, DISTRIBUTION, BACKENDS)
                         .because("front ends see the port only"),
+                noClasses()
+                        .that()
+                        .resideOutsideOfPackage(TESTKITS)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAPackage(TESTKITS)
+                        .because("testkits are for tests"),
+                noClasses()
+                        .that()
+                        .resideInAPackage(TESTKITS)
+                        .and()
+                        .resideOutsideOfPackage(SERVER_TESTKIT)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAnyPackage(SCHEDULER, SERVER, HTTP, GRPC, DISTRIBUTION, BACKENDS)
+                        .because("the tests of scheduler, server and front ends use the fakes and the contract"),
                 noClasses()
                         .that()
                         .resideInAPackage(HTTP)

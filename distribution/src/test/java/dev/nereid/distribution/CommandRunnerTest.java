@@ -14,7 +14,7 @@ final class CommandRunnerTest {
     void printsItsVersion() {
         assertThat(process.run("--version")).isZero();
 
-        assertThat(process.out()).isEqualTo("nereid 1.2.3\n");
+        assertThat(process.out()).isEqualTo("nereid 1.2.3\ncommit: abc1234\nJDK: 25 (of tests)\n");
         assertThat(process.err()).isEmpty();
     }
 
@@ -34,6 +34,12 @@ final class CommandRunnerTest {
     @CsvSource(delimiter = '|', textBlock = """
             serve --wrong | nereid serve: --wrong: unknown flag; see nereid serve --help
             serve --wrong=1 | nereid serve: --wrong: unknown flag; see nereid serve --help
+            serve --htpp-port=1 | nereid serve: --htpp-port: unknown flag (did you mean --http-port?); see nereid serve --help
+            serve --allow-sagemaker=true | nereid serve: --allow-sagemaker: 'true' (expected: false: there is no SageMaker endpoint; the HTTP port serves the KServe protocol); see nereid serve --help
+            serve --allow-vertex-ai=1 | nereid serve: --allow-vertex-ai: '1' (expected: false: there is no Vertex AI endpoint; the HTTP port serves the KServe protocol); see nereid serve --help
+            serve --allow-sagemaker=maybe | nereid serve: --allow-sagemaker: 'maybe' (expected: false: there is no SageMaker endpoint; the HTTP port serves the KServe protocol); see nereid serve --help
+            serve --reuse-http-port=x | nereid serve: --reuse-http-port: 'x' (expected: true, on, 1, false, off or 0); see nereid serve --help
+            serve --cuda-memory-pool-byte-size=64 | nereid serve: --cuda-memory-pool-byte-size: '64' (expected: the number of a GPU, a colon and a number of bytes, as in 0:67108864); see nereid serve --help
             serve models | nereid serve: 'models': unexpected (expected: flags only); see nereid serve --help
             serve --http-port=x | nereid serve: --http-port: 'x' (expected: a port from 0 to 65535, 0 for any that is free); see nereid serve --help
             serve --grpc-port 65536 | nereid serve: --grpc-port: '65536' (expected: a port from 0 to 65535, 0 for any that is free)

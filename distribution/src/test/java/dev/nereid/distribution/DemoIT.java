@@ -17,11 +17,15 @@ final class DemoIT {
         InstalledServer.Result result =
                 InstalledServer.run("demo", "--exit", "--http-port=0", "--grpc-port=0", "--metrics-port=0");
 
+        String star = "star (0\\.9\\d+|1\\.0+), on \\d+ % of the picture; from ensemble_model: "
+                + "image_preprocess_model, then classification_model and segmentation_model$";
         assertThat(result.status()).isZero();
         assertThat(result.out())
                 .containsPattern("(?m)^digits +1 +READY$")
                 .containsPattern("(?m)^digit_7_0.png over HTTP: seven (0\\.99\\d+|1\\.0+)$")
                 .containsPattern("(?m)^digit_7_0.png over gRPC: seven (0\\.99\\d+|1\\.0+)$")
+                .containsPattern("(?m)^star.png over HTTP: " + star)
+                .containsPattern("(?m)^star.png over gRPC: " + star)
                 .contains("\"data\": [10, 20, 30, 40]", "\"data\": [1, 2, 3, 4]");
         assertThat(result.err().lines().filter(line -> !line.contains(" INFO ")))
                 .isEmpty();

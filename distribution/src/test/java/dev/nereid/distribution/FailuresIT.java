@@ -132,6 +132,21 @@ final class FailuresIT {
     }
 
     @Test
+    void anExitOnAThreadOfThePluginIsNamedToo() throws Exception {
+        try (InstalledServer server = serve(Map.of())) {
+            assertThat(infer(server, "trouble", TroubleBackendProvider.EXIT_ELSEWHERE)
+                            .statusCode())
+                    .isIn(200, 503);
+
+            InstalledServer.Result result = server.awaitEnd();
+            assertThat(result.status()).isEqualTo(TroubleBackendProvider.STATUS);
+            assertThat(result.err())
+                    .contains("process exits by System.exit", "status=7", "thread=exiting")
+                    .contains("plugin TroubleBackendProvider//dev.nereid.trouble.TroubleBackendProvider");
+        }
+    }
+
+    @Test
     void anExitDuringTheLoadKeepsItsStatus() throws Exception {
         models.model(
                 "trouble", config("trouble", "parameters { key: \"exit_at_load\" value { string_value: \"1\" } }"));
@@ -187,7 +202,13 @@ final class FailuresIT {
                             + " endless_0\"");
             channel.shutdownNow();
             server.interrupt();
-            assertThat(server.awaitEnd().err())
+            InstalledServer.Result result = server.awaitEnd();
+            assertThat(result.status()).isEqualTo(ExitStatus.FAILURE);
+            assertThat(result.err().lines().filter(line -> line.contains("has not ended within the exit timeout")))
+                    .singleElement()
+                    .asString()
+                    .contains("execution has not ended", "model=endless version=1 instance=endless_0 requests=1");
+            assertThat(result.err())
                     .contains("execution takes longer than its limit", "model=endless", "requestIds=seven")
                     .contains("//dev.nereid.trouble.EndlessFunction.apply");
         }

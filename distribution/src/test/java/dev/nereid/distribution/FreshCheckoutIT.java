@@ -1,15 +1,12 @@
 package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.nereid.distribution.testing.InstalledServer;
+import dev.nereid.distribution.testing.FreshCheckout;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -26,35 +23,14 @@ final class FreshCheckoutIT {
 
     @Test
     void buildsItselfAndServes() throws IOException, InterruptedException {
-        assumeTrue(Files.exists(InstalledServer.CHECKOUT.resolve(".git")), "needs a checkout of git");
-        Path fresh = copyOfWhatIsTracked();
+        Path fresh = directory.resolve("nereid");
+        FreshCheckout.copyTo(fresh);
 
         Result result = run(fresh, "./nereid", "--version");
 
         assertThat(result.status()).as(result.text()).isZero();
         assertThat(result.text()).containsPattern("nereid \\d+\\.\\d+\\.\\d+\\S*\n\\z");
         assertThat(fresh.resolve("examples/plugins")).isDirectoryContaining("glob:**/identity*");
-    }
-
-    /** Copies the current files, uncommitted changes included. */
-    private Path copyOfWhatIsTracked() throws IOException, InterruptedException {
-        Path fresh = directory.resolve("nereid");
-        String names = run(
-                        InstalledServer.CHECKOUT, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-                .text();
-        List<String> tracked = new ArrayList<>(List.of(names.split("\0", -1)));
-        tracked.removeIf(String::isEmpty);
-        for (String name : tracked) {
-            Path source = InstalledServer.CHECKOUT.resolve(name);
-            if (Files.isRegularFile(source)) {
-                Path target = fresh.resolve(name);
-                Files.createDirectories(target.getParent());
-                Files.copy(source, target);
-                assertThat(target.toFile().setExecutable(Files.isExecutable(source)))
-                        .isTrue();
-            }
-        }
-        return fresh;
     }
 
     private Result run(Path place, String... command) throws IOException, InterruptedException {

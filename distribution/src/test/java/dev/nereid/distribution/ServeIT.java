@@ -67,7 +67,12 @@ final class ServeIT {
                 .contains("nereid_build_info{version=")
                 .contains("nereid_model_versions{state=\"READY\"} 2\n")
                 .contains("nereid_tensor_memory_used_bytes ")
-                .contains("process_start_time_seconds ");
+                .contains("process_start_time_seconds ")
+                .contains("jvm_memory_used_bytes{area=\"heap\"} ", "jvm_memory_max_bytes{area=\"heap\"} ")
+                .contains("jvm_gc_collection_seconds_count{gc=", "jvm_gc_collection_seconds_sum{gc=")
+                .contains("process_cpu_seconds_total ", "process_open_fds ", "process_max_fds ")
+                .contains("jvm_threads_current ", "jvm_threads_peak ", "process_resident_memory_bytes ")
+                .contains("jvm_runtime_info{");
         assertThat(server.metrics("GET", "/other").body()).isEmpty();
         assertThat(server.metrics("POST", "/metrics").statusCode()).isEqualTo(405);
     }

@@ -80,6 +80,14 @@ final class StopIT {
 
             server.interrupt();
             Eventually.holds("refusal", TIMEOUT_SECONDS, () -> isRefused(server));
+            Eventually.holds(
+                    "line about what it waits for",
+                    TIMEOUT_SECONDS,
+                    () -> server.errSoFar()
+                            .lines()
+                            .anyMatch(line ->
+                                    line.matches(".* INFO RunningServer - requests=\\{gated/1=1\\} connections=\\d+"
+                                            + " secondsLeft=\\d+ waiting for requests")));
             GatedPlugin.open(gate);
 
             assertThat(response.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).body()).contains("[1.0,2.0]");

@@ -30,11 +30,12 @@ final class TestCommandContext {
         CommandContext surroundings = new CommandContext(
                 new ConsoleStreams(
                         new PrintStream(out, true, StandardCharsets.UTF_8),
-                        new PrintStream(err, true, StandardCharsets.UTF_8)),
+                        new PrintStream(err, true, StandardCharsets.UTF_8),
+                        false),
                 environment,
                 new InstallationPaths(Path.of("no-such-home"), Path.of("no-such-temporary-directory")),
-                new HostInfo("1.2.3", 2),
-                (nereid, libraries) -> logLevels.add(nereid + " " + libraries),
+                new HostInfo("1.2.3", "abc1234", "25 (of tests)", 2),
+                settings -> logLevels.add(settings.nereid() + " " + settings.libraries()),
                 new ProcessShutdown(),
                 new OutOfMemoryExit(err, status -> {}));
         return new CommandRunner(surroundings).run(arguments);

@@ -8,6 +8,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Batch;
+import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InstanceContext;
@@ -18,20 +19,26 @@ import dev.nereid.spi.Tensor;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 
 /**
  * Provides the backend {@code trouble}, which misbehaves on request. {@code OUTPUT0} is {@code INPUT0}, unless the
- * first number of the input selects misbehavior; models with the parameter {@code short} declare their executions
- * short. Immutable.
+ * first number of the input selects misbehavior, which lasts while the file {@code gate} is in the model's directory.
+ * Models with the parameter {@code short} declare their executions short; those with {@code wait_in_load},
+ * {@code wait_in_close} and {@code wait_in_model_close} wait for the gate there. Immutable.
  */
 public final class TroubleBackendProvider implements BackendProvider {
     public static final int EXIT = -1;
@@ -41,11 +48,18 @@ public final class TroubleBackendProvider implements BackendProvider {
     public static final int WAIT = -5;
     public static final int FILL_METASPACE = -6;
     public static final int LEAK_THREADS = -7;
+    public static final int EXHAUST_DIRECT_MEMORY = -8;
+    public static final int DEFER = -9;
+    public static final int CHANGE_OUTPUT = -10;
+    public static final int LOOP = -11;
+    public static final int EXIT_ELSEWHERE = -12;
+    public static final int CALL = -13;
 
     /** The status of {@link #EXIT}. */
     public static final int STATUS = 7;
 
     private static final int CHUNK = 1 << 20;
+
     private static final int THREADS = 300;
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final ValueLayout.OfFloat FLOAT =
@@ -61,21 +75,56 @@ public final class TroubleBackendProvider implements BackendProvider {
         return TroubledModel::of;
     }
 
-    private record TroubledModel(Path directory, Optional<BackendTraits.Execution> execution) implements Model {
+    private record TroubledModel(
+            Path directory,
+            Optional<BackendTraits.Execution> execution,
+            Map<String, String> parameters,
+            ModelContext context)
+            implements Model {
         static TroubledModel of(ModelContext model) {
             if (model.settings().parameters().containsKey("exit_at_load")) {
                 System.exit(STATUS);
+            }
+            if (model.settings().parameters().containsKey("wait_in_load")) {
+                await(model.modelDirectory().resolve("gate"));
             }
             return new TroubledModel(
                     model.modelDirectory(),
                     model.settings().parameters().containsKey("short")
                             ? Optional.of(BackendTraits.Execution.SHORT)
-                            : Optional.empty());
+                            : Optional.empty(),
+                    model.settings().parameters(),
+                    model);
         }
 
         @Override
         public ModelInstance newInstance(InstanceContext context) {
-            return this::execute;
+            return new ModelInstance() {
+                @Override
+                public void execute(Batch batch) throws BackendException {
+                    TroubledModel.this.execute(batch);
+                }
+
+                @Override
+                public void close() {
+                    waitIn("wait_in_close");
+                }
+            };
+        }
+
+        @Override
+        public void close() {
+            waitIn("wait_in_model_close");
+        }
+
+        private void waitIn(String parameter) {
+            if (parameters.containsKey(parameter)) {
+                await(gate());
+            }
+        }
+
+        private Path gate() {
+            return directory.resolve("gate");
         }
 
         private void execute(Batch batch) throws BackendException {
@@ -87,12 +136,75 @@ public final class TroubleBackendProvider implements BackendProvider {
                     case FILL_HEAP_ELSEWHERE -> Thread.ofPlatform().start(() -> fill());
                     case FILL_METASPACE -> define();
                     case RECURSE -> request.fail(new BackendException(ErrorCode.INTERNAL, "depth " + depth(1)));
-                    case LEAK_THREADS -> leakThreads();
-                    case WAIT -> await(directory.resolve("gate"));
+                    case LEAK_THREADS -> leakThreads(gate());
+                    case WAIT -> await(gate());
+                    case LOOP -> loop(gate());
+                    case EXHAUST_DIRECT_MEMORY -> exhaustDirectMemory(gate());
+                    case EXIT_ELSEWHERE -> Thread.ofPlatform().name("exiting").start(() -> System.exit(STATUS));
                     default -> {}
                 }
-                request.response().put("OUTPUT0", input, () -> {});
+                switch ((int) input.data().get(FLOAT, 0)) {
+                    case DEFER -> defer(batch, request, input);
+                    case CALL -> call(batch, request, input);
+                    case CHANGE_OUTPUT -> putAndChange(request, input);
+                    default -> request.response().put("OUTPUT0", input, () -> {});
+                }
             }
+        }
+
+        private static void loop(Path gate) {
+            while (Files.exists(gate)) {
+                Thread.onSpinWait();
+            }
+        }
+
+        private static void exhaustDirectMemory(Path gate) {
+            List<ByteBuffer> kept = new ArrayList<>();
+            while (Files.exists(gate)) {
+                kept.add(ByteBuffer.allocateDirect(Integer.MAX_VALUE));
+            }
+        }
+
+        /** Finishes the execution on another thread, which waits for the gate. */
+        private void defer(Batch batch, InferenceRequest request, Tensor input) throws BackendException {
+            DeferredExecution execution = batch.defer();
+            request.response().put("OUTPUT0", input, () -> {});
+            Thread.ofPlatform().name("deferred").start(() -> {
+                await(gate());
+                execution.finish();
+            });
+        }
+
+        /** Sends the input to the model of the parameter "callee", and waits for the gate in an action on the response. */
+        private void call(Batch batch, InferenceRequest request, Tensor input) throws BackendException {
+            DeferredExecution execution = batch.defer();
+            request.response().put("OUTPUT0", input, () -> {});
+            context.models()
+                    .request(requireNonNull(parameters.get("callee"), "callee"))
+                    .onBehalfOf(request)
+                    .input("INPUT0", input)
+                    .send()
+                    .whenComplete((response, failure) -> {
+                        if (response != null) {
+                            response.close();
+                        }
+                        await(gate());
+                        execution.finish();
+                    });
+        }
+
+        /** Passes memory of its own as the output, and writes to it until the server releases it. */
+        private static void putAndChange(InferenceRequest request, Tensor input) throws BackendException {
+            Arena arena = Arena.ofShared();
+            MemorySegment memory = arena.allocate(input.byteSize());
+            AtomicBoolean released = new AtomicBoolean();
+            Thread changing = Thread.ofPlatform().name("changing").start(() -> {
+                while (!released.get()) {
+                    memory.set(FLOAT, 0, memory.get(FLOAT, 0) + 1);
+                }
+                arena.close();
+            });
+            request.response().put("OUTPUT0", Tensor.of(input.type(), input.shape(), memory), () -> released.set(true));
         }
 
         private static int fill() {
@@ -103,9 +215,11 @@ public final class TroubleBackendProvider implements BackendProvider {
             return chunks.size();
         }
 
-        private static void leakThreads() {
+        /** Starts threads that stay as long as the gate, and for good without one. */
+        private static void leakThreads(Path gate) {
+            Runnable task = Files.exists(gate) ? () -> await(gate) : LockSupport::park;
             for (int i = 0; i < THREADS; i++) {
-                Thread.ofPlatform().name("leaked/" + i).daemon(true).start(LockSupport::park);
+                Thread.ofPlatform().name("leaked/" + i).daemon(true).start(task);
             }
         }
 

@@ -8,6 +8,7 @@ import dev.nereid.scheduler.queue.SequenceUse;
 import dev.nereid.spi.ModelInstance;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /** Controls the instances of one scheduler: warm-up, replacement and watch. Safe for use by any thread. */
@@ -52,7 +53,7 @@ public interface InstanceControl {
     /**
      * Returns the number of executions that exceed their time limit now.
      *
-     * @return the number of instances whose executions were reported and go on
+     * @return the number of executions that were reported and go on, deferred ones included
      */
     long overdue();
 
@@ -62,6 +63,20 @@ public interface InstanceControl {
      * @return the number of executions that were reported
      */
     long overdueTotal();
+
+    /**
+     * Returns the number of executions that ended with an {@link OutOfMemoryError}.
+     *
+     * @return the number since the start, of the present instances
+     */
+    long outOfMemoryTotal();
+
+    /**
+     * Returns the number of outputs that the backend changed after it had passed them to the server.
+     *
+     * @return the number of those that were found since the start
+     */
+    long changedOutputsTotal();
 
     /**
      * Returns how many sequences the model has.
@@ -77,6 +92,13 @@ public interface InstanceControl {
      * @return the name of the instance; empty if the thread executes nothing of this model
      */
     Optional<String> instanceOn(Thread thread);
+
+    /**
+     * Returns the executions at this moment, without deferred ones.
+     *
+     * @return the executing threads by the names of their instances
+     */
+    Map<String, Thread> executing();
 
     /**
      * Returns the execution that a thread is in.

@@ -21,6 +21,7 @@ import dev.nereid.scheduler.instance.ManagedInstance;
 import dev.nereid.scheduler.instance.Warmup;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.instance.WorkerGroup;
+import dev.nereid.scheduler.memory.OutputIntegrity;
 import dev.nereid.scheduler.queue.RequestIntake;
 import dev.nereid.scheduler.queue.RequestQueue;
 import dev.nereid.scheduler.queue.SequenceUse;
@@ -40,7 +41,9 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Sequence;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
@@ -90,6 +93,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     private final ExecutionTraits traits;
     private final InstanceThreads threads;
     private final ExecutionWatch watch;
+    private final OutputIntegrity integrity;
     private final Optional<Watchdog> watchdog;
     private final WorkerGroup first;
     /** The warm-up of replacing instances; {@code null} if none is in progress. */
@@ -111,8 +115,13 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 environment.supervision().fatalErrors(),
                 meter,
                 new RequestAdmission(environment.admission(), plan.limits()));
+        this.integrity = new OutputIntegrity(
+                settings,
+                plan.backend().callbacks()::stacks,
+                environment.supervision().outputCheckInterval());
         this.scope = ExecutionScope.of(
                         model, plan.backend().accepted(), plan.backend().callbacks())
+                .with(integrity)
                 .withIterative(plan.iterative());
         this.executions = new DirectExecutionPolicy(settings, plan.backend());
         this.rateLimiter = environment.rateLimiter();
@@ -138,7 +147,8 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 model.fatalErrors(),
                 start -> environment.clocks().timer().newTimeout(start).scheduleAtLatest(nanoTime.getAsLong()));
         Supervision supervision = environment.supervision();
-        this.watch = new ExecutionWatch(model, threads, supervision.executionLimit(), supervision.loadLimit());
+        this.watch = new ExecutionWatch(
+                model, threads, plan.backend().callbacks(), supervision.executionLimit(), supervision.loadLimit());
         this.watchdog = supervision.watchdog();
         // Sequences belong to one instance, so that instances do not take turns on a thread.
         this.traits = plan.sequences().isPresent() ? plan.backend().withOwnThreads() : plan.backend();
@@ -327,7 +337,11 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
 
     @Override
     public boolean isReady() {
-        return queue.isOpen() && !threads.areAllOverdue() && threads.areReady();
+        return queue.isOpen()
+                && !threads.areAllOverdue()
+                && !threads.areAllOutOfMemory()
+                && integrity.total() == 0
+                && threads.areReady();
     }
 
     @Override
@@ -342,12 +356,23 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         if (!gone.isEmpty()) {
             return "instances that are gone: " + gone + " (load the model again)";
         }
-        String overdue = names(serving, InstanceWorker::isOverdue);
+        String overdue = names(serving, InstanceWorker::isExecutionOverdue);
         String limit = " take longer than " + watch.limit().toSeconds() + " s: ";
         if (!overdue.isEmpty()) {
             return "instances whose executions" + limit + overdue;
         }
-        return watch.deferred() == 0 ? "" : "requests whose deferred executions" + limit + watch.deferred();
+        if (watch.deferred() > 0) {
+            return "requests whose deferred executions" + limit + watch.deferred();
+        }
+        String outOfMemory = names(serving, InstanceWorker::isOutOfMemory);
+        if (!outOfMemory.isEmpty()) {
+            return "instances whose last executions failed with OutOfMemoryError: " + outOfMemory;
+        }
+        return integrity.total() == 0
+                ? ""
+                : "output '" + integrity.changedOutput()
+                        + "' was changed after it was passed to the server (replace the plugin, or load the model"
+                        + " again)";
     }
 
     private static String names(List<InstanceWorker> workers, Predicate<InstanceWorker> which) {
@@ -356,12 +381,24 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
 
     @Override
     public long overdue() {
-        return threads.workers().stream().filter(InstanceWorker::isOverdue).count();
+        return threads.workers().stream().mapToLong(InstanceWorker::overdue).sum();
     }
 
     @Override
     public long overdueTotal() {
         return watch.total();
+    }
+
+    @Override
+    public long outOfMemoryTotal() {
+        return threads.workers().stream()
+                .mapToLong(InstanceWorker::outOfMemoryTotal)
+                .sum();
+    }
+
+    @Override
+    public long changedOutputsTotal() {
+        return integrity.total();
     }
 
     @Override
@@ -375,6 +412,15 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 .filter(worker -> worker.executesOn(thread))
                 .map(InstanceWorker::name)
                 .findFirst();
+    }
+
+    @Override
+    public Map<String, Thread> executing() {
+        Map<String, Thread> all = new TreeMap<>();
+        for (InstanceWorker worker : threads.workers()) {
+            worker.executing().ifPresent(thread -> all.put(worker.name(), thread));
+        }
+        return all;
     }
 
     @Override

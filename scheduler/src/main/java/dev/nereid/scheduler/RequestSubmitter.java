@@ -17,6 +17,7 @@ import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.Continuations;
 import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.PartOfRequest;
 import dev.nereid.scheduler.request.RequestLog;
 import dev.nereid.scheduler.request.ResponseOrder;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -75,7 +76,8 @@ final class RequestSubmitter implements Continuations.Target {
     /** Submits a request, as {@link ModelScheduler#submit(CheckedRequest, ResponseObserver)} describes. */
     Cancellation submit(CheckedRequest checked, ResponseObserver observer) {
         long bytes = checked.inputBytes();
-        RequestAdmission.Verdict verdict = model.admission().enter(bytes);
+        boolean isPart = observer instanceof PartOfRequest;
+        RequestAdmission.Verdict verdict = model.admission().enter(bytes, isPart);
         Continuations scope;
         ScheduledRequest request;
         try {
@@ -86,7 +88,7 @@ final class RequestSubmitter implements Continuations.Target {
             request = new ScheduledRequest(model, order, checked, observer, now);
         } catch (RuntimeException | Error e) { // such as no memory
             if (verdict == RequestAdmission.Verdict.ADMITTED) {
-                model.admission().leave(bytes);
+                model.admission().leave(bytes, isPart);
             }
             failUncreated(checked, observer, e);
             return Cancellation.NONE;
@@ -95,7 +97,7 @@ final class RequestSubmitter implements Continuations.Target {
             request.refuse(SchedulerErrors.refusal(checked, verdict, queue.isStopped()));
             return request;
         }
-        request.admitted(bytes);
+        request.admitted(bytes, isPart);
         // Memory of a client or device may have to be copied, and large outputs cleared.
         if (observer.isLong()
                 || request.usesClientMemory()

@@ -14,12 +14,17 @@ import java.util.Optional;
  * @param watchdog checks executions, loads and event loops; empty for none
  * @param executionLimit the time limit of an execution; zero for none
  * @param loadLimit the time limit of a load, and of one execution of its warm-up; zero for none
+ * @param outputCheckInterval one response in this many is checked for outputs that change too late; 0 for none
  */
 public record Supervision(
-        FatalErrorHandler fatalErrors, Optional<Watchdog> watchdog, Duration executionLimit, Duration loadLimit) {
+        FatalErrorHandler fatalErrors,
+        Optional<Watchdog> watchdog,
+        Duration executionLimit,
+        Duration loadLimit,
+        int outputCheckInterval) {
     /** No handler and no limits. */
     public static final Supervision NONE =
-            new Supervision(FatalErrorHandler.NONE, Optional.empty(), Duration.ZERO, Duration.ZERO);
+            new Supervision(FatalErrorHandler.NONE, Optional.empty(), Duration.ZERO, Duration.ZERO, 0);
 
     /** Checks the components. */
     public Supervision {
@@ -36,6 +41,6 @@ public record Supervision(
      * @return the changed supervision
      */
     public Supervision withExecutionLimit(Duration changed) {
-        return new Supervision(fatalErrors, watchdog, changed, loadLimit);
+        return new Supervision(fatalErrors, watchdog, changed, loadLimit, outputCheckInterval);
     }
 }

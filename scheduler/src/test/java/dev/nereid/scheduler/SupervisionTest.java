@@ -2,6 +2,7 @@ package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -11,14 +12,18 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.FakeClock;
 import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -168,14 +173,134 @@ final class SupervisionTest {
 
             assertThat(scheduler.problems()).isEqualTo("requests whose deferred executions take longer than 30 s: 1");
             assertThat(scheduler.overdueTotal()).isEqualTo(1);
-            assertThat(scheduler.isReady()).as("the instance is free").isTrue();
+            assertThat(scheduler.overdue()).isEqualTo(1);
+            assertThat(scheduler.isReady())
+                    .as("its only instance has an overdue execution")
+                    .isFalse();
+            assertThat(scheduler.isServing()).isTrue();
 
             executions.getFirst().finish();
             one.await(); // and its response stays open
             look(LIMIT.multipliedBy(2));
             assertThat(scheduler.problems()).isEmpty();
+            assertThat(scheduler.overdue()).isZero();
+            assertThat(scheduler.isReady()).isTrue();
             assertThat(scheduler.overdueTotal()).isEqualTo(1);
             one.close();
+        }
+    }
+
+    /** As on an event loop: the thread that submits executes, and blocks. */
+    @Test
+    void anOverdueDirectExecutionIsReportedWithTheInstanceAndEndsReadiness() throws InterruptedException {
+        Gate gate = new Gate();
+        ModelPlan plan = new ModelPlan(model, BatchingPolicy.NONE).with(new ExecutionTraits("b", false, true));
+        try (ModelScheduler scheduler = start(plan, gate.instance)) {
+            List<RecordingObserver> observers = new CopyOnWriteArrayList<>();
+            Thread submitting = Thread.ofPlatform().name("loop").start(() -> observers.add(submit(scheduler, "one")));
+            Latches.await(gate.entered);
+            assertThat(scheduler.instanceOn(submitting)).contains("i0");
+            assertThat(scheduler.executing()).containsExactly(Map.entry("i0", submitting));
+
+            look(LIMIT.plusSeconds(1));
+
+            assertThat(scheduler.isReady()).isFalse();
+            assertThat(scheduler.overdue()).isEqualTo(1);
+            assertThat(scheduler.problems()).isEqualTo("instances whose executions take longer than 30 s: i0");
+            gate.open.countDown();
+            submitting.join();
+            observers.getFirst().await().close();
+            assertThat(scheduler.isReady()).isTrue();
+            assertThat(scheduler.executing()).isEmpty();
+        }
+    }
+
+    @Test
+    void aModelIsReadyWhileADeferredExecutionOfOneOfTwoInstancesIsOverdue() {
+        List<DeferredExecution> executions = new CopyOnWriteArrayList<>();
+        FakeInstance first = deferring(executions);
+        FakeInstance second = deferring(executions);
+        try (ModelScheduler scheduler = start(List.of(), first, second)) {
+            RecordingObserver one = submit(scheduler, "one");
+            Threads.await("an execution", () -> executions.size() == 1);
+            look(LIMIT.plusSeconds(1));
+
+            assertThat(scheduler.problems()).isEqualTo("requests whose deferred executions take longer than 30 s: 1");
+            assertThat(scheduler.isReady()).isTrue();
+
+            executions.forEach(DeferredExecution::finish);
+            one.await().close();
+        }
+    }
+
+    private static FakeInstance deferring(List<DeferredExecution> executions) {
+        return new FakeInstance(batch -> {
+            FakeInstance.copy(batch);
+            executions.add(batch.defer());
+        });
+    }
+
+    @Test
+    void aModelWithoutMemoryIsNotReadyUntilAnExecutionSucceedsOrAMinuteHasPassed() {
+        FakeInstance.Execution refused = batch -> {
+            throw new OutOfMemoryError("Cannot reserve 4096 bytes of direct buffer memory");
+        };
+        FakeInstance.Execution caused = batch -> {
+            throw new IllegalStateException(new OutOfMemoryError("Map failed"));
+        };
+        List<FakeInstance.Execution> executions = new CopyOnWriteArrayList<>(
+                List.of(refused, caused, refused, FakeInstance::copy, refused, refused, caused));
+        FakeInstance instance =
+                new FakeInstance(batch -> executions.removeFirst().execute(batch));
+        try (ModelScheduler scheduler = start(List.of(), instance)) {
+            submit(scheduler, "a").await();
+            submit(scheduler, "b").await();
+            assertThat(scheduler.isReady()).as("two requests may be to blame").isTrue();
+            submit(scheduler, "c").await();
+            assertThat(scheduler.isReady()).isFalse();
+            assertThat(scheduler.problems())
+                    .isEqualTo("instances whose last executions failed with OutOfMemoryError: i0");
+
+            submit(scheduler, "d").await().close();
+            assertThat(scheduler.isReady()).isTrue();
+            assertThat(scheduler.problems()).isEmpty();
+
+            List.of("e", "f", "g").forEach(id -> submit(scheduler, id).await());
+            assertThat(scheduler.isReady()).isFalse();
+            clock.advanceNanos(TimeUnit.SECONDS.toNanos(59));
+            assertThat(scheduler.isReady()).isFalse();
+            clock.advanceNanos(TimeUnit.SECONDS.toNanos(1));
+            assertThat(scheduler.isReady()).isTrue();
+            assertThat(scheduler.outOfMemoryTotal()).isEqualTo(6);
+        }
+        assertThat(fatal).isEmpty();
+    }
+
+    @Test
+    void anOutputThatIsChangedAfterItWasPassedIsReportedAndTheModelIsNotReady() {
+        List<Tensor> kept = new CopyOnWriteArrayList<>();
+        FakeInstance instance = new FakeInstance(batch -> {
+            for (InferenceRequest request : batch.requests()) {
+                Tensor input = request.requireInput("IN");
+                Tensor output = request.response().allocate("OUT", input.type(), input.shape());
+                output.data().copyFrom(input.data());
+                kept.add(output);
+            }
+        });
+        try (ModelScheduler scheduler = start(List.of(), instance)) {
+            submit(scheduler, "sound").await().close();
+            assertThat(scheduler.changedOutputsTotal()).isZero();
+            assertThat(scheduler.isReady()).isTrue();
+
+            RecordingObserver changed = submit(scheduler, "changed").await();
+            kept.getLast().data().set(ValueLayout.JAVA_BYTE, 0, (byte) 77);
+            changed.close();
+
+            assertThat(scheduler.changedOutputsTotal()).isEqualTo(1);
+            assertThat(scheduler.isReady()).isFalse();
+            assertThat(scheduler.problems())
+                    .isEqualTo("output 'OUT' was changed after it was passed to the server (replace the plugin, or load"
+                            + " the model again)");
         }
     }
 
@@ -236,15 +361,19 @@ final class SupervisionTest {
     }
 
     private ModelScheduler start(List<WarmupSample> warmup, FakeInstance... instances) {
+        return start(new ModelPlan(model, BatchingPolicy.NONE).with(warmup), instances);
+    }
+
+    private ModelScheduler start(ModelPlan plan, FakeInstance... instances) {
         List<InstanceSlot> slots = new ArrayList<>();
         for (FakeInstance instance : instances) {
             slots.add(new InstanceSlot("i" + slots.size(), Device.CPU, instance));
         }
         return ModelScheduler.start(
-                new ModelPlan(model, BatchingPolicy.NONE).with(warmup),
+                plan,
                 slots,
                 new SchedulerEnvironment(memory, clock, timeouts)
-                        .with(new Supervision(fatal::add, Optional.of(watchdog), LIMIT, Duration.ofMinutes(5))));
+                        .with(new Supervision(fatal::add, Optional.of(watchdog), LIMIT, Duration.ofMinutes(5), 1)));
     }
 
     private CheckedRequest request(String id) {

@@ -16,6 +16,7 @@ import dev.nereid.api.ServerMetadata;
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.api.statistics.DemandStatistics;
+import dev.nereid.scheduler.request.ObserverScope;
 import dev.nereid.server.demand.DemandModels;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.lifecycle.ServedModels;
@@ -27,6 +28,7 @@ import dev.nereid.spi.ErrorCode;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.SortedMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongConsumer;
@@ -34,17 +36,15 @@ import java.util.stream.Collectors;
 
 /**
  * An inference server inside a Java program, without sockets. Safe for use by any thread; only {@link #close},
- * {@link #awaitModels} and {@link #updateInstances} block.
+ * {@link #awaitModels}, {@link #updateInstances} and {@link dev.nereid.api.ClientRequest#sendAndWait} block.
  *
  * {@snippet :
  * ServerOptions options = ServerOptions.of(Path.of("models")).withPlugins(Path.of("plugins"));
- * try (NereidServer server = NereidServer.start(options)) {
- *     TensorBuffer memory = server.memory().allocate(4 * Float.BYTES);
- *     memory.segment().setAtIndex(ValueLayout.JAVA_FLOAT, 0, 1.5f);
- *     Tensor input = Tensor.of(DataType.FP32, Shape.of(1, 4), memory.segment());
- *     server.infer(
- *             InferRequest.of(ModelRef.latest("twice"), List.of(InputTensor.of("INPUT", input)), memory::close),
- *             observer);
+ * try (NereidServer server = NereidServer.start(options);
+ *         InferResponse response = server.request("twice")
+ *                 .input("INPUT", Shape.of(1, 3), 1f, 2.5f, -3f)
+ *                 .sendAndWait()) {
+ *     float[] doubled = response.requireOutput("OUTPUT").floats();
  * }
  * }
  *
@@ -127,6 +127,11 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
                 ? largeRequests.submit(
                         request, observer, (accepted, notified) -> submission.begin(accepted, notified, arrivedNanos))
                 : submission.begin(request, observer, arrivedNanos);
+    }
+
+    @Override
+    public boolean mayWait() {
+        return !ObserverScope.current().isOpen();
     }
 
     @Override
@@ -213,6 +218,15 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      */
     public void abandonExecutionOn(Thread thread) {
         models.abandonExecutionOn(thread);
+    }
+
+    /**
+     * Counts the requests in flight of all models, for logs.
+     *
+     * @return the counts above 0 by name and version of the model, as in {@code resnet/1}
+     */
+    public SortedMap<String, Integer> requestsInFlight() {
+        return models.inFlight();
     }
 
     @Override

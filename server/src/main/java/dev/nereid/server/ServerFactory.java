@@ -84,7 +84,8 @@ final class ServerFactory {
                                     health,
                                     Optional.of(watchdog),
                                     supervision.executionLimit(),
-                                    supervision.loadLimit())),
+                                    supervision.loadLimit(),
+                                    outputCheckInterval(supervision))),
                     options.directories().cacheRoot());
             NereidServer server = new NereidServer(
                     new ServerMetadata(options.protocol().serverId(), build.version(), EXTENSIONS),
@@ -93,7 +94,8 @@ final class ServerFactory {
                     refusals);
             lifecycle.start();
             watchdog.add(health.heap());
-            watchdog.add(new ThreadWatch());
+            watchdog.add(new HeapGrowthWatch(JvmHeap::new, ThreadAllocations::read));
+            watchdog.add(new ThreadWatch(supervision.pluginLimits().threads()));
             started = true;
             return server;
         } finally {
@@ -102,6 +104,11 @@ final class ServerFactory {
                 plugins.close();
             }
         }
+    }
+
+    /** Returns which responses are checked: all while freed memory is overwritten, which finds other mistakes. */
+    private int outputCheckInterval(SupervisionOptions supervision) {
+        return options.memory().poisonFreed() ? 1 : supervision.pluginLimits().outputCheckInterval();
     }
 
     private ServerMemory memory(long limit) {

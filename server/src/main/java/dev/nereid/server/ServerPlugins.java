@@ -39,7 +39,9 @@ record ServerPlugins(BackendRegistry backends, Optional<ServerCache> cache, Remo
                     RemoteRepositories.open(options.directories().remote(), environment);
             repositories = Optional.of(remote);
             ServerPlugins plugins = new ServerPlugins(
-                    BackendRegistry.open(options.directories().plugins(), environment), cache, remote);
+                    BackendRegistry.open(options.directories().plugins(), options.providers(), environment),
+                    cache,
+                    remote);
             opened = true;
             environment.removeLeftovers(Instant.now()); // those in use are known by now
             return plugins;

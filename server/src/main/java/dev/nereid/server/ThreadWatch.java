@@ -7,6 +7,7 @@ import java.lang.management.ManagementFactory;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
@@ -16,7 +17,8 @@ import org.slf4j.LoggerFactory;
  * Reports plugins that start ever more threads. Confined to the thread of the watchdog.
  *
  * <p>A thread belongs to the plugin whose class loader is its context class loader, which threads inherit from those that
- * start them. Threads are listed only if their number has doubled since the last time.
+ * start them. They are listed only if the process has many threads, and reported when their number has doubled since the
+ * last time. The class loader of the plugin keeps their number, by which its models are ready or not.
  */
 final class ThreadWatch implements Watchdog.Watched {
     /** The number of threads of the process from which on they are listed. */
@@ -48,12 +50,18 @@ final class ThreadWatch implements Watchdog.Watched {
     record Leak(PluginClassLoader plugin, List<Thread> threads) {}
 
     private final Threads threads;
+    private final int pluginLimit;
     private int checks;
     private int limit = MIN_THREADS;
+    private Set<PluginClassLoader> counted = Set.of();
 
-    /** Watches the threads of the process. */
-    ThreadWatch() {
-        this(new Threads() {
+    /**
+     * Watches the threads of the process.
+     *
+     * @param pluginLimit the number of threads of a plugin from which on its models are not ready; 0 for none
+     */
+    ThreadWatch(int pluginLimit) {
+        this(pluginLimit, new Threads() {
             @Override
             public int count() {
                 return ManagementFactory.getThreadMXBean().getThreadCount();
@@ -71,7 +79,8 @@ final class ThreadWatch implements Watchdog.Watched {
         });
     }
 
-    ThreadWatch(Threads threads) {
+    ThreadWatch(int pluginLimit, Threads threads) {
+        this.pluginLimit = pluginLimit;
         this.threads = threads;
     }
 
@@ -84,21 +93,41 @@ final class ThreadWatch implements Watchdog.Watched {
         look().ifPresent(ThreadWatch::report);
     }
 
-    /** Looks whether the threads have become many; returns the plugin that has the most. */
+    /** Looks whether the threads have become many; returns the plugin that has the most, until they double. */
     Optional<Leak> look() {
         int count = threads.count();
+        if (count < smallest()) {
+            count(Map.of());
+            return Optional.empty();
+        }
+        Map<PluginClassLoader, List<Thread>> ofPlugins = threads.all()
+                .filter(thread -> thread.getContextClassLoader() instanceof PluginClassLoader)
+                .collect(Collectors.groupingBy(thread -> (PluginClassLoader) thread.getContextClassLoader()));
+        count(ofPlugins);
         if (count < limit) {
             return Optional.empty();
         }
         limit = 2 * count;
-        Map<PluginClassLoader, List<Thread>> ofPlugins = threads.all()
-                .filter(thread -> thread.getContextClassLoader() instanceof PluginClassLoader)
-                .collect(Collectors.groupingBy(thread -> (PluginClassLoader) thread.getContextClassLoader()));
         return ofPlugins.entrySet().stream()
                 .max((one, other) ->
                         Integer.compare(one.getValue().size(), other.getValue().size()))
                 .filter(most -> most.getValue().size() >= MIN_OF_PLUGIN)
                 .map(most -> new Leak(most.getKey(), most.getValue()));
+    }
+
+    /** Returns the number of threads of the process from which on those of plugins are counted. */
+    private int smallest() {
+        return pluginLimit == 0 ? MIN_THREADS : Math.min(MIN_THREADS, pluginLimit);
+    }
+
+    private void count(Map<PluginClassLoader, List<Thread>> ofPlugins) {
+        for (PluginClassLoader before : counted) {
+            if (!ofPlugins.containsKey(before)) {
+                before.threads(0, pluginLimit);
+            }
+        }
+        ofPlugins.forEach((plugin, started) -> plugin.threads(started.size(), pluginLimit));
+        counted = Set.copyOf(ofPlugins.keySet());
     }
 
     private static void report(Leak leak) {

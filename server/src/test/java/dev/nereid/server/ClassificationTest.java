@@ -74,6 +74,24 @@ final class ClassificationTest {
         }
     }
 
+    /** An output of an ensemble without a file of its own has the labels of the step that makes it. */
+    @Test
+    void takesTheLabelsOfAStep() throws Exception {
+        models.model("step", "backend: \"recording\"\n" + TENSORS);
+        Files.writeString(models.root().resolve("step/labels.txt"), "cat\ndog\n");
+        models.model(
+                "m",
+                "platform: \"ensemble\"\n" + TENSORS.replace("label_filename: \"labels.txt\"", "")
+                        + EnsembleFixture.scheduling(
+                                EnsembleFixture.step("step", "INPUT0=INPUT0", "OUTPUT0=mid"),
+                                EnsembleFixture.step("step", "INPUT0=mid", "OUTPUT0=OUTPUT0")));
+
+        try (NereidServer server = NereidServer.start(options())) {
+            assertThat(classify(server, 2, 4, 3, 2, 1).tensor().strings())
+                    .containsExactly("4.000000:0:cat", "3.000000:1:dog");
+        }
+    }
+
     @Test
     void doesNotLoadAModelWhoseLabelsAreMissing() {
         models.model("m", "backend: \"recording\"\n" + TENSORS);

@@ -8,10 +8,17 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestOptions;
+import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.server.options.DemandOptions;
 import dev.nereid.server.options.ServerOptions;
+import dev.nereid.spi.ErrorCode;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -158,7 +165,57 @@ final class EnsembleLifecycleTest {
         try (NereidServer server = start("a")) {
             assertThatExceptionOfType(InferenceException.class)
                     .isThrownBy(() -> TestControl.load(server, "pipeline"))
-                    .withMessageContaining("required version 3 is not loaded");
+                    .withMessageContaining(
+                            "ensemble 'pipeline' depends on 'a' whose required version 3 is not loaded.");
+        }
+    }
+
+    /** Also when a step is evicted and loaded again, and the ensemble is not. */
+    @Test
+    void cachesResponsesAfterAStepWasEvicted() throws Exception {
+        for (String name : List.of("a", "b", "c", "d")) {
+            models.recording(name, MEGABYTE + parameter("record", ""));
+        }
+        pipeline(-1, "a", "b");
+        Path config = models.root().resolve("pipeline/config.pbtxt");
+        Files.writeString(config, Files.readString(config) + "response_cache { enable: true }\n");
+        ServerOptions options = fixture.options(DemandOptions.DEFAULT.withMemoryBudget(2_000_000))
+                .withScheduling(scheduling -> scheduling.withCache(CacheOptions.local(1 << 20)));
+        try (NereidServer server = NereidServer.start(options)) {
+            for (int round = 0; round < 2; round++) {
+                DemandFixture.await(() -> {
+                    long before = fixture.executions();
+                    assertThat(infer(server, "pipeline", 3)).containsExactly(3f);
+                    return fixture.executions() == before;
+                });
+                assertThat(infer(server, "c", 1)).containsExactly(1f);
+                assertThat(infer(server, "d", 2)).containsExactly(2f);
+            }
+        }
+    }
+
+    /** The deadline of a request bounds its wait for steps that do not fit into the memory. */
+    @Test
+    void endsTheWaitForStepsInTime() throws Exception {
+        Path gate = Files.createFile(directory.resolve("gate"));
+        models.recording("a", MEGABYTE).recording("b", MEGABYTE);
+        models.recording("busy", MEGABYTE + parameter("gate", gate.toString()));
+        pipeline(-1, "a", "b");
+        try (NereidServer server = fixture.start(2_000_000)) {
+            assertThat(infer(server, "pipeline", 3)).containsExactly(3f);
+            RecordingObserver busy = RecordingObserver.to(server, "busy", 1);
+            DemandFixture.await(() -> fixture.loads().contains("load busy/1 on [cpu]"));
+
+            RecordingObserver late = new RecordingObserver();
+            RequestOptions options =
+                    new RequestOptions(0, 0, OptionalLong.of(System.nanoTime() + 100_000_000), Optional.empty());
+            server.infer(DemandFixture.request(server, "pipeline", options), late);
+            assertThat(late.error().code()).isIn(ErrorCode.CANCELLED, ErrorCode.UNAVAILABLE);
+
+            Files.delete(gate);
+            assertThat(busy.response().values()).containsExactly(1f);
+            assertThat(infer(server, "pipeline", 4)).containsExactly(4f);
+            DemandFixture.await(() -> server.memory().bytesInUse() == 0);
         }
     }
 

@@ -2,6 +2,7 @@ package dev.nereid.server;
 
 import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
@@ -16,6 +17,7 @@ import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.Sequence;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.ValueLayout;
@@ -152,6 +154,112 @@ final class ModelClientTest {
                     .startsWith("request to model 'a' would wait for itself: a -> b -> a");
             assertThat(RecordingObserver.to(server, "c", 1).error().publicMessage())
                     .startsWith("request to model 'c' would wait for itself: c -> d -> c");
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    /** The thread of the only instance waits for a request that needs it: through an ensemble, without a cause. */
+    @Test
+    @Timeout(60)
+    void refusesToWaitForItsOwnInstanceThroughEnsembles() throws Exception {
+        calling("alone", "wait_alone", "pipeline");
+        ensemble("pipeline", "alone");
+        calling("first", "wait_alone", "second_pipeline");
+        calling("second", "wait_alone", "first");
+        ensemble("second_pipeline", "second");
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "alone", 1).error().publicMessage())
+                    .contains("request to model 'alone' would wait for itself: alone -> pipeline -> alone");
+            assertThat(RecordingObserver.to(server, "first", 1).error().publicMessage())
+                    .contains("request to model 'first' would wait for itself: first -> second_pipeline -> second ->"
+                            + " first");
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    private void sequences(String name, String mode, String to) {
+        models.model(
+                name,
+                "backend: \"" + (mode.isEmpty() ? "recording" : "calling") + "\"\nmax_batch_size: 8\n"
+                        + TestModels.TENSORS + "sequence_batching { }\ninstance_group { count: 1 kind: KIND_CPU }\n"
+                        + parameter("mode", mode) + parameter("to", to));
+    }
+
+    @Test
+    @Timeout(60)
+    void sendsSequences() throws Exception {
+        calling("caller", "sequence", "a");
+        sequences("a", "", "");
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "caller", 3).error().publicMessage())
+                    .contains("inference request for sequence 7 to model 'a' must specify the START flag");
+            assertThat(RecordingObserver.to(server, "caller", 1).response().values())
+                    .containsExactly(1f);
+            assertThat(live(server)).isOne();
+            assertThat(RecordingObserver.to(server, "caller", 2).response().values())
+                    .containsExactly(2f);
+            await(() -> live(server) == 0);
+            assertThat(successes(server, "a")).isEqualTo(2);
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    private static long live(NereidServer server) {
+        return server.models().sequences().stream()
+                .filter(model -> model.model().name().equals("a"))
+                .findFirst()
+                .orElseThrow()
+                .live();
+    }
+
+    /** A slot of the only instance would be the one of the sequence that waits. */
+    @Test
+    @Timeout(60)
+    void refusesToWaitForItsOwnInstanceThroughSequences() throws Exception {
+        sequences("self", "wait_in_sequence", "self");
+        sequences("first", "wait_in_sequence", "pipeline");
+        ensemble("pipeline", "first");
+        try (NereidServer server = start()) {
+            RequestOptions options = new RequestOptions(
+                    0, 0, OptionalLong.empty(), Optional.of(new Sequence(new Sequence.Id.Numeric(7), true, true)));
+            for (String model : List.of("self", "first")) {
+                TensorBuffer memory = server.memory().allocate(Float.BYTES);
+                memory.segment().set(ValueLayout.JAVA_FLOAT, 0, 7);
+                RecordingObserver observer = new RecordingObserver();
+                server.infer(request(memory, model, options), observer);
+                assertThat(observer.error().publicMessage()).contains("would wait for itself: " + model);
+            }
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    /** Whatever thread completes the request of the other model. */
+    @Test
+    void continuesWithTheClassLoaderOfThePlugin() throws Exception {
+        calling("caller", "loader", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "caller", 3).response().values())
+                    .containsExactly(3f);
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    /** The other model, whose thread calls them, goes on. */
+    @Test
+    void containsWhatContinuationsThrow() throws Exception {
+        calling("lacking", "lacking", "a");
+        calling("throwing", "stage_throws", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            for (int i = 0; i < 3; i++) {
+                assertThat(RecordingObserver.to(server, "lacking", 1).error().publicMessage())
+                        .contains("ended");
+                assertThat(RecordingObserver.to(server, "throwing", 1).error().publicMessage())
+                        .contains("a continuation that throws");
+                assertThat(RecordingObserver.to(server, "a", 5).response().values())
+                        .containsExactly(5f);
+            }
             await(() -> server.memory().bytesInUse() == 0);
         }
     }
@@ -295,6 +403,48 @@ final class ModelClientTest {
             assertThat(Files.readAllLines(directory.resolve("events")).stream().filter("load a/1 on [cpu]"::equals))
                     .hasSize(2);
         }
+    }
+
+    @Test
+    @Timeout(60)
+    void loadsOtherModelsWhileItIsLoaded() throws Exception {
+        changing("caller", "loads", "a");
+        models.recording("a", "");
+        ServerOptions options =
+                options().withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("caller")));
+        try (NereidServer server = NereidServer.start(options)) {
+            assertThat(RecordingObserver.to(server, "a", 5).response().values()).containsExactly(5f);
+        }
+    }
+
+    /** The load of a model that needs it, its own, and an unload that it would have to follow. */
+    @Test
+    @Timeout(60)
+    void refusesLoadsThatWouldWaitForItsOwn() throws Exception {
+        changing("self", "loads", "self");
+        changing("leaving", "unloads", "leaving");
+        changing("early", "loads", "pipeline");
+        ensemble("pipeline", "early");
+        ServerOptions options =
+                options().withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit()));
+        try (NereidServer server = NereidServer.start(options)) {
+            assertThatThrownBy(() -> TestControl.load(server, "self"))
+                    .hasMessageContaining(
+                            "load of model 'self' would wait for the load of model 'self', which asks for it"
+                                    + " (expected: afterwards)");
+            assertThatThrownBy(() -> TestControl.load(server, "leaving"))
+                    .hasMessageContaining("unload of model 'leaving' would wait for the load of model 'leaving'");
+            assertThatThrownBy(() -> TestControl.load(server, "pipeline"))
+                    .hasMessageContaining("load of model 'pipeline' would wait for the load of model 'early'");
+        }
+    }
+
+    private void changing(String name, String change, String other) {
+        models.model(
+                name,
+                "backend: \"calling\"\nmax_batch_size: 8\n" + TestModels.TENSORS
+                        + "instance_group { count: 1 kind: KIND_CPU }\n" + parameter("mode", "forward")
+                        + parameter("to", "a") + parameter(change, other));
     }
 
     @Test

@@ -72,13 +72,44 @@ final class ModelDependencyTest {
         chain("inner", "broken", "net");
         chain("outer", "inner", "net");
         try (NereidServer server = NereidServer.start(options())) {
-            String inner = "ensemble 'inner' depends on 'broken' which has no loaded version. Model 'broken' loading"
+            String inner = "ensemble 'inner' depends on 'broken' which is not valid. Model 'broken'"
                     + " failed with error: failed to load 'broken', failed to poll from model repository:"
                     + " 'max_batch_size' must be non-negative value for broken";
             assertThatThrownBy(() -> load(server, "outer"))
-                    .hasMessage("ensemble 'outer' depends on 'inner' which has no loaded version. Model 'inner' loading"
-                            + " failed with error: " + inner);
+                    .hasMessage("ensemble 'outer' depends on 'inner' which is not valid. Model 'inner' failed with"
+                            + " error: " + inner);
             assertThat(index(server)).contains("inner UNAVAILABLE Invalid argument: " + inner);
+        }
+    }
+
+    /** The reason of its backend is passed on; an ensemble that does not fit its steps is not valid itself. */
+    @Test
+    void saysWhyAStepHasNoLoadedVersion() throws Exception {
+        models.recording("broken", TestModels.parameter("fail_load", "1"));
+        chain("inner", "broken", "net");
+        chain("outer", "inner", "net");
+        models.model(
+                "wide",
+                "platform: \"ensemble\"\nmax_batch_size: 64\n" + TestModels.TENSORS
+                        + EnsembleFixture.scheduling(
+                                EnsembleFixture.step("scale", "INPUT0=INPUT0", "OUTPUT0=mid"),
+                                EnsembleFixture.step("net", "INPUT0=mid", "OUTPUT0=OUTPUT0")));
+        chain("around", "wide", "net");
+        try (NereidServer server = NereidServer.start(options())) {
+            String inner = "ensemble 'inner' depends on 'broken' which has no loaded version. Model 'broken' loading"
+                    + " failed with error: load failed for model 'broken': version 1 is at UNAVAILABLE state: Internal:"
+                    + " the model's file is broken;\n";
+            assertThatThrownBy(() -> load(server, "inner")).hasMessage(inner);
+            assertThatThrownBy(() -> load(server, "outer"))
+                    .hasMessage("ensemble 'outer' depends on 'inner' which is not valid. Model 'inner' failed with"
+                            + " error: " + inner);
+            assertThatThrownBy(() -> load(server, "around"))
+                    .hasMessageStartingWith(
+                            "ensemble 'around' depends on 'wide' which is not valid. Model 'wide' failed"
+                                    + " with error: ")
+                    .hasMessageContaining(
+                            "ensemble wide allows maximum batch size 64, but it contains model scale which"
+                                    + " only allows maximum batch size to be 8");
         }
     }
 

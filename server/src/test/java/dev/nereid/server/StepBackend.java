@@ -6,7 +6,7 @@ import java.nio.file.Path;
 /**
  * A backend for steps of ensembles. Each output is the sum of the inputs that are there, plus the parameter {@code add},
  * element by element. Other parameters have it fail, wait until a file is gone, leave an output out, mark its responses
- * as parts of sequences, pass its first input on, or send several responses.
+ * as parts of sequences, pass its first input on, send several responses, or record where the tensors of whole batches lie.
  */
 final class StepBackend {
     private static final String SOURCE = """
@@ -51,6 +51,10 @@ final class StepBackend {
                         if (parameters.containsKey("gate")) {
                             await(Path.of(parameters.get("gate")), batch.requests());
                         }
+                        if (parameters.containsKey("record")) {
+                            whole(batch, Path.of(parameters.get("record")));
+                            return;
+                        }
                         for (InferenceRequest request : batch.requests()) {
                             if (request.id().equals(parameters.getOrDefault("fail", "none"))) {
                                 request.fail(new BackendException(ErrorCode.UNAVAILABLE, "no luck"));
@@ -59,6 +63,26 @@ final class StepBackend {
                             } else {
                                 fill(request, request.response(), 0);
                             }
+                        }
+                    }
+
+                    /** Computes OUT from IN for the whole batch, and records where they lie. */
+                    private void whole(Batch batch, Path record) throws BackendException {
+                        Tensor in = batch.gather("IN");
+                        Tensor out = batch.allocate("OUT", DataType.FP32, in.shape());
+                        float added = Float.parseFloat(settings.parameters().getOrDefault("add", "0"));
+                        for (long i = 0; i < in.shape().elementCount(); i++) {
+                            out.data().setAtIndex(FLOAT, i, in.data().getAtIndex(FLOAT, i) + added);
+                        }
+                        try {
+                            Files.writeString(
+                                    record,
+                                    settings.name() + " " + batch.requests().size() + " " + in.data().address() + " "
+                                            + out.data().address() + "\\n",
+                                    StandardOpenOption.CREATE,
+                                    StandardOpenOption.APPEND);
+                        } catch (java.io.IOException e) {
+                            throw new IllegalStateException(e);
                         }
                     }
 

@@ -274,6 +274,45 @@ final class TestPlugins {
 
                 public BackendTraits.Execution execution() { return BackendTraits.Execution.LONG; }
 
+                public Backend create(BackendContext context) {
+                    Backend backend = AsyncTensorFunction.super.create(context);
+                    return new Backend() {
+                        public BackendTraits traits() { return backend.traits(); }
+
+                        public Optional<ModelCompletion> complete(ModelContext model) throws BackendException {
+                            return backend.complete(model);
+                        }
+
+                        public Model load(ModelContext model) throws BackendException {
+                            change(model);
+                            return backend.load(model);
+                        }
+
+                        public void close() { backend.close(); }
+                    };
+                }
+
+                /** Loads and unloads other models, as the parameters say. */
+                private static void change(ModelContext model) throws BackendException {
+                    Map<String, String> parameters = model.settings().parameters();
+                    if (parameters.containsKey("loads")) {
+                        wait(model.models().load(parameters.get("loads")));
+                    }
+                    if (parameters.containsKey("unloads")) {
+                        wait(model.models().unload(parameters.get("unloads")));
+                    }
+                }
+
+                private static void wait(CompletionStage<Void> control) throws BackendException {
+                    try {
+                        control.toCompletableFuture().get();
+                    } catch (ExecutionException e) {
+                        throw (BackendException) e.getCause();
+                    } catch (InterruptedException e) {
+                        throw new BackendException(ErrorCode.UNAVAILABLE, "interrupted", e);
+                    }
+                }
+
                 public CompletionStage<?> apply(InferenceRequest request, ModelContext model) throws BackendException {
                     Map<String, String> parameters = model.settings().parameters();
                     List<String> to = List.of(parameters.get("to").split(","));
@@ -321,6 +360,47 @@ final class TestPlugins {
                                 public void onError(BackendException e) { thrown.completeExceptionally(e); }
                             });
                             return thrown;
+                        case "loader":
+                            return ask(models, to.get(0), request, input).send().thenAccept(response -> {
+                                ClassLoader own = Calling.class.getClassLoader();
+                                ClassLoader seen = Thread.currentThread().getContextClassLoader();
+                                if (seen != own) {
+                                    response.close();
+                                    throw new CompletionException(
+                                            new BackendException(ErrorCode.INTERNAL, "class loader: " + seen));
+                                }
+                                respond(request, response);
+                            });
+                        case "lacking":
+                            CompletableFuture<Void> lacking = new CompletableFuture<>();
+                            ask(models, to.get(0), request, input).send(new ModelResponseObserver() {
+                                public void onResponse(ModelResponse response) {
+                                    throw new NoClassDefFoundError("a class that the plugin lacks");
+                                }
+
+                                public void onCompleted() {
+                                    lacking.completeExceptionally(new BackendException(ErrorCode.NOT_FOUND, "ended"));
+                                }
+
+                                public void onError(BackendException e) { lacking.completeExceptionally(e); }
+                            });
+                            return lacking;
+                        case "sequence": // started by 1, ended by 2
+                            float value = input.data().get(java.lang.foreign.ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
+                            return ask(models, to.get(0), request, input)
+                                    .sequence(new Sequence(new Sequence.Id.Numeric(7), value == 1, value == 2))
+                                    .send()
+                                    .thenAccept(response -> respond(request, response));
+                        case "wait_in_sequence":
+                            respond(request, await(models.request(to.get(0))
+                                    .sequence(new Sequence(new Sequence.Id.Numeric(7), true, false))
+                                    .input("INPUT0", input)));
+                            return CompletableFuture.completedStage(null);
+                        case "stage_throws":
+                            return ask(models, to.get(0), request, input).send().thenAccept(response -> {
+                                response.close();
+                                throw new IllegalArgumentException("a continuation that throws");
+                            });
                         case "late":
                             new Thread(() -> {
                                 try {
@@ -586,6 +666,13 @@ final class TestPlugins {
                 .write(plugins.resolve("delay.jar"));
     }
 
+    /** The functions with annotations and with methods that the documentation shows. */
+    static void documentedFunctions(Path jar) throws IOException {
+        PluginJar.of(documented("Twice"), documented("Labels"), documented("ImageSize"))
+                .entry("META-INF/services/dev.nereid.spi.BackendProvider", "Twice\nLabels\nImageSize\n")
+                .write(jar);
+    }
+
     /** The backend for slow clients that the documentation shows. */
     static void documentedSender(Path plugins) throws IOException {
         PluginJar.of("package numbers;" + documented("Numbers"))
@@ -596,7 +683,7 @@ final class TestPlugins {
     /** Returns the source of a class that the documentation shows. */
     private static String documented(String type) throws IOException {
         String text = Files.readString(Path.of("..", "docs", "backend-authors.md"));
-        int name = text.indexOf("public final class " + type + " ");
+        int name = text.lastIndexOf("public final class " + type + " ");
         int start = text.lastIndexOf("```java", name);
         return text.substring(text.indexOf('\n', start), text.indexOf("```", name));
     }

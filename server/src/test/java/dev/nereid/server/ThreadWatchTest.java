@@ -13,6 +13,8 @@ import org.junit.jupiter.api.Test;
 
 /** Tests which plugins are reported for their threads. */
 final class ThreadWatchTest {
+    private static final int LIMIT = 200;
+
     @AutoClose
     private final PluginClassLoader one = loader("one");
 
@@ -20,7 +22,7 @@ final class ThreadWatchTest {
     private final PluginClassLoader other = loader("other");
 
     private final List<Thread> threads = new ArrayList<>();
-    private final ThreadWatch watch = new ThreadWatch(new ThreadWatch.Threads() {
+    private final ThreadWatch watch = new ThreadWatch(LIMIT, new ThreadWatch.Threads() {
         @Override
         public int count() {
             return threads.size();
@@ -47,6 +49,49 @@ final class ThreadWatchTest {
         assertThat(watch.look()).isEmpty();
         add(other, 1);
         assertThat(watch.look()).isPresent();
+    }
+
+    @Test
+    void aPluginHasTooManyThreadsUntilItHasEndedEnoughOfThem() {
+        add(one, LIMIT - 1);
+        add(ThreadWatch.class.getClassLoader(), 2 * LIMIT);
+        watch.look();
+        assertThat(one.threads()).isEqualTo(LIMIT - 1);
+        assertThat(one.hasTooManyThreads()).isFalse();
+
+        add(one, 1);
+        watch.look();
+        assertThat(one.threads()).isEqualTo(LIMIT);
+        assertThat(one.hasTooManyThreads()).isTrue();
+        assertThat(other.hasTooManyThreads()).isFalse();
+
+        threads.removeLast();
+        watch.look();
+        assertThat(one.hasTooManyThreads()).isFalse();
+
+        threads.clear();
+        watch.look();
+        assertThat(one.threads()).isZero();
+    }
+
+    @Test
+    void aServerWithoutALimitHasNoPluginWithTooManyThreads() {
+        ThreadWatch unlimited = new ThreadWatch(0, new ThreadWatch.Threads() {
+            @Override
+            public int count() {
+                return threads.size();
+            }
+
+            @Override
+            public Stream<Thread> all() {
+                return threads.stream();
+            }
+        });
+        add(one, 10 * LIMIT);
+
+        assertThat(unlimited.look()).isPresent();
+        assertThat(one.threads()).isEqualTo(10 * LIMIT);
+        assertThat(one.hasTooManyThreads()).isFalse();
     }
 
     @Test

@@ -13,9 +13,16 @@ import java.util.Map;
  * @param cached whether responses of the model are cached
  * @param pending the number of requests in the queue
  * @param loadSeconds the duration of the version's load, in seconds
+ * @param inputCopies the inputs of batches that were joined by a copy; inputs of a single request, and outputs of the
+ *     same requests in one order, are passed on as they lie
  */
 public record MetricCounters(
-        Map<FailureReason, Long> failures, MicrosCounters micros, boolean cached, int pending, double loadSeconds) {
+        Map<FailureReason, Long> failures,
+        MicrosCounters micros,
+        boolean cached,
+        int pending,
+        double loadSeconds,
+        long inputCopies) {
     /** Checks and copies the components; reasons that are missing count zero. */
     public MetricCounters {
         EnumMap<FailureReason, Long> all = new EnumMap<>(FailureReason.class);

@@ -19,6 +19,7 @@ public final class TlsFilesException extends IOException {
 
     private static final long serialVersionUID = 1L;
 
+    /** The role of the file. */
     private final Part part;
 
     TlsFilesException(Part part, Path file, String expected) {

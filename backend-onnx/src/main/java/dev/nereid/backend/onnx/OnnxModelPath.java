@@ -7,6 +7,7 @@ import dev.nereid.spi.ModelContext;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.stream.Stream;
 
 /** Resolves the files that a configuration names, within the model's own directories. Stateless. */
 final class OnnxModelPath {
@@ -31,7 +32,7 @@ final class OnnxModelPath {
             throw new BackendException(
                     ErrorCode.INTERNAL,
                     "failed to stat file " + shown + ": unable to find '" + shown + "' for model instance '" + model
-                            + "'");
+                            + "'" + other(context, shown));
         }
         if (!Files.isRegularFile(file) && !Files.isDirectory(file)) { // to open a pipe would wait for its writer
             throw new BackendException(
@@ -47,6 +48,21 @@ final class OnnxModelPath {
                     "unable to find '" + shown + "/" + DEFAULT_FILENAME + "' for model instance '" + model
                             + "' (expected: model.onnx, or exactly one file that ends with .onnx)",
                     e);
+        }
+    }
+
+    /** Names another model of the version's directory, if the model has one. */
+    private static String other(ModelContext context, String shown) {
+        try (Stream<Path> files = Files.list(context.versionDirectory())) {
+            return files.map(file -> String.valueOf(file.getFileName()))
+                    .filter(name -> name.endsWith(".onnx"))
+                    .sorted()
+                    .findFirst()
+                    .map(name -> " (found " + shown.substring(0, shown.lastIndexOf('/') + 1) + name + "; expected "
+                            + shown + ", or default_model_filename: \"" + name + "\")")
+                    .orElse("");
+        } catch (IOException e) {
+            return ""; // the text already says that the file is not there
         }
     }
 

@@ -44,8 +44,9 @@ import org.junit.jupiter.api.io.TempDir;
  * }
  * }
  *
- * <p>The configuration of the model decides what is tested: batches, ragged and optional inputs, sequences with their
- * null requests and states, decoupled responses. A test that does not apply is skipped, with the reason.
+ * <p>The configuration of the model and the given requests decide what is tested: batches, ragged and optional inputs,
+ * errors, sequences with their null requests and states, decoupled responses. A test that does not apply, or that this
+ * system cannot make, is skipped with the reason.
  */
 public abstract class BackendContract {
     private static final int LOADS = 1000;
@@ -191,19 +192,73 @@ public abstract class BackendContract {
         }
     }
 
-    /** A request that fails leaves the others of its batch alone. */
+    /** A request that fails leaves the others of its batch alone, in whichever place it is. */
     @Test
     public final void failsOneRequestOfABatchAlone() throws BackendException {
         assumeTrue(model.settings().maxBatchSize() > 1, "the model has no batches: max_batch_size");
         assumeTrue(successful().size() < model.examples().size(), "no example with an expected failure");
-        ContractExample good = successful().getFirst();
         try (LocalModel local = load()) {
             for (ContractExample bad : model.examples()) {
-                if (bad.failure().isPresent() && ContractChecks.fitTogether(good, bad)) {
-                    runBatch(local, List.of(good, bad, good));
+                if (bad.failure().isPresent()) {
+                    new ResponseChecks(local, model).failAlone(bad);
                 }
             }
         }
+    }
+
+    /** A request for one output gets that output. */
+    @Test
+    public final void respondsWithRequestedOutputs() throws BackendException {
+        assumeTrue(model.settings().outputs().size() > 1, "the model has one output");
+        try (LocalModel local = load()) {
+            new ResponseChecks(local, model).requestOutputs();
+        }
+    }
+
+    /** Outputs stay as they are until they are released, whatever is executed meanwhile; inputs are not read any more. */
+    @Test
+    public final void keepsOutputsUntilTheirRelease() throws BackendException {
+        try (LocalModel local = load()) {
+            new ResponseChecks(local, model).holdOutputs();
+        }
+    }
+
+    /** A client that reads late gets all responses of a decoupled model. */
+    @Test
+    public final void respondsToSlowClients() throws BackendException {
+        assumeTrue(model.settings().decoupled(), "the model is not decoupled: model_transaction_policy");
+        try (LocalModel local = load()) {
+            new ResponseChecks(local, model).readLate();
+        }
+    }
+
+    /** The requests of a sequence get their responses in order, and states go from one to the next. */
+    @Test
+    public final void respondsToSequences() throws BackendException {
+        assumeSequences();
+        new SequenceChecks(provider(), model).runAlone();
+    }
+
+    /** Two sequences that are executed in turns, or in one batch, do not touch one another. */
+    @Test
+    public final void keepsSequencesApart() throws BackendException {
+        assumeSequences();
+        assumeTrue(model.sequences().size() > 1, "one sequence (expected: two of different ids)");
+        SequenceChecks checks = new SequenceChecks(provider(), model);
+        assumeTrue(checks.canInterleave(), "an instance has one sequence at a time: strategy direct without batches");
+        checks.runInterleaved();
+    }
+
+    /** A sequence that ended without its last request leaves nothing to a later one. */
+    @Test
+    public final void beginsSequencesAnew() throws BackendException {
+        assumeSequences();
+        new SequenceChecks(provider(), model).runAgainAfterAnEarlyEnd();
+    }
+
+    private void assumeSequences() {
+        assumeTrue(model.settings().sequenceBatching().isPresent(), "the model has no sequences: sequence_batching");
+        assumeTrue(!model.sequences().isEmpty(), "no sequence of requests: ContractModel.withSequence");
     }
 
     /** A null request of a sequence batch fails nothing and changes no response. */
@@ -244,7 +299,11 @@ public abstract class BackendContract {
     public final void survivesExhaustedMemory() throws BackendException {
         ContractExample first = successful().getFirst();
         try (LocalModel local = load()) {
-            new LocalExecution(model, List.of(first), Set.of(), new LeakCheckingMemory(ContractChecks.byteSize(first)))
+            new LocalExecution(
+                            model,
+                            List.of(first),
+                            Set.of(),
+                            new LeakCheckingMemory(ContractChecks.byteSize(model.completed(first, false))))
                     .run(local.instance(0), () -> {});
             ContractChecks.check(first, local.infer(first));
         }
@@ -269,11 +328,34 @@ public abstract class BackendContract {
         }
     }
 
-    /** Loads and unloads leave no models, threads, files and native memory behind. */
+    /** Instances are added and closed while the model is loaded. */
+    @Test
+    public final void replacesInstances() throws BackendException {
+        try (LocalModel local = load()) {
+            new ResponseChecks(local, model).replaceInstance();
+        }
+    }
+
+    /** No thread of the backend is alive after its close. */
+    @Test
+    public final void endsItsThreads() throws BackendException {
+        LeftThreads threads = LeftThreads.now();
+        try (LocalModel local = load()) {
+            for (ContractExample example : successful()) {
+                ContractChecks.check(example, local.infer(example));
+            }
+        }
+        threads.check(model.timeout());
+    }
+
+    /**
+     * Loads and unloads leave no models, threads, files and native memory behind. Skipped after the checks that are
+     * possible if the system does not say how much of the others is in use.
+     */
     @Test
     public final void leavesNothingBehindAfterLoads() throws BackendException {
-        LoadCycles cycles = new LoadCycles(provider(), model, successful().getFirst());
-        cycles.run(loads());
+        List<String> unknown = new LoadCycles(provider(), model, successful().getFirst(), this::resources).run(loads());
+        assumeTrue(unknown.isEmpty(), () -> "not checked: " + unknown + ", which this system does not count");
     }
 
     private void runBatch(LocalModel local, List<ContractExample> batch) {
@@ -281,6 +363,11 @@ public abstract class BackendContract {
         for (int i = 0; i < batch.size(); i++) {
             ContractChecks.check(batch.get(i), responses.get(i));
         }
+    }
+
+    /** Returns what the process uses at this moment. */
+    ResourceWatch resources() {
+        return ResourceWatch.now();
     }
 
     private LocalModel load() throws BackendException {

@@ -14,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * One request to a model, with the responses that it gets. Confined to the thread that builds it; not changed
@@ -29,6 +30,7 @@ public final class ContractExample {
     private final List<Map<String, Tensor>> responses = new ArrayList<>();
     private Optional<Sequence> sequence = Optional.empty();
     private Optional<String> failure = Optional.empty();
+    private Optional<String> onlyOutput = Optional.empty();
 
     private ContractExample() {}
 
@@ -162,7 +164,8 @@ public final class ContractExample {
     }
 
     /**
-     * Expects that the request fails, and alone in its batch.
+     * Expects that the request fails, and alone in its batch. That of a decoupled model fails after the expected responses,
+     * if there are any.
      *
      * @param text a part of the message
      * @return this example
@@ -225,6 +228,42 @@ public final class ContractExample {
         copy.inputs.remove(input);
         copy.parameters.putAll(parameters);
         copy.sequence = sequence;
+        return copy;
+    }
+
+    /** Returns the name of the only output that is requested; empty for all. */
+    Optional<String> onlyOutput() {
+        return onlyOutput;
+    }
+
+    /** Returns the same request for one of its outputs, with the expectations of that one. */
+    ContractExample withOnlyOutput(String output) {
+        ContractExample copy = copy();
+        copy.onlyOutput = Optional.of(output);
+        copy.responses.forEach(outputs -> outputs.keySet().retainAll(Set.of(output)));
+        return copy;
+    }
+
+    /** Returns the same request with inputs in place of those that it lacks. */
+    ContractExample withDefaults(Map<String, Tensor> more) {
+        ContractExample copy = copy();
+        more.forEach(copy.inputs::putIfAbsent);
+        return copy;
+    }
+
+    /** Returns the same request with inputs in place of its own. */
+    ContractExample withInputs(Map<String, Tensor> changed) {
+        ContractExample copy = copy();
+        copy.inputs.putAll(changed);
+        return copy;
+    }
+
+    private ContractExample copy() {
+        ContractExample copy = without("");
+        responses.forEach(outputs -> copy.responses.add(new LinkedHashMap<>(outputs)));
+        copy.states.putAll(states);
+        copy.failure = failure;
+        copy.onlyOutput = onlyOutput;
         return copy;
     }
 }

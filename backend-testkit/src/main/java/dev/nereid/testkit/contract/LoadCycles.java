@@ -8,14 +8,17 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.Set;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 /**
- * Loads a model again and again, and compares what the process holds in the middle and at the end. Confined to the
- * test's thread.
+ * Loads a model again and again, and compares what the process holds in between. Confined to the test's thread.
  *
  * <p>The first half warms up: classes, compiled code and pools of the backend appear there. Growth of the second half that
- * may have other causes, such as the compiler of the JVM, is allowed up to limits.
+ * may have other causes, such as the compiler of the JVM, is allowed up to limits. Beyond them, further stretches of the
+ * same length decide.
  */
 final class LoadCycles {
     /** Models that local variables and the stack may still refer to. */
@@ -29,29 +32,60 @@ final class LoadCycles {
     private final BackendProvider provider;
     private final ContractModel model;
     private final ContractExample example;
+    private final Supplier<ResourceWatch> watch;
+    private final GrowthCheck threads = new GrowthCheck("threads", MAX_THREADS);
+    private final GrowthCheck files = new GrowthCheck("open files", MAX_FILES);
+    private final GrowthCheck memory = new GrowthCheck("bytes of native memory", MAX_NATIVE_BYTES);
     private final List<WeakReference<Model>> models = new ArrayList<>();
 
-    LoadCycles(BackendProvider provider, ContractModel model, ContractExample example) {
+    /**
+     * Prepares the cycles.
+     *
+     * @param example is executed in each cycle
+     * @param watch returns what the process holds
+     */
+    LoadCycles(BackendProvider provider, ContractModel model, ContractExample example, Supplier<ResourceWatch> watch) {
         this.provider = provider;
         this.model = model;
         this.example = example;
+        this.watch = watch;
     }
 
     /**
      * Runs the cycles.
      *
-     * @param count how many, at least 2
-     * @throws AssertionError if something is left of them
+     * @param count how many, at least 2; there are more of them if the growth is doubtful
+     * @return the resources that are not checked, since this system does not say how much of them is in use
+     * @throws AssertionError if something is left
      */
-    void run(int count) throws BackendException {
-        cycles(count / 2);
-        ResourceWatch middle = ResourceWatch.now();
-        cycles(count - count / 2);
-        ResourceWatch end = ResourceWatch.now();
-        check("models reachable", reachable(), MAX_REACHABLE, count);
-        check("more threads", end.threads() - middle.threads(), MAX_THREADS, count);
-        check("more open files", end.files() - middle.files(), MAX_FILES, count);
-        check("more bytes of native memory", end.nativeBytes() - middle.nativeBytes(), MAX_NATIVE_BYTES, count);
+    List<String> run(int count) throws BackendException {
+        int stretch = count / 2;
+        cycles(count - stretch);
+        measure();
+        do {
+            cycles(stretch);
+            measure();
+        } while (checks().noneMatch(GrowthCheck::leaks) && checks().anyMatch(GrowthCheck::isOpen));
+        int reachable = reachable();
+        if (reachable > MAX_REACHABLE) {
+            throw new AssertionError("models reachable after " + models.size() + " loads: " + reachable
+                    + " (expected: at most " + MAX_REACHABLE + ")");
+        }
+        checks().filter(GrowthCheck::leaks).findFirst().ifPresent(leak -> {
+            throw new AssertionError(leak.toString());
+        });
+        return checks().filter(check -> !check.isKnown()).map(GrowthCheck::what).toList();
+    }
+
+    private Stream<GrowthCheck> checks() {
+        return Stream.of(threads, files, memory);
+    }
+
+    private void measure() {
+        ResourceWatch now = watch.get();
+        threads.add(OptionalLong.of(now.threads()));
+        files.add(now.files());
+        memory.add(now.nativeBytes());
     }
 
     private void cycles(int count) throws BackendException {
@@ -80,12 +114,5 @@ final class LoadCycles {
             }
         }
         return different.size();
-    }
-
-    private static void check(String what, long value, long limit, int loads) {
-        if (value > limit) {
-            throw new AssertionError(
-                    what + " after " + loads + " loads: " + value + " (expected: at most " + limit + ")");
-        }
     }
 }

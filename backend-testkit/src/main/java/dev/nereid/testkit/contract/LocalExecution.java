@@ -1,23 +1,14 @@
 package dev.nereid.testkit.contract;
 
-import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelInstance;
-import dev.nereid.spi.ModelSettings;
-import dev.nereid.spi.SequenceBatching;
-import dev.nereid.spi.StateSpec;
-import dev.nereid.spi.Tensor;
-import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.FakeBatch;
 import dev.nereid.testkit.FakeRequest;
 import dev.nereid.testkit.FakeSender;
 import dev.nereid.testkit.LeakCheckingMemory;
-import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
@@ -29,16 +20,13 @@ import java.util.function.BooleanSupplier;
  * <p>Inputs and outputs lie in memory that detects leaks and use after the end; everything is freed at the end of the
  * execution, and nothing may be left open.
  */
-final class LocalExecution {
+final class LocalExecution implements AutoCloseable {
     private static final long PAUSE_NANOS = 50_000;
 
-    private final ModelSettings settings;
     private final LeakCheckingMemory memory;
-    private final List<TensorBuffer> buffers = new ArrayList<>();
-    private final List<FakeRequest> requests = new ArrayList<>();
-    private final List<FakeSender> senders = new ArrayList<>();
-    private final Set<Integer> nulls;
-    private final List<ContractExample> examples;
+    private final LocalRequests requests;
+    private final FakeBatch batch;
+    private final LocalResponses responses;
     private final Duration timeout;
 
     /**
@@ -51,88 +39,83 @@ final class LocalExecution {
      */
     LocalExecution(ContractModel model, List<ContractExample> examples, Set<Integer> nulls, LeakCheckingMemory memory) {
         this.memory = memory;
-        settings = model.settings();
         timeout = model.timeout();
-        this.examples = examples;
-        this.nulls = nulls;
-        for (int i = 0; i < examples.size(); i++) {
-            requests.add(request(examples.get(i), nulls.contains(i)));
-        }
-    }
-
-    private FakeRequest request(ContractExample example, boolean isNull) {
-        List<String> outputs = settings.outputs().stream().map(TensorSpec::name).toList();
-        FakeRequest request = new FakeRequest(LocalTensors.items(settings, example.inputs()), outputs);
-        example.inputs().forEach((name, tensor) -> request.with(name, copy(tensor)));
-        example.parameters().forEach(request::withParameter);
-        example.sequence().ifPresent(request::withSequence);
-        if (isNull) {
-            request.asNullRequest();
-        }
-        if (settings.decoupled()) {
-            FakeSender sender = new FakeSender(memory);
-            senders.add(sender);
-            request.with(sender);
-        } else {
-            request.withResponse(memory);
-        }
-        for (StateSpec state : states()) {
-            request.withState(state.outputName(), memory);
-        }
-        if (settings.sequenceBatching().filter(SequenceBatching::iterative).isPresent()) {
-            request.asIterative();
-        }
-        return request;
-    }
-
-    private List<StateSpec> states() {
-        return settings.sequenceBatching().map(SequenceBatching::states).orElse(List.of());
-    }
-
-    private Tensor copy(Tensor tensor) {
-        TensorBuffer buffer = memory.allocate(tensor.byteSize());
-        buffers.add(buffer);
-        MemorySegment.copy(tensor.data(), 0, buffer.segment(), 0, tensor.byteSize());
-        return Tensor.of(tensor.type(), tensor.shape(), buffer.segment());
+        requests = new LocalRequests(model, examples, nulls, memory);
+        batch = requests.batch();
+        responses = new LocalResponses(model.settings(), requests, batch);
     }
 
     /** Cancels all requests, as their clients would. */
     void cancel() {
-        requests.forEach(FakeRequest::cancel);
+        requests.all().forEach(FakeRequest::cancel);
+    }
+
+    /** Sets whether the clients of a decoupled model read their responses. */
+    void setReady(boolean ready) {
+        requests.senders().forEach(sender -> sender.setReady(ready));
     }
 
     /**
-     * Runs the execution up to its end.
+     * Runs the execution up to its end, and frees everything.
      *
      * @param during runs after the return of the instance, before deferred work is awaited
      * @return the response to each request
      * @throws AssertionError if the instance violates the contract
      */
     List<LocalResponse> run(ModelInstance instance, Runnable during) {
-        FakeBatch batch = new FakeBatch(settings, memory, requests.toArray(FakeRequest[]::new));
-        List<LocalResponse> responses = new ArrayList<>();
         Optional<Throwable> violation = Optional.empty();
         try {
-            Optional<BackendException> failure = execute(instance, batch);
-            failure.ifPresent(error -> requests.forEach(request -> request.fail(error)));
-            during.run();
-            awaitEnd(batch);
-            for (int i = 0; i < requests.size(); i++) {
-                checkInputs(i);
-                responses.add(response(batch, i));
-            }
+            return execute(instance, during);
         } catch (AssertionError e) {
             violation = Optional.of(e);
             throw e;
         } finally {
-            close(batch, violation);
+            close(violation);
         }
-        return responses;
+    }
+
+    /**
+     * Runs the execution and keeps its outputs, as the server does for clients that read slowly. Afterwards {@link
+     * #checkUnchanged} and then {@link #close()} are called.
+     *
+     * @return the response to each request
+     * @throws AssertionError if the instance violates the contract; everything is freed then
+     */
+    List<LocalResponse> runAndHold(ModelInstance instance) {
+        boolean held = false;
+        try {
+            List<LocalResponse> returned = execute(instance, () -> {});
+            requests.poison(batch);
+            held = true;
+            return returned;
+        } finally {
+            if (!held) {
+                close(Optional.of(new AssertionError("failed before")));
+            }
+        }
+    }
+
+    private List<LocalResponse> execute(ModelInstance instance, Runnable during) {
+        Optional<BackendException> failure = execute(instance, batch);
+        failure.ifPresent(requests::fail);
+        during.run();
+        awaitEnd();
+        List<LocalResponse> all = new ArrayList<>();
+        for (int i = 0; i < requests.all().size(); i++) {
+            requests.checkInputs(i);
+            all.add(responses.response(i));
+        }
+        return all;
+    }
+
+    /** Fails if outputs have changed since they were returned. */
+    void checkUnchanged(List<LocalResponse> before) {
+        responses.checkUnchanged(before);
     }
 
     private static Optional<BackendException> execute(ModelInstance instance, FakeBatch batch) {
         try {
-            instance.execute(batch);
+            ContextLoader.keeping("ModelInstance.execute", () -> instance.execute(batch));
             return Optional.empty();
         } catch (BackendException e) {
             return Optional.of(e);
@@ -142,7 +125,7 @@ final class LocalExecution {
         }
     }
 
-    private void awaitEnd(FakeBatch batch) {
+    private void awaitEnd() {
         try {
             if (!batch.awaitFinish(timeout)) {
                 throw new AssertionError("deferred execution: not finished after " + timeout + " (expected: finished)");
@@ -151,9 +134,9 @@ final class LocalExecution {
             Thread.currentThread().interrupt();
             throw new AssertionError("interrupted", e);
         }
-        for (int i = 0; i < senders.size(); i++) {
-            FakeSender sender = senders.get(i);
-            FakeRequest request = requests.get(i);
+        for (int i = 0; i < requests.senders().size(); i++) {
+            FakeSender sender = requests.senders().get(i);
+            FakeRequest request = requests.all().get(i);
             // The server ends a request whose sender the backend never asked for.
             await(
                     () -> sender.hasEnded()
@@ -175,50 +158,16 @@ final class LocalExecution {
         }
     }
 
-    private void checkInputs(int place) {
-        examples.get(place).inputs().forEach((name, given) -> {
-            MemorySegment now = requests.get(place).input(name).orElseThrow().data();
-            if (given.data().mismatch(now) >= 0) {
-                throw new AssertionError("input '" + name + "' of request " + place
-                        + ": changed by the execution (expected: inputs are read only)");
-            }
-        });
+    /** Frees everything as the server does, and fails if something is open. Only after {@link #runAndHold}. */
+    @Override
+    public void close() {
+        close(Optional.empty());
     }
 
-    private LocalResponse response(FakeBatch batch, int place) {
-        FakeRequest request = requests.get(place);
-        List<Map<String, Tensor>> responses = new ArrayList<>();
-        if (settings.decoupled()) {
-            senders.get(place).responses().forEach(outputs -> responses.add(LocalTensors.copies(outputs)));
-        } else {
-            Map<String, Tensor> outputs = new LinkedHashMap<>(LocalTensors.copies(request.outputs()));
-            outputs.putAll(LocalTensors.parts(settings, batch, requests, place));
-            responses.add(outputs);
-        }
-        if (!nulls.contains(place)) {
-            responses.forEach(outputs -> LocalTensors.check(
-                    settings, LocalTensors.items(settings, examples.get(place).inputs()), outputs));
-        }
-        Map<String, Tensor> states = new LinkedHashMap<>();
-        for (StateSpec state : states()) {
-            Optional<Tensor> written = request.writtenState(state.outputName());
-            written.ifPresent(tensor -> states.put(state.outputName(), LocalTensors.copy(tensor)));
-            if (written.isEmpty()) {
-                LocalTensors.part(batch.writtenState(state.outputName()), requests, place)
-                        .ifPresent(tensor -> states.put(state.outputName(), tensor));
-            }
-        }
-        Optional<BackendException> failure =
-                settings.decoupled() ? senders.get(place).failure().or(request::failure) : request.failure();
-        return new LocalResponse(responses, states, failure, request.isRescheduled());
-    }
-
-    /** Frees everything as the server does, and fails if something is open unless the execution failed already. */
-    private void close(FakeBatch batch, Optional<Throwable> violation) {
+    private void close(Optional<Throwable> violation) {
         try {
             batch.close();
-            senders.forEach(FakeSender::close);
-            buffers.forEach(TensorBuffer::close);
+            requests.close();
             memory.close();
         } catch (AssertionError e) {
             if (violation.isEmpty()) {

@@ -43,6 +43,7 @@ public final class LocalModel implements AutoCloseable {
     private final Model model;
     private final LeakCheckingMemory scratch = new LeakCheckingMemory();
     private final List<ModelInstance> instances = new ArrayList<>();
+    private int created;
 
     private LocalModel(ContractModel given, Backend backend, Model model) {
         this.given = given;
@@ -64,7 +65,9 @@ public final class LocalModel implements AutoCloseable {
 
     static LocalModel load(BackendProvider provider, ContractModel model, int instances) throws BackendException {
         Path cache = model.cacheDirectory().orElseGet(LocalModel::temporaryDirectory);
-        Backend backend = provider.create(new FakeBackendContext(model.backendSettings(), cache, PROCESSORS));
+        Backend backend = ContextLoader.returned(
+                "BackendProvider.create",
+                () -> provider.create(new FakeBackendContext(model.backendSettings(), cache, PROCESSORS)));
         LocalModel local = null;
         try {
             local = of(backend, model, instances);
@@ -77,13 +80,12 @@ public final class LocalModel implements AutoCloseable {
     }
 
     private static LocalModel of(Backend backend, ContractModel given, int instances) throws BackendException {
-        Model model = backend.load(given.context(instances));
+        Model model = ContextLoader.returned("Backend.load", () -> backend.load(given.context(instances)));
         LocalModel local = new LocalModel(given, backend, model);
         boolean created = false;
         try {
             for (int i = 0; i < instances; i++) {
-                local.instances.add(model.newInstance(new FakeInstanceContext(
-                        given.settings().name() + "_0_" + i, Device.CPU, List.of(), local.scratch)));
+                local.addInstance();
             }
             created = true;
             return local;
@@ -131,6 +133,19 @@ public final class LocalModel implements AutoCloseable {
         return new LocalExecution(given, requests, nulls, new LeakCheckingMemory());
     }
 
+    /** Creates one more instance, as an update of the configuration does while others serve. */
+    void addInstance() throws BackendException {
+        String name = given.settings().name() + "_0_" + created++;
+        instances.add(ContextLoader.returned(
+                "Model.newInstance",
+                () -> model.newInstance(new FakeInstanceContext(name, Device.CPU, List.of(), scratch))));
+    }
+
+    /** Closes the first instance. */
+    void removeInstance() {
+        instances.removeFirst().close();
+    }
+
     ModelInstance instance(int index) {
         return instances.get(index);
     }
@@ -146,13 +161,15 @@ public final class LocalModel implements AutoCloseable {
      */
     @Override
     public void close() {
-        closeModel();
-        backend.close();
-    }
-
-    private void closeModel() {
-        instances.forEach(ModelInstance::close);
-        model.close();
-        scratch.close();
+        try {
+            ContextLoader.keeping("the close", () -> {
+                instances.forEach(ModelInstance::close);
+                model.close();
+            });
+            scratch.close();
+            ContextLoader.keeping("Backend.close", backend::close);
+        } catch (BackendException e) {
+            throw new AssertionError("closed with " + e + " (expected: no exception)", e);
+        }
     }
 }

@@ -11,15 +11,16 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.management.ManagementFactory;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /**
  * Threads, open files and native memory of the process at one moment. Immutable.
  *
  * @param threads the number of threads
- * @param files the number of open files; 0 where that is not known
- * @param nativeBytes the bytes that {@code malloc} gave out and {@code free} did not get; 0 where that is not known
+ * @param files the number of open files; empty where the system does not say it
+ * @param nativeBytes the bytes that {@code malloc} gave out and {@code free} did not get; empty without glibc
  */
-record ResourceWatch(int threads, long files, long nativeBytes) {
+record ResourceWatch(int threads, OptionalLong files, OptionalLong nativeBytes) {
     private static final int FIELDS = 10;
     private static final int IN_MAPPINGS = 4;
     private static final int IN_ARENAS = 7;
@@ -31,20 +32,20 @@ record ResourceWatch(int threads, long files, long nativeBytes) {
                 ManagementFactory.getThreadMXBean().getThreadCount(), openFiles(), allocatedByMalloc());
     }
 
-    private static long openFiles() {
+    private static OptionalLong openFiles() {
         return ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean system
-                ? system.getOpenFileDescriptorCount()
-                : 0;
+                ? OptionalLong.of(system.getOpenFileDescriptorCount())
+                : OptionalLong.empty();
     }
 
-    private static long allocatedByMalloc() {
+    private static OptionalLong allocatedByMalloc() {
         if (MALLINFO.isEmpty()) {
-            return 0;
+            return OptionalLong.empty();
         }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment info = (MemorySegment) MALLINFO.get().invokeExact((SegmentAllocator) arena);
-            return info.getAtIndex(ValueLayout.JAVA_LONG, IN_MAPPINGS)
-                    + info.getAtIndex(ValueLayout.JAVA_LONG, IN_ARENAS);
+            return OptionalLong.of(info.getAtIndex(ValueLayout.JAVA_LONG, IN_MAPPINGS)
+                    + info.getAtIndex(ValueLayout.JAVA_LONG, IN_ARENAS));
         } catch (Throwable e) {
             throw new IllegalStateException("mallinfo2 throws nothing", e);
         }

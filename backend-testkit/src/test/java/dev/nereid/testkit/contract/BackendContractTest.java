@@ -46,7 +46,11 @@ import org.junit.jupiter.api.io.TempDir;
 /** Right backends pass the contract, and each deliberate fault is found by one of its tests. */
 final class BackendContractTest {
     private static final Shape ANY = Shape.of(Shape.VARIABLE);
-    private static final int LEAK = 4 << 20;
+    private static final int LEAK = 1 << 20;
+    /** Above 16 MiB in 500 loads. */
+    private static final int SLOW_LEAK = 40 << 10;
+
+    private static final int MANY_LOADS = 1000;
 
     @TempDir
     private Path cache;
@@ -111,7 +115,13 @@ final class BackendContractTest {
                         .build())
                 .with(example(5)
                         .input("SUM_IN", Shape.of(1, 1), 2f)
-                        .state("SUM_OUT", ContractExample.floats(Shape.of(1, 1), 7)));
+                        .state("SUM_OUT", ContractExample.floats(Shape.of(1, 1), 7)))
+                .withSequence(1, summed(2, 2), summed(3, 5), summed(4, 9))
+                .withSequence(2, summed(10, 10), summed(20, 30));
+    }
+
+    private static ContractExample summed(float number, float sum) {
+        return example(number).state("SUM_OUT", ContractExample.floats(Shape.of(1, 1), sum));
     }
 
     /** One test of the contract. */
@@ -496,11 +506,33 @@ final class BackendContractTest {
     @Test
     void findsNativeMemoryThatIsLeft() {
         try (Arena kept = Arena.ofShared()) {
-            Doubling faulty = new Doubling("memory", place -> {
-                kept.allocate(LEAK);
-                return batch -> Doubling.apply(batch.requests().getFirst());
-            });
-            finds(faulty, batching(), BackendContract::leavesNothingBehindAfterLoads, "more bytes of native memory");
+            finds(
+                    leaking(kept, LEAK),
+                    batching(),
+                    BackendContract::leavesNothingBehindAfterLoads,
+                    "more bytes of native memory");
         }
+    }
+
+    @Test
+    void findsNativeMemoryThatIsLeftLittleByLittle() {
+        try (Arena kept = Arena.ofShared()) {
+            ContractModel model = batching();
+            LoadCycles cycles = new LoadCycles(
+                    leaking(kept, SLOW_LEAK),
+                    model.withCache(cache),
+                    model.examples().getFirst(),
+                    ResourceWatch::now);
+            assertThatExceptionOfType(AssertionError.class)
+                    .isThrownBy(() -> cycles.run(MANY_LOADS))
+                    .withMessageContaining("more bytes of native memory");
+        }
+    }
+
+    private static Doubling leaking(Arena kept, int bytes) {
+        return new Doubling("memory", place -> {
+            kept.allocate(bytes);
+            return batch -> Doubling.apply(batch.requests().getFirst());
+        });
     }
 }

@@ -27,6 +27,7 @@ public final class EmbeddedLane implements Lane {
     private final InferenceServer server;
     private final InferRequest request;
     private final Ending counted;
+    private final boolean onInstanceThreads;
     private final LatencyHistogram latencies = new LatencyHistogram();
     private String failure = "";
     private CountDownLatch done = new CountDownLatch(0);
@@ -38,11 +39,13 @@ public final class EmbeddedLane implements Lane {
      * @param server the server under load
      * @param request the request that is sent repeatedly; its release does nothing
      * @param counted which calls count
+     * @param onInstanceThreads whether no request may be executed by a thread that sends it
      */
-    EmbeddedLane(InferenceServer server, InferRequest request, Ending counted) {
+    EmbeddedLane(InferenceServer server, InferRequest request, Ending counted, boolean onInstanceThreads) {
         this.server = server;
         this.request = request;
         this.counted = counted;
+        this.onInstanceThreads = onInstanceThreads;
     }
 
     @Override
@@ -90,6 +93,11 @@ public final class EmbeddedLane implements Lane {
 
         Observer(long startNanos) {
             this.startNanos = startNanos;
+        }
+
+        @Override
+        public boolean isLong() {
+            return onInstanceThreads;
         }
 
         @Override

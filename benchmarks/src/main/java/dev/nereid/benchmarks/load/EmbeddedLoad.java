@@ -43,13 +43,35 @@ public final class EmbeddedLoad implements Workload, AutoCloseable {
             InferBody body,
             int inFlight,
             EmbeddedLane.Ending counted) {
+        this(name, server, model, body, inFlight, counted, false);
+    }
+
+    /**
+     * Prepares a load.
+     *
+     * @param name the row of the table
+     * @param server the server under load
+     * @param model which model
+     * @param body the body of the requests
+     * @param inFlight how many calls are in flight
+     * @param counted which calls count
+     * @param onInstanceThreads whether no request may be executed by a thread that sends it
+     */
+    public EmbeddedLoad(
+            String name,
+            InferenceServer server,
+            String model,
+            InferBody body,
+            int inFlight,
+            EmbeddedLane.Ending counted,
+            boolean onInstanceThreads) {
         this.name = name;
         MemorySegment content = MemorySegment.ofBuffer(body.tensor());
         MemorySegment data = arena.allocate(content.byteSize(), ALIGNMENT).copyFrom(content);
         List<InputTensor> inputs =
                 List.of(InputTensor.of(body.input(), InferBody.TYPE, body.shape(), data, MemoryPlace.HOST));
         InferRequest call = InferRequest.of(ModelRef.latest(model), inputs, () -> {});
-        lanes = Stream.generate(() -> new EmbeddedLane(server, call, counted))
+        lanes = Stream.generate(() -> new EmbeddedLane(server, call, counted, onInstanceThreads))
                 .limit(inFlight)
                 .toList();
     }

@@ -72,6 +72,66 @@ public sealed interface Goal {
     }
 
     /**
+     * A share of the rate at which the ceiling serves groups of several requests, each of which counts as one.
+     *
+     * @param requests the number of requests of a group
+     * @param share the smallest share that will do
+     */
+    record RateOfGroups(int requests, double share) implements Goal {
+        @Override
+        public double compare(Sample subject, Sample ceiling) {
+            return subject.perSecond() * requests / ceiling.perSecond();
+        }
+
+        @Override
+        public String show(double comparison) {
+            return Figures.ratio(comparison) + " a group of " + requests;
+        }
+
+        @Override
+        public String target() {
+            return ">= " + Figures.ratio(share);
+        }
+
+        @Override
+        public String verdict(double comparison) {
+            return Figures.verdict(comparison >= share);
+        }
+    }
+
+    /**
+     * The ceiling's latency and a little more for each step, at the median.
+     *
+     * @param steps the number of steps
+     * @param extra the maximum for each step that meets the goal
+     */
+    record LatencyOfSteps(int steps, Duration extra) implements Goal {
+        @Override
+        public double compare(Sample subject, Sample ceiling) {
+            return (subject.p50Micros() - ceiling.p50Micros()) / steps;
+        }
+
+        @Override
+        public String show(double comparison) {
+            return String.format(Locale.ROOT, "p50 %+.2f us a step", comparison);
+        }
+
+        @Override
+        public String target() {
+            return String.format(Locale.ROOT, "<= +%.2f us", extraMicros());
+        }
+
+        @Override
+        public String verdict(double comparison) {
+            return Figures.verdict(comparison <= extraMicros());
+        }
+
+        private double extraMicros() {
+            return (double) extra.toNanos() / TimeUnit.MICROSECONDS.toNanos(1);
+        }
+    }
+
+    /**
      * The ceiling's latency and a little more, at the median.
      *
      * @param extra the maximum that meets the goal

@@ -16,6 +16,8 @@ public enum Section {
     SCHEDULER(false),
     /** Requests of sequences. */
     SEQUENCES(false),
+    /** Requests through several models. */
+    ENSEMBLES(true),
     /** Requests that wait. */
     WAITING(false),
     /** Tensors in shared memory. */

@@ -17,6 +17,7 @@ public final class SectionRunner {
             case CODEC -> CodecSection.measure(bench);
             case SCHEDULER -> SchedulerSection.measure(bench);
             case SEQUENCES -> SequenceSection.measure(bench);
+            case ENSEMBLES -> EnsembleSection.measure(bench);
             case WAITING -> WaitingSection.measure(bench);
             case SHM -> SharedMemorySection.measure(bench);
             case TLS -> TlsSection.measure(bench);

@@ -48,6 +48,32 @@ final class GoalTest {
     }
 
     @Test
+    void groupsOfRequestsCountAsOne() {
+        Goal goal = new Goal.RateOfGroups(4, 2);
+
+        double enough = goal.compare(new Sample(500, 1, 1), CEILING);
+        double less = goal.compare(new Sample(499, 1, 1), CEILING);
+
+        assertThat(goal.verdict(enough)).isEqualTo("met");
+        assertThat(goal.verdict(less)).isEqualTo("MISSED");
+        assertThat(goal.show(enough)).isEqualTo("2.00 x a group of 4");
+        assertThat(goal.target()).isEqualTo(">= 2.00 x");
+    }
+
+    @Test
+    void latencyOfStepsIsSharedByThem() {
+        Goal goal = new Goal.LatencyOfSteps(4, Duration.ofNanos(1_500));
+
+        double within = goal.compare(new Sample(1, 2_006, 1), CEILING);
+        double beyond = goal.compare(new Sample(1, 2_006.1, 1), CEILING);
+
+        assertThat(goal.verdict(within)).isEqualTo("met");
+        assertThat(goal.verdict(beyond)).isEqualTo("MISSED");
+        assertThat(goal.show(within)).isEqualTo("p50 +1.50 us a step");
+        assertThat(goal.target()).isEqualTo("<= +1.50 us");
+    }
+
+    @Test
     void noGoalOnlyShowsTheRatio() {
         double comparison = Goal.NONE.compare(new Sample(250, 1, 1), CEILING);
 

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
+import java.util.List;
 import javax.imageio.ImageIO;
 
 /**
@@ -29,6 +30,13 @@ public record DigitImage(String name, int width, int height, ByteBuffer pixels) 
             }
         }
         return new DigitImage(file.getFileName().toString(), raster.getWidth(), raster.getHeight(), pixels.flip());
+    }
+
+    /** Returns the request with the image. */
+    public DemoRequest request() {
+        List<DemoRequest.Output> outputs = List.of(new DemoRequest.Output("probabilities", 0));
+        List<Long> shape = List.of(1L, 1L, (long) height, (long) width);
+        return new DemoRequest("digits", "image", "FP32", shape, pixels(), outputs);
     }
 
     /** Returns a new view of the pixels, from the start. */

@@ -17,6 +17,7 @@ public final class EndpointFlags {
         grpc.declare(flags);
         metrics.declare(flags);
         connections.declare(flags);
+        CompatibilityFlags.declare(flags);
     }
 
     /** Returns the address of the metrics port. */

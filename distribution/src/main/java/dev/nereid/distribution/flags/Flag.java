@@ -13,6 +13,7 @@ import java.util.function.Function;
  * @param label the placeholder of the value in the help text; empty for a toggle, which has no value
  * @param description the effect, for the help text
  * @param fromEnvironment whether a variable of the environment supplies the value where the flag is not given
+ * @param notice what is logged when the flag is given; empty for nothing
  * @param setter parses and sets a value; returns the expected form if the value is invalid
  */
 public record Flag(
@@ -20,6 +21,7 @@ public record Flag(
         String label,
         String description,
         boolean fromEnvironment,
+        String notice,
         Function<String, Optional<String>> setter) {
     private static final String VARIABLE_PREFIX = "NEREID_";
 
@@ -29,25 +31,47 @@ public record Flag(
 
     /** Declares a flag. */
     public static <T> Flag of(String name, FlagValue<T> value, String description, Consumer<T> setter) {
-        return new Flag(List.of(name), value.label(), description, true, text -> read(value, text, setter));
+        return new Flag(List.of(name), value.label(), description, true, "", text -> read(value, text, setter));
     }
 
     /** Declares a flag without a value. */
     public static Flag toggle(String name, String description, Runnable setter) {
-        return new Flag(List.of(name), "", description, true, text -> {
+        return new Flag(List.of(name), "", description, true, "", text -> {
             setter.run();
             return Optional.empty();
         });
     }
 
+    /**
+     * Declares a flag of the reference server that has no effect here. Its value is checked, and a line says why.
+     *
+     * @param value the type of its values
+     * @param description what it does at the reference server
+     * @param unused why it has no effect
+     */
+    static Flag withoutEffect(String name, FlagValue<?> value, String description, String unused) {
+        return new Flag(
+                List.of(name),
+                value.label(),
+                description + " Accepted for compatibility, without effect: " + unused + ".",
+                true,
+                "accepted, without effect: " + unused,
+                text -> value.reader().apply(text).isPresent() ? Optional.empty() : Optional.of(value.expected()));
+    }
+
+    /** Returns the same flag with a notice. */
+    Flag withNotice(String text) {
+        return new Flag(names, label, description, fromEnvironment, text, setter);
+    }
+
     /** Returns the same flag with one more name. */
     Flag or(String name) {
-        return new Flag(List.of(name(), name), label, description, fromEnvironment, setter);
+        return new Flag(List.of(name(), name), label, description, fromEnvironment, notice, setter);
     }
 
     /** Returns the same flag without a variable of the environment, for what belongs to one command line. */
     public Flag withoutVariable() {
-        return new Flag(names, label, description, false, setter);
+        return new Flag(names, label, description, false, notice, setter);
     }
 
     /** Returns the name used in errors. */

@@ -1,6 +1,8 @@
 package dev.nereid.distribution.flags;
 
+import dev.nereid.server.config.Spelling;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
@@ -8,6 +10,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /**
  * The flags of one command, and their parser. Confined to the thread that reads the command line.
@@ -22,7 +25,9 @@ public final class Flags {
     private static final String OPERANDS_ONLY = "--";
 
     private final List<Flag> all = new ArrayList<>();
+    private final List<String> notices = new ArrayList<>();
     private Optional<Operands> operands = Optional.empty();
+    private boolean hasLog;
 
     /** The arguments that are no flags. */
     private record Operands(String label, boolean repeatable, Consumer<String> setter) {}
@@ -68,7 +73,7 @@ public final class Flags {
             int equal = argument.indexOf('=');
             Flag flag = find(equal < 0 ? argument : argument.substring(0, equal), argument);
             present.add(flag);
-            flag.set(equal < 0 ? next(flag, remaining) : value(flag, argument.substring(equal + 1)));
+            set(flag, equal < 0 ? next(flag, remaining) : value(flag, argument.substring(equal + 1)));
         }
         if (operands.isPresent()) {
             setOperands(operands.get(), others);
@@ -76,9 +81,56 @@ public final class Flags {
         for (Flag flag : all) {
             String value = environment.get(flag.variable());
             if (value != null && !present.contains(flag) && !flag.isToggle() && flag.fromEnvironment()) {
-                flag.set(value);
+                readVariable(flag, value);
             }
         }
+    }
+
+    private void readVariable(Flag flag, String value) throws UsageException {
+        if (FlagVariables.isServiceAddress(value)) {
+            notices.add(FlagVariables.serviceNotice(flag.variable(), value));
+        } else {
+            set(flag, value);
+        }
+    }
+
+    private void set(Flag flag, String value) throws UsageException {
+        flag.set(value);
+        if (!flag.notice().isEmpty()) {
+            notices.add(flag.name() + ": " + flag.notice());
+        }
+    }
+
+    /**
+     * Adds a line for each variable of the environment that looks like a flag's and is none.
+     *
+     * @param environment the environment variables
+     * @param known the variables of the flags of all commands
+     */
+    public void checkVariables(Map<String, String> environment, Collection<String> known) {
+        notices.addAll(FlagVariables.unknown(environment, known));
+    }
+
+    /** Returns the environment variables that set flags. */
+    public Stream<String> variables() {
+        return all.stream()
+                .filter(flag -> flag.fromEnvironment() && !flag.isToggle())
+                .map(Flag::variable);
+    }
+
+    /** Returns lines about flags and variables without effect, in the order in which they were read. */
+    public List<String> notices() {
+        return List.copyOf(notices);
+    }
+
+    /** Says that the command writes the notices to its log, once that is set up. */
+    void logNotices() {
+        hasLog = true;
+    }
+
+    /** Returns whether the command writes the notices to its log. */
+    public boolean hasLog() {
+        return hasLog;
     }
 
     /** Returns the help text of the flags. */
@@ -118,8 +170,15 @@ public final class Flags {
         }
         throw new UsageException(
                 name.startsWith("-")
-                        ? name + ": unknown flag"
+                        ? name + ": unknown flag" + suggestion(name)
                         : "'" + argument + "': unexpected (expected: flags only)");
+    }
+
+    private String suggestion(String name) {
+        List<String> names = all.stream().flatMap(flag -> flag.names().stream()).toList();
+        return Spelling.closest(name, names)
+                .map(close -> " (did you mean " + close + "?)")
+                .orElse("");
     }
 
     private static String value(Flag flag, String value) throws UsageException {

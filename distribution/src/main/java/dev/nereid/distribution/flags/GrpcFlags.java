@@ -29,8 +29,6 @@ public final class GrpcFlags {
 
     private static final Logger LOG = LoggerFactory.getLogger(GrpcFlags.class);
 
-    private static final String NO_EFFECT = " Accepted for compatibility, without effect: ";
-
     public boolean allow = true;
     public String address = FlagValue.LOOPBACK;
     public int port = 8001;
@@ -118,16 +116,16 @@ public final class GrpcFlags {
                         "How many responses of a stream may wait for a slow client; then no more requests are read"
                                 + " from it until it has caught up. Default: 1024.",
                         value -> maxWaitingResponses = value),
-                Flag.of(
+                Flag.withoutEffect(
                         "--grpc-infer-thread-count",
                         FlagValue.INFER_THREADS,
-                        "How many threads read requests." + NO_EFFECT + "event loops do, see --http-thread-count.",
-                        _ -> {}),
-                Flag.of(
+                        "How many threads read requests.",
+                        "event loops do, see --http-thread-count"),
+                Flag.withoutEffect(
                         "--grpc-infer-allocation-pool-size",
                         FlagValue.NUMBER,
-                        "How many message objects are kept for reuse." + NO_EFFECT + "there are none.",
-                        _ -> {}));
+                        "How many message objects are kept for reuse.",
+                        "there are none"));
     }
 
     private void declareTls(Flags flags) {
@@ -190,17 +188,16 @@ public final class GrpcFlags {
 
     private void declareConnections(Flags flags) {
         flags.add(
-                Flag.of(
+                Flag.withoutEffect(
                         "--grpc-http2-max-pings-without-data",
                         FlagValue.NUMBER,
-                        "How many pings the server sends without data between them." + NO_EFFECT
-                                + "as many as it needs.",
-                        _ -> {}),
-                Flag.of(
+                        "How many pings the server sends without data between them.",
+                        "as many as it needs"),
+                Flag.withoutEffect(
                         "--grpc-http2-max-ping-strikes",
                         FlagValue.NUMBER,
-                        "How many pings that come too soon a client may send." + NO_EFFECT + "always 2.",
-                        _ -> {}),
+                        "How many pings that come too soon a client may send.",
+                        "always 2"),
                 Flag.of(
                         "--grpc-max-connection-idle-ms",
                         FlagValue.MILLIS_OR_NONE,

@@ -46,11 +46,11 @@ public final class MetricsFlags {
                         FlagValue.TRUTH,
                         "Whether metrics include processors and memory of the machine. Default: true.",
                         value -> allowCpu = value),
-                Flag.of(
+                Flag.withoutEffect(
                         "--allow-gpu-metrics",
                         FlagValue.TRUTH,
-                        "Whether metrics include graphics processors. No effect: not supported yet. Default: true.",
-                        value -> {}),
+                        "Whether metrics include GPUs.",
+                        CompatibilityFlags.NO_GPU),
                 Flag.of(
                         "--metrics-config",
                         FlagValue.SETTING,

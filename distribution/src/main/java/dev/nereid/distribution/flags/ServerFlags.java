@@ -50,6 +50,7 @@ public final class ServerFlags {
     private String id = "nereid";
     private boolean strictReadiness = true;
     private boolean withCompletion = true;
+    private boolean strictConfig;
     private boolean clientSharedMemory;
     private String modelConfigName = "";
     private int loadThreads = 4;
@@ -110,6 +111,12 @@ public final class ServerFlags {
                         "--disable-auto-complete-config",
                         "Uses model configurations as they are, without completing them from the models' files.",
                         () -> withCompletion = false),
+                Flag.of(
+                                "--strict-model-config",
+                                FlagValue.TRUTH,
+                                "Deprecated: true is --disable-auto-complete-config, false the default.",
+                                value -> strictConfig = value)
+                        .withNotice("has been deprecated! Please use '--disable-auto-complete-config' instead."),
                 Flag.of(
                         "--model-config-name",
                         FlagValue.text("NAME"),
@@ -195,7 +202,7 @@ public final class ServerFlags {
                             storage.options(context, unpacked),
                             control.hasNamespaces()),
                     admission.apply(ModelLoadOptions.DEFAULT
-                            .withAutoComplete(withCompletion)
+                            .withAutoComplete(withCompletion && !strictConfig)
                             .withConfigName(modelConfigName)
                             .withLoadThreads(loadThreads)
                             .withInstances(_ -> instances)),
@@ -227,6 +234,11 @@ public final class ServerFlags {
     public MemoryReport memoryReport() {
         TensorMemoryBound bound = memory.bound();
         return new MemoryReport(Runtime.getRuntime().maxMemory(), bound, admission.inFlightBytes(bound));
+    }
+
+    /** Adds a plugin directory behind those of the flags. */
+    public void addBackendDirectory(Path directory) {
+        backendDirectories.add(directory);
     }
 
     /** Returns how long requests in progress may take when the server stops. */

@@ -10,6 +10,8 @@ final class SupervisionFlags {
     private boolean exitOnOutOfMemory = true;
     private Duration executionLimit = SupervisionOptions.DEFAULT.executionLimit();
     private Duration loadLimit = SupervisionOptions.DEFAULT.loadLimit();
+    private int pluginThreads = SupervisionOptions.PluginLimits.DEFAULT.threads();
+    private int outputCheckInterval = SupervisionOptions.PluginLimits.DEFAULT.outputCheckInterval();
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
@@ -31,14 +33,30 @@ final class SupervisionFlags {
                 Flag.of(
                         "--load-watchdog-secs",
                         FlagValue.SECONDS,
-                        "After how long the load of a model version, or an execution of its warm-up, is reported in the"
-                                + " log and in the repository index. 0: never. Default: 300.",
-                        value -> loadLimit = value));
+                        "After how long the load or close of a model version, or an execution of its warm-up, is reported"
+                                + " in the log, in metrics and in the repository index. 0: never. Default: 300.",
+                        value -> loadLimit = value),
+                Flag.of(
+                        "--plugin-thread-limit",
+                        FlagValue.NUMBER,
+                        "The number of threads of one plugin from which on its models are not ready, until it has ended"
+                                + " enough of them. 0: any number. Default: "
+                                + SupervisionOptions.PluginLimits.DEFAULT.threads() + ".",
+                        value -> pluginThreads = value),
+                Flag.of(
+                        "--output-check-interval",
+                        FlagValue.NUMBER,
+                        "One response in this many is checked for outputs that a backend changes after it passed them"
+                                + " to the server; then its model is not ready. 0: none; 1: all, as with"
+                                + " --poison-freed-memory. Default: "
+                                + SupervisionOptions.PluginLimits.DEFAULT.outputCheckInterval() + ".",
+                        value -> outputCheckInterval = value));
     }
 
     /** Returns the supervision of a server, and enables or disables the exit on exhausted memory. */
     SupervisionOptions options(OutOfMemoryExit exit) {
         exit.enable(exitOnOutOfMemory);
-        return new SupervisionOptions(executionLimit, loadLimit, exit, !exitOnOutOfMemory);
+        return new SupervisionOptions(executionLimit, loadLimit, exit, !exitOnOutOfMemory)
+                .withPluginLimits(new SupervisionOptions.PluginLimits(pluginThreads, outputCheckInterval));
     }
 }

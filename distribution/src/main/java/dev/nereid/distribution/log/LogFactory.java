@@ -6,7 +6,6 @@ import java.io.FileOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.InstantSource;
-import java.time.ZoneId;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
@@ -52,7 +51,7 @@ public final class LogFactory implements ILoggerFactory {
      * @param later runs a task after {@link LogLimit#WINDOW_NANOS}
      */
     LogFactory(PrintStream out, InstantSource time, LongSupplier nanoTime, LogLines.Later later) {
-        lines = new LogLines(out, time, ZoneId.systemDefault(), new LogLimit(nanoTime), later);
+        lines = new LogLines(out, time, new LogLimit(nanoTime), later);
     }
 
     /**
@@ -75,6 +74,15 @@ public final class LogFactory implements ILoggerFactory {
      */
     public void reportFatalErrors(FatalErrorHandler handler) {
         lines.report(handler);
+    }
+
+    /**
+     * Writes later lines in another format.
+     *
+     * @param format the format
+     */
+    public void setFormat(LogFormat format) {
+        lines.setFormat(format);
     }
 
     /**

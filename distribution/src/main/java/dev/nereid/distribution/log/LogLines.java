@@ -3,8 +3,6 @@ package dev.nereid.distribution.log;
 import dev.nereid.api.FatalErrorHandler;
 import java.io.PrintStream;
 import java.time.InstantSource;
-import java.time.ZoneId;
-import java.time.format.DateTimeFormatter;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -12,18 +10,12 @@ import org.slf4j.event.KeyValuePair;
 import org.slf4j.event.Level;
 import org.slf4j.helpers.MessageFormatter;
 
-/** Formats log events as lines: time, thread, level, logger, data, text. Safe for use by any thread. */
+/** Writes log events as lines of a format, up to a limit for each cause. Safe for use by any thread. */
 final class LogLines {
-    /** Maximum characters of one value. */
-    private static final int MAX_VALUE_LENGTH = 4096;
-
-    /** Maximum characters of a text. */
-    private static final int MAX_TEXT_LENGTH = 16384;
-
     private volatile PrintStream out;
     private volatile FatalErrorHandler fatalErrors = FatalErrorHandler.NONE;
     private final InstantSource time;
-    private final DateTimeFormatter format;
+    private volatile LogFormatter formatter = new PlainFormatter();
     private final Later later;
     private final ReentrantLock lock = new ReentrantLock();
     private final LogLimit limit;
@@ -37,10 +29,9 @@ final class LogLines {
         void run(Runnable task);
     }
 
-    LogLines(PrintStream out, InstantSource time, ZoneId zone, LogLimit limit, Later later) {
+    LogLines(PrintStream out, InstantSource time, LogLimit limit, Later later) {
         this.out = out;
         this.time = time;
-        this.format = DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm:ss.SSS").withZone(zone);
         this.limit = limit;
         this.later = later;
     }
@@ -53,6 +44,11 @@ final class LogLines {
     /** Reports a cause that is a fatal error. */
     void check(@Nullable Throwable thrown) {
         fatalErrors.check(thrown);
+    }
+
+    /** Writes later lines in another format. */
+    void setFormat(LogFormat changed) {
+        formatter = changed.formatter();
     }
 
     /** Writes later lines to another stream; returns the previous one. */
@@ -73,20 +69,8 @@ final class LogLines {
         if (!admits(logger, level, pattern, thrown == null ? null : thrown.getClass())) {
             return;
         }
-        StringBuilder line = begin(logger, level);
-        for (KeyValuePair pair : data) {
-            LogText.append(line, pair.key, MAX_VALUE_LENGTH);
-            line.append('=');
-            LogText.append(line, LogText.of(pair.value), MAX_VALUE_LENGTH);
-            line.append(' ');
-        }
         String text = arguments == null ? pattern : MessageFormatter.basicArrayFormat(pattern, arguments);
-        LogText.append(line, String.valueOf(text), MAX_TEXT_LENGTH);
-        line.append('\n');
-        if (thrown != null) {
-            LogTrace.append(line, thrown);
-        }
-        print(line);
+        write(event(logger, level, data, String.valueOf(text), thrown));
     }
 
     private boolean admits(String logger, Level level, @Nullable String text, @Nullable Class<?> thrown) {
@@ -118,29 +102,20 @@ final class LogLines {
             lock.unlock();
         }
         for (LogLimit.Suppressed one : suppressed) {
-            StringBuilder line =
-                    begin(one.cause().logger(), one.level()).append(one.count()).append(" more suppressed");
-            if (one.cause().text() != null) {
-                LogText.append(line.append(": "), one.cause().text(), MAX_VALUE_LENGTH);
-            }
-            print(line.append('\n'));
+            String cause = one.cause().text() == null ? "" : ": " + one.cause().text();
+            write(event(one.cause().logger(), one.level(), List.of(), one.count() + " more suppressed" + cause, null));
         }
     }
 
-    private StringBuilder begin(String logger, Level level) {
-        StringBuilder line = new StringBuilder(256);
-        format.formatTo(time.instant(), line);
-        line.append(" [");
-        LogText.append(line, Thread.currentThread().getName(), MAX_VALUE_LENGTH);
-        return line.append("] ")
-                .append(level.name())
-                .append(' ')
-                .append(logger, logger.lastIndexOf('.') + 1, logger.length())
-                .append(" - ");
+    private LogEvent event(
+            String logger, Level level, List<KeyValuePair> data, String text, @Nullable Throwable thrown) {
+        return new LogEvent(time.instant(), Thread.currentThread().getName(), level, logger, data, text, thrown);
     }
 
-    private void print(StringBuilder line) {
-        String text = line.toString();
+    private void write(LogEvent event) {
+        StringBuilder lines = new StringBuilder(256);
+        formatter.append(lines, event);
+        String text = lines.toString();
         lock.lock();
         try {
             out.print(text);

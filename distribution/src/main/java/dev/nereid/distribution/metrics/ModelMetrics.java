@@ -52,7 +52,11 @@ final class ModelMetrics {
             new Counter(
                     "nv_inference_compute_output_duration_us",
                     "Cumulative inference compute output duration in microseconds (does not include cached requests)",
-                    model -> model.metrics().micros().computeOutput()));
+                    model -> model.metrics().micros().computeOutput()),
+            new Counter(
+                    "nereid_batch_input_copies_total",
+                    "Number of inputs of batches that were joined by a copy",
+                    model -> model.metrics().inputCopies()));
 
     private static final List<Counter> CACHE_COUNTERS = List.of(
             new Counter(

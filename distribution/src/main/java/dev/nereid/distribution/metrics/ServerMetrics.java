@@ -3,6 +3,7 @@ package dev.nereid.distribution.metrics;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelStatus;
 import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter;
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import io.prometheus.metrics.model.snapshots.CounterSnapshot;
 import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
 import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
@@ -14,18 +15,15 @@ import io.prometheus.metrics.model.snapshots.MetricSnapshots;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.management.ManagementFactory;
-import java.lang.management.MemoryMXBean;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Optional;
 
 /** Metrics of the server and its JVM in the Prometheus text format. Immutable; safe for use by any thread. */
 final class ServerMetrics {
-    private static final double MILLIS_PER_SECOND = 1_000;
-
     private final PrometheusTextFormatWriter writer =
             PrometheusTextFormatWriter.builder().build();
+    private final PrometheusRegistry jvm = JvmMetrics.registry();
     private final InferenceServer server;
     private final Optional<CpuMetrics> processors;
     private final boolean latencies;
@@ -52,10 +50,8 @@ final class ServerMetrics {
                 .metricSnapshot(tensorMemoryLimit())
                 .metricSnapshot(modelVersions())
                 .metricSnapshot(openConnections())
-                .metricSnapshot(refusedConnections())
-                .metricSnapshot(start())
-                .metricSnapshot(memory())
-                .metricSnapshot(threads());
+                .metricSnapshot(refusedConnections());
+        jvm.scrape().forEach(snapshots::metricSnapshot);
         models.gauges().forEach(snapshots::metricSnapshot);
         LoadMetrics.of(server.models().loadCounts()).forEach(snapshots::metricSnapshot);
         server.demand().ifPresent(demand -> DemandMetrics.of(demand).forEach(snapshots::metricSnapshot));
@@ -67,6 +63,8 @@ final class ServerMetrics {
             text.write(models.counters());
             text.write(RefusalMetrics.text(server.refusals()));
             text.write(OverdueMetrics.text(server.models().overdueExecutions()));
+            text.write(FaultMetrics.text(
+                    server.models().overdueControl(), server.models().faults()));
             text.write(SequenceMetrics.text(server.models().sequences()));
         } catch (IOException e) {
             throw new UncheckedIOException(e); // not thrown by a stream in memory
@@ -123,32 +121,6 @@ final class ServerMetrics {
             gauge.dataPoint(point((double) count, Labels.of("state", state.name())));
         }
         return gauge.build();
-    }
-
-    // From here on the names of Prometheus' own client libraries, which dashboards use.
-
-    private static MetricSnapshot start() {
-        return gauge(
-                "process_start_time_seconds",
-                "Start time of the process since unix epoch in seconds.",
-                ManagementFactory.getRuntimeMXBean().getStartTime() / MILLIS_PER_SECOND);
-    }
-
-    private static MetricSnapshot threads() {
-        return gauge(
-                "jvm_threads_current",
-                "Current thread count of a JVM.",
-                ManagementFactory.getThreadMXBean().getThreadCount());
-    }
-
-    private static MetricSnapshot memory() {
-        MemoryMXBean memory = ManagementFactory.getMemoryMXBean();
-        return GaugeSnapshot.builder()
-                .name("jvm_memory_used_bytes")
-                .help("Used bytes of a given JVM memory area.")
-                .dataPoint(point((double) memory.getHeapMemoryUsage().getUsed(), Labels.of("area", "heap")))
-                .dataPoint(point((double) memory.getNonHeapMemoryUsage().getUsed(), Labels.of("area", "nonheap")))
-                .build();
     }
 
     private static MetricSnapshot gauge(String name, String help, double value) {

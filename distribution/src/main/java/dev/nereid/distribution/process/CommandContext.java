@@ -3,13 +3,13 @@ package dev.nereid.distribution.process;
 import java.util.Map;
 
 /**
- * Services of the process for a command: streams, environment, directories, log levels and shutdown. Immutable.
+ * Services of the process for a command: streams, environment, directories, log and shutdown. Immutable.
  *
  * @param console the streams of results and errors
  * @param environment the environment variables; immutable
  * @param paths the directories of the installed server
  * @param host the version of the server, and the processors
- * @param logLevels sets the levels of the log, before anything is logged
+ * @param log sets up the log, before anything is logged
  * @param shutdown coordinates the shutdown of the process
  * @param outOfMemoryExit ends the process when its memory is exhausted
  */
@@ -18,18 +18,18 @@ public record CommandContext(
         Map<String, String> environment,
         InstallationPaths paths,
         HostInfo host,
-        LogLevels logLevels,
+        LogSetup log,
         ProcessShutdown shutdown,
         OutOfMemoryExit outOfMemoryExit) {
-    /** Sets the levels of the log. */
-    public interface LogLevels {
+    /** Sets up the log. */
+    public interface LogSetup {
         /**
-         * Sets the lowest level that is logged.
+         * Sets levels, format and destination of the log.
          *
-         * @param nereid the level of the server itself
-         * @param libraries the level of everything else
+         * @param settings the settings
+         * @throws StartException if the file cannot be written
          */
-        void set(String nereid, String libraries);
+        void apply(LogSettings settings) throws StartException;
     }
 
     public CommandContext {

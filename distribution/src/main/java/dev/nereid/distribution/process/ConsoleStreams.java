@@ -7,5 +7,6 @@ import java.io.PrintStream;
  *
  * @param out the stream of results
  * @param err the stream of errors
+ * @param isTerminal whether a person reads them
  */
-public record ConsoleStreams(PrintStream out, PrintStream err) {}
+public record ConsoleStreams(PrintStream out, PrintStream err, boolean isTerminal) {}

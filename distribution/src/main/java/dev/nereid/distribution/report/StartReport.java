@@ -13,7 +13,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.slf4j.spi.LoggingEventBuilder;
 
 /**
  * The start-up report: backends, models, memory limits, addresses and example requests. Immutable.
@@ -32,6 +36,8 @@ public record StartReport(
         List<ModelStatus> failed,
         MemoryReport memory,
         Endpoints endpoints) {
+    private static final Logger LOG = LoggerFactory.getLogger(StartReport.class);
+
     /** Maximum number of examples. */
     private static final int MAX_EXAMPLES = 10;
 
@@ -43,6 +49,11 @@ public record StartReport(
 
     /** Returns the report, whose examples send the given values. */
     public String text(CurlExample.Values values) {
+        return text(values, name -> true);
+    }
+
+    /** Returns the report, whose examples send the given values to some of the models, selected by name. */
+    public String text(CurlExample.Values values, Predicate<String> shown) {
         List<ModelStatus> index = index();
         StringBuilder text = new StringBuilder();
         text.append(BackendTable.of(backends))
@@ -54,7 +65,9 @@ public record StartReport(
         if (!endpoints.open().isEmpty()) {
             text.append(addresses());
         }
-        endpoints.localHttp().ifPresent(address -> text.append(examples(index, new CurlExample(address, values))));
+        endpoints
+                .localHttp()
+                .ifPresent(address -> text.append(examples(index, new CurlExample(address, values), shown)));
         return text.toString();
     }
 
@@ -90,6 +103,18 @@ public record StartReport(
                         + " (expected: every model loads; reasons in the table above)");
     }
 
+    /** Logs what the table says of the ports and models, for logs that programs read. */
+    public void log() {
+        LoggingEventBuilder event = LOG.atInfo();
+        endpoints.http().ifPresent(endpoint -> event.addKeyValue("http", endpoint.url()));
+        endpoints.grpc().ifPresent(endpoint -> event.addKeyValue("grpc", endpoint.authority()));
+        endpoints.metrics().ifPresent(endpoint -> event.addKeyValue("metrics", endpoint.url() + "/metrics"));
+        long ready = index().stream()
+                .filter(status -> status.state() == ModelStatus.State.READY)
+                .count();
+        event.addKeyValue("readyVersions", ready).log("serving");
+    }
+
     private static TextTable modelTable(List<ModelStatus> index) {
         TextTable table = new TextTable("MODEL", "VERSION", "STATUS");
         for (ModelStatus status : index) {
@@ -114,10 +139,11 @@ public record StartReport(
                         : "");
     }
 
-    private String examples(List<ModelStatus> index, CurlExample example) {
+    private String examples(List<ModelStatus> index, CurlExample example, Predicate<String> shown) {
         List<String> lines = index.stream()
                 .filter(status -> status.state() == ModelStatus.State.READY)
                 .map(ModelStatus::name)
+                .filter(shown)
                 .distinct()
                 .limit(MAX_EXAMPLES)
                 .flatMap(name -> line(name, example).stream())

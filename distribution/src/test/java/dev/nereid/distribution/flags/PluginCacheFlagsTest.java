@@ -94,11 +94,11 @@ final class PluginCacheFlagsTest {
         cache.declare(flags);
         flags.read(List.of(arguments), environment);
         return cache.directory(new CommandContext(
-                new ConsoleStreams(System.out, System.err),
+                new ConsoleStreams(System.out, System.err, false),
                 environment,
                 new InstallationPaths(installation, directory.resolve("temporary")),
-                new HostInfo("1", 1),
-                (nereid, libraries) -> {},
+                new HostInfo("1", "", "", 1),
+                _ -> {},
                 new ProcessShutdown(),
                 new OutOfMemoryExit(OutputStream.nullOutputStream(), status -> {})));
     }

@@ -36,6 +36,14 @@ public record MemoryUse(long heap, long netty, long buffers, long resident) {
                 residentBytes());
     }
 
+    /** Returns whether more is used than at an earlier moment, beyond an allowance for caches. */
+    public boolean isAbove(MemoryUse earlier, long heapMargin, long nativeMargin) {
+        return heap >= earlier.heap + heapMargin
+                || netty >= earlier.netty + nativeMargin
+                || buffers >= earlier.buffers + nativeMargin
+                || resident >= earlier.resident + nativeMargin;
+    }
+
     /** Fails if more is used than at an earlier moment, beyond an allowance for caches. */
     public void assertNotAbove(MemoryUse earlier, long heapMargin, long nativeMargin) {
         String both = "after " + this + ", before " + earlier;

@@ -3,7 +3,9 @@ package dev.nereid.distribution.testing;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 
 /** Writes and reads the bytes of tensors. */
 public final class TensorBytes {
@@ -34,18 +36,34 @@ public final class TensorBytes {
     }
 
     public static byte[] strings(String... values) {
-        byte[][] encoded = Arrays.stream(values)
+        return byteStrings(Arrays.stream(values)
                 .map(value -> value.getBytes(StandardCharsets.UTF_8))
-                .toArray(byte[][]::new);
-        int size = Arrays.stream(encoded)
+                .toArray(byte[][]::new));
+    }
+
+    /** Writes elements of a tensor of BYTES. */
+    public static byte[] byteStrings(byte[]... values) {
+        int size = Arrays.stream(values)
                 .mapToInt(value -> Integer.BYTES + value.length)
                 .sum();
         byte[] bytes = new byte[size];
         ByteBuffer target = littleEndian(bytes);
-        for (byte[] value : encoded) {
+        for (byte[] value : values) {
             target.putInt(value.length).put(value);
         }
         return bytes;
+    }
+
+    /** Reads the elements of a tensor of BYTES as texts. */
+    public static List<String> toStrings(byte[] bytes) {
+        List<String> values = new ArrayList<>();
+        ByteBuffer source = littleEndian(bytes);
+        while (source.hasRemaining()) {
+            byte[] value = new byte[source.getInt()];
+            source.get(value);
+            values.add(new String(value, StandardCharsets.UTF_8));
+        }
+        return values;
     }
 
     public static float[] toFloats(byte[] bytes) {

@@ -13,6 +13,7 @@ import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.server.NereidServer;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,11 +33,13 @@ import org.junit.jupiter.api.io.TempDir;
  *
  * <p>Models are loaded one after another by name. In each round a gated model delays the next one until half of the
  * requests have completed; then both are loaded, the second by ONNX Runtime. The first round fills all pools; the
- * second, which is identical, must not need more.
+ * second, which is identical, must not need more. If it does, which may be due to the compilers of the JVM, further rounds
+ * follow: a leak grows in each.
  */
 @Tag("slow")
 class MixedTrafficIT {
     private static final int CLIENTS = 8;
+    private static final int MAX_ROUNDS = 4;
     private static final int REQUESTS = 2_000;
     private static final long SEED = 4_711;
     private static final long TIMEOUT_SECONDS = 300;
@@ -51,7 +54,7 @@ class MixedTrafficIT {
     void everyRequestCompletesOnceAndAllMemoryIsReleased() throws Exception {
         Repository models = models();
         List<Path> gates = new ArrayList<>();
-        for (int round = 1; round <= 3; round++) {
+        for (int round = 1; round <= MAX_ROUNDS; round++) {
             gates.add(GatedPlugin.close(models, gated(round), "load"));
         }
         Path plugins = GatedPlugin.pack(directory.resolve("plugins"));
@@ -66,13 +69,20 @@ class MixedTrafficIT {
                 awaitReady(server, early);
             }
 
-            round(server, counting, 1, gates.get(0));
-            MemoryUse warm = MemoryUse.now();
-            round(server, counting, 2, gates.get(1));
-            MemoryUse after = MemoryUse.now();
+            round(server, counting, 1, gates.getFirst());
+            MemoryUse before = MemoryUse.now();
+            boolean grows = true;
+            for (int round = 2; grows; round++) {
+                round(server, counting, round, gates.get(round - 1));
+                MemoryUse after = MemoryUse.now();
+                grows = after.isAbove(before, HEAP_MARGIN, NATIVE_MARGIN);
+                if (round == MAX_ROUNDS) {
+                    after.assertNotAbove(before, HEAP_MARGIN, NATIVE_MARGIN);
+                }
+                before = after;
+            }
 
-            after.assertNotAbove(warm, HEAP_MARGIN, NATIVE_MARGIN);
-            GatedPlugin.open(gates.get(2)); // closing waits for loads
+            gates.stream().filter(Files::exists).forEach(GatedPlugin::open); // closing waits for loads
         }
     }
 
@@ -93,7 +103,7 @@ class MixedTrafficIT {
                                 + " { name: \"INPUT1\" data_type: TYPE_INT32 " + dims + " } ]\n"
                                 + "output [ { name: \"OUTPUT0\" data_type: TYPE_INT32 " + dims + " },"
                                 + " { name: \"OUTPUT1\" data_type: TYPE_INT32 " + dims + " } ]\n");
-        for (int round = 1; round <= 3; round++) {
+        for (int round = 1; round <= MAX_ROUNDS; round++) {
             models.model(gated(round), GatedPlugin.model());
             models.onnx(network(round), digits);
         }

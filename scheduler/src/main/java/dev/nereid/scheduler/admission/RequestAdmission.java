@@ -19,6 +19,8 @@ public final class RequestAdmission {
         TOO_MANY_BYTES
     }
 
+    private static final AdmissionCounts UNLIMITED = new AdmissionCounts(AdmissionLimits.NONE);
+
     private final AdmissionCounts server;
     private final AdmissionCounts model;
 
@@ -28,42 +30,68 @@ public final class RequestAdmission {
     }
 
     /**
-     * Counts an arriving request, if the limits admit it.
+     * Counts an arriving request of a client, if the limits admit it.
      *
      * @param bytes the bytes of its inputs
      */
     public Verdict enter(long bytes) {
-        if (!model.requests.fits(1) || !server.requests.fits(1)) {
+        return enter(bytes, false);
+    }
+
+    /**
+     * Counts an arriving request, if the limits admit it.
+     *
+     * @param bytes the bytes of its inputs
+     * @param isPart whether it is part of a request that the limits of the server have admitted: these do not count it,
+     *     so that overload does not refuse the rest of what has begun
+     */
+    public Verdict enter(long bytes, boolean isPart) {
+        return enter(bytes, isPart ? UNLIMITED : server);
+    }
+
+    private Verdict enter(long bytes, AdmissionCounts outer) {
+        if (!model.requests.fits(1) || !outer.requests.fits(1)) {
             return Verdict.TOO_MANY_REQUESTS;
         }
-        if (!model.bytes.fits(bytes) || !server.bytes.fits(bytes) || !model.bytes.tryAdd(bytes)) {
+        if (!model.bytes.fits(bytes) || !outer.bytes.fits(bytes) || !model.bytes.tryAdd(bytes)) {
             return Verdict.TOO_MANY_BYTES;
         }
-        if (!server.bytes.tryAdd(bytes)) {
+        if (!outer.bytes.tryAdd(bytes)) {
             model.bytes.subtract(bytes);
             return Verdict.TOO_MANY_BYTES;
         }
         if (!model.requests.tryAdd(1)) {
-            subtractBytes(bytes);
+            subtractBytes(bytes, outer);
             return Verdict.TOO_MANY_REQUESTS;
         }
-        if (!server.requests.tryAdd(1)) {
+        if (!outer.requests.tryAdd(1)) {
             model.requests.subtract(1);
-            subtractBytes(bytes);
+            subtractBytes(bytes, outer);
             return Verdict.TOO_MANY_REQUESTS;
         }
         return Verdict.ADMITTED;
     }
 
-    /** Removes an admitted request from the load. It is completed, its responses are closed, its memory is released. */
+    /** Removes an admitted request of a client from the load, as {@link #leave(long, boolean)} does. */
     public void leave(long bytes) {
-        server.requests.subtract(1);
-        model.requests.subtract(1);
-        subtractBytes(bytes);
+        leave(bytes, false);
     }
 
-    private void subtractBytes(long bytes) {
-        server.bytes.subtract(bytes);
+    /**
+     * Removes an admitted request from the load. It is completed, its responses are closed, its memory is released.
+     *
+     * @param bytes as when it {@linkplain #enter entered}
+     * @param isPart as then
+     */
+    public void leave(long bytes, boolean isPart) {
+        AdmissionCounts counted = isPart ? UNLIMITED : server;
+        counted.requests.subtract(1);
+        model.requests.subtract(1);
+        subtractBytes(bytes, counted);
+    }
+
+    private void subtractBytes(long bytes, AdmissionCounts outer) {
+        outer.bytes.subtract(bytes);
         model.bytes.subtract(bytes);
     }
 

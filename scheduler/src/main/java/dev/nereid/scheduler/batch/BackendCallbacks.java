@@ -1,11 +1,18 @@
 package dev.nereid.scheduler.batch;
 
+import dev.nereid.api.ThreadStack;
 import dev.nereid.spi.Fence;
+import dev.nereid.spi.ModelClient;
+import java.util.Map;
 import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
 
 /** Calls code of a backend outside of its executions. Safe for use by any thread. */
 @FunctionalInterface
 public interface BackendCallbacks extends Executor {
+    /** The number of stacks in a report beside the first. */
+    int MAX_OTHERS = 4;
+
     /** Runs actions on virtual threads, and calls fences as they are. */
     BackendCallbacks DIRECT = Thread::startVirtualThread;
 
@@ -25,5 +32,44 @@ public interface BackendCallbacks extends Executor {
      */
     default Fence isolate(Fence fence) {
         return fence;
+    }
+
+    /**
+     * Returns a client whose responses come to the backend as calls of it do.
+     *
+     * @param client the client of a model of the backend
+     * @return the client that the backend gets in its place
+     */
+    default ModelClient isolate(ModelClient client) {
+        return client;
+    }
+
+    /**
+     * Finds the threads that are in code of the backend, for reports. Takes milliseconds.
+     *
+     * @return the threads with their stacks at this moment; empty if they are not known
+     */
+    default Map<Thread, StackTraceElement[]> threads() {
+        return Map.of();
+    }
+
+    /**
+     * Reads the stacks of some of its {@linkplain #threads threads}, for the log.
+     *
+     * @return the first stack with the others; {@code null} if no thread is in code of the backend
+     */
+    default @Nullable Throwable stacks() {
+        ThreadStack first = null;
+        int others = 0;
+        for (Map.Entry<Thread, StackTraceElement[]> one : threads().entrySet()) {
+            ThreadStack stack = ThreadStack.of(one.getKey(), one.getValue());
+            if (first == null) {
+                first = stack;
+            } else if (others < MAX_OTHERS) {
+                first.addOther(stack);
+                others++;
+            }
+        }
+        return first;
     }
 }

@@ -148,9 +148,11 @@ final class ExecutedRequest extends CheckedRequestView
     @Override
     public Optional<Runnable> keep(Tensor input) {
         checked();
-        return scheduled()
-                .keep(input)
-                .or(() -> Optional.ofNullable(retain(input)).map(memory -> memory::release));
+        Optional<Runnable> own = MemoryRanges.contain(scheduled().inputs(), input)
+                ? scheduled().keep(input)
+                : Optional.empty(); // it may span the inputs of several requests
+        return own.or(() -> Optional.ofNullable(retain(input)).map(memory -> memory::release))
+                .or(() -> scheduled().keep(input));
     }
 
     @Override

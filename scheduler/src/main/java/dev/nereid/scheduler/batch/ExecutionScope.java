@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.batch;
 
 import dev.nereid.scheduler.memory.AcceptedMemory;
+import dev.nereid.scheduler.memory.OutputIntegrity;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
@@ -27,6 +28,7 @@ import java.util.Set;
  * @param outputs all outputs by name, in the order of the configuration
  * @param outputTracker tracks the outputs of the backend
  * @param callbacks calls code of the backend outside of its executions
+ * @param integrity detects outputs that the backend changes too late
  * @param iterative whether the backend may have requests executed again
  */
 public record ExecutionScope(
@@ -37,6 +39,7 @@ public record ExecutionScope(
         Map<String, OutputSpec> outputs,
         OutputTracker outputTracker,
         BackendCallbacks callbacks,
+        OutputIntegrity integrity,
         boolean iterative) {
 
     /**
@@ -70,6 +73,7 @@ public record ExecutionScope(
                 Collections.unmodifiableMap(outputs),
                 new OutputTracker(settings, outputs.values()),
                 callbacks,
+                new OutputIntegrity(settings, callbacks::stacks, 0),
                 false);
     }
 
@@ -79,7 +83,8 @@ public record ExecutionScope(
      * @param changed whether it may
      */
     public ExecutionScope withIterative(boolean changed) {
-        return new ExecutionScope(model, accepted, derived, inputs, outputs, outputTracker, callbacks, changed);
+        return new ExecutionScope(
+                model, accepted, derived, inputs, outputs, outputTracker, callbacks, integrity, changed);
     }
 
     private static Map<String, String> sources(ModelSettings settings) {
@@ -94,7 +99,14 @@ public record ExecutionScope(
 
     /** Returns the same scope with another scope of requests. */
     public ExecutionScope with(ModelScope changed) {
-        return new ExecutionScope(changed, accepted, derived, inputs, outputs, outputTracker, callbacks, iterative);
+        return new ExecutionScope(
+                changed, accepted, derived, inputs, outputs, outputTracker, callbacks, integrity, iterative);
+    }
+
+    /** Returns the same scope with another check of outputs. */
+    public ExecutionScope with(OutputIntegrity changed) {
+        return new ExecutionScope(
+                model, accepted, derived, inputs, outputs, outputTracker, callbacks, changed, iterative);
     }
 
     /** Returns an output as the server reads it: it calls the fence of the backend, if there is one, as a callback. */

@@ -1,18 +1,13 @@
 package dev.nereid.scheduler.batch;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import dev.nereid.api.InferenceException;
-import dev.nereid.api.memory.DeviceMemory;
-import dev.nereid.api.memory.TensorBuffer;
-import dev.nereid.api.memory.TensorMemory;
-import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.MemoryRanges;
+import dev.nereid.scheduler.memory.NeighboringTensors;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.memory.StateBuffer;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
-import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchInput;
@@ -44,8 +39,22 @@ final class GatheredInputs {
         GatheredInputs gathered();
     }
 
-    /** A gathered or derived input and its memory, or the first request for an input that stays in place. */
-    private record Gathered(String name, Tensor tensor, ReferenceCountedMemory memory) {}
+    /**
+     * A gathered or derived input.
+     *
+     * @param memory its memory, or references to the requests in whose inputs it stays
+     * @param owners the requests whose inputs must not be freed early for an output that lies in it
+     */
+    private record Gathered(String name, Tensor tensor, ReferenceCountedMemory memory, List<ScheduledRequest> owners) {
+        /** Adds a reference for an output that lies in it. */
+        ReferenceCountedMemory retain(Tensor output) {
+            for (ScheduledRequest owner : owners) {
+                owner.keepInputsFor(output); // unless it is a copy
+            }
+            memory.retain();
+            return memory;
+        }
+    }
 
     /** The number of requests from which on comparing each output with all of their inputs takes too long. */
     private static final int MANY = 16;
@@ -80,8 +89,9 @@ final class GatheredInputs {
     }
 
     /**
-     * Joins an input along the first dimension, or derives it. The join takes one copy for each request, from wherever
-     * its input lies. Always returns the same tensor for an input and a place. Confined to the execution.
+     * Joins an input along the first dimension, or derives it. Inputs that lie one after the other, such as outputs that
+     * an earlier batch of the same requests wrote, stay in place; others are copied together, from wherever they lie.
+     * Always returns the same tensor for an input and a place. Confined to the execution.
      *
      * @param place where the tensor is to lie; an input of one request that lies there stays in place
      */
@@ -117,10 +127,10 @@ final class GatheredInputs {
         }
     }
 
-    private void add(String input, Tensor tensor, ReferenceCountedMemory memory) {
+    private void add(String input, Tensor tensor, ReferenceCountedMemory memory, List<ScheduledRequest> owners) {
         lock.lock();
         try {
-            gathered.add(new Gathered(input, tensor, memory));
+            gathered.add(new Gathered(input, tensor, memory, owners));
         } finally {
             lock.unlock();
         }
@@ -152,7 +162,8 @@ final class GatheredInputs {
     /** Returns an input of the first request, and keeps it if it stays in place. */
     private Tensor first(String input, Tensor tensor, MemoryPlace place) throws BackendException {
         if (liesIn(tensor, place)) {
-            add(input, tensor, retained(requests.getFirst(), tensor));
+            ScheduledRequest owner = requests.getFirst();
+            add(input, tensor, retained(owner, tensor), List.of(owner));
         }
         return inPlace(input, tensor, place);
     }
@@ -173,15 +184,14 @@ final class GatheredInputs {
         return false;
     }
 
-    /** Retains the gathered memory that a tensor lies in, which is no input of a request; {@code null} if elsewhere. */
+    /** Retains the gathered memory that a tensor lies in; {@code null} if it lies elsewhere. */
     @Nullable
     ReferenceCountedMemory retainGathered(Tensor tensor) {
         lock.lock();
         try {
             for (Gathered candidate : gathered) {
                 if (MemoryRanges.overlap(candidate.tensor(), tensor)) {
-                    candidate.memory().retain();
-                    return candidate.memory();
+                    return candidate.retain(tensor);
                 }
             }
             return null;
@@ -198,17 +208,18 @@ final class GatheredInputs {
      */
     @Nullable
     ReferenceCountedMemory retain(Tensor output, @Nullable ScheduledRequest own) {
-        if (own != null && own.keepInputsFor(output)) {
+        if (own != null && MemoryRanges.contain(own.inputs(), output) && own.keepInputsFor(output)) {
             return own.retainAdded(output);
         }
         lock.lock();
         try {
             for (Gathered candidate : gathered) {
                 if (MemoryRanges.overlap(candidate.tensor(), output)) {
-                    requests.getFirst().keepInputsFor(output); // unless the candidate is a copy
-                    candidate.memory().retain();
-                    return candidate.memory();
+                    return candidate.retain(output);
                 }
+            }
+            if (own != null && own.keepInputsFor(output)) {
+                return own.retainAdded(output);
             }
             return mayLieInInputs(output, own) ? retainOwner(output) : null;
         } finally {
@@ -272,42 +283,29 @@ final class GatheredInputs {
         boolean batched =
                 scope.model().settings().batches() && !is(scope.model(), source, TensorSpec.Trait.SHAPE_TENSOR);
         try {
-            Shape shape = DerivedInputs.shape(derived.kind(), sources, batched);
-            TensorBuffer buffer = OutputChecks.allocateZeroed(scope.model(), shape.byteSize(derived.type()));
-            ReferenceCountedMemory memory = ReferenceCountedMemory.of(buffer);
-            Tensor tensor;
-            try {
-                DerivedInputs.write(derived.kind(), derived.type(), sources, batched, buffer.segment());
-                tensor = Tensor.of(derived.type(), shape, buffer.segment());
-            } catch (RuntimeException | Error e) {
-                memory.release();
-                throw e;
-            }
-            add(input, tensor, memory);
+            InputMemory made = InputMemory.derived(scope.model(), derived, sources, batched);
+            add(input, made.tensor(), made.memory(), List.of());
             for (String name : derived.names()) {
                 if (!name.equals(input)) {
-                    memory.retain();
-                    add(name, tensor, memory);
+                    made.memory().retain();
+                    add(name, made.tensor(), made.memory(), List.of());
                 }
             }
-            return tensor;
+            return made.tensor();
         } catch (ArithmeticException e) {
-            throw error(input, ErrorCode.INVALID_ARGUMENT, String.valueOf(e.getMessage()));
+            throw InputMemory.error(scope.model(), input, ErrorCode.INVALID_ARGUMENT, String.valueOf(e.getMessage()));
         }
     }
 
     private Tensor join(String input, List<Tensor> parts, MemoryPlace place) throws BackendException {
-        Tensor first = parts.getFirst();
-        boolean ragged = is(scope.model(), input, TensorSpec.Trait.RAGGED);
-        long length = 0;
-        for (Tensor part : parts) {
-            checkJoins(input, first, part, ragged);
-            Shape shape = part.shape();
-            length = Math.addExact(length, ragged ? shape.elementCount() : shape.dim(0));
-        }
-        Shape shape = ragged ? Shape.of(length) : first.shape().withFirst(length);
+        Shape shape = JoinedShape.of(scope.model(), input, parts, is(scope.model(), input, TensorSpec.Trait.RAGGED));
         StateSink states = stateOf(input);
         if (states == null) {
+            Tensor neighbors = neighbors(input, shape, parts);
+            if (neighbors != null) {
+                return inPlace(input, neighbors, place);
+            }
+            scope.model().meter().inputCopies().incrementAndGet();
             return copied(input, shape, parts, place);
         }
         Tensor inOrder = inOrder(input, shape, parts, states);
@@ -317,6 +315,25 @@ final class GatheredInputs {
         Tensor joined = copied(input, shape, parts, place);
         states.copied(parts.size() - ofNone().cardinality());
         return joined;
+    }
+
+    /** Joins inputs that lie one after the other; {@code null} if they do not. Each request keeps its part. */
+    private @Nullable Tensor neighbors(String input, Shape shape, List<Tensor> parts) {
+        MemorySegment data = NeighboringTensors.join(parts);
+        if (data == null) {
+            return null;
+        }
+        Tensor tensor = Tensor.of(parts.getFirst().type(), shape, data);
+        List<ReferenceCountedMemory> owned = new ArrayList<>(parts.size());
+        for (int i = 0; i < parts.size(); i++) {
+            owned.add(retained(requests.get(i), parts.get(i)));
+        }
+        add(
+                input,
+                tensor,
+                ReferenceCountedMemory.of(() -> owned.forEach(ReferenceCountedMemory::release), null),
+                requests);
+        return tensor;
     }
 
     /** Returns the states of a client's request if an input is one of them; {@code null} if it is none. */
@@ -353,7 +370,7 @@ final class GatheredInputs {
             if (found != null) {
                 counts.copied(found.copied());
                 Tensor tensor = Tensor.of(parts.getFirst().type(), shape, found.data());
-                add(input, tensor, retained(requests.get(i), parts.get(i)));
+                add(input, tensor, retained(requests.get(i), parts.get(i)), List.of(requests.getFirst()));
                 return tensor;
             }
         }
@@ -362,73 +379,8 @@ final class GatheredInputs {
 
     /** Copies an input to memory of the server, one part after the other. */
     private Tensor copied(String input, Shape shape, List<Tensor> parts, MemoryPlace place) throws BackendException {
-        long byteSize = 0;
-        for (Tensor part : parts) {
-            byteSize = Math.addExact(byteSize, part.byteSize());
-        }
-        DeviceMemory device = place.isHost() ? null : device(input, place, "no memory in ");
-        for (Tensor part : parts) {
-            if (!part.place().isHost()) {
-                device(input, part.place(), "lies in ");
-            }
-        }
-        try {
-            TensorBuffer buffer = scope.model().memory().allocate(byteSize, place);
-            try {
-                long at = 0;
-                for (Tensor part : parts) {
-                    copy(part, device, buffer.segment(), at);
-                    at += part.byteSize();
-                }
-            } catch (RuntimeException | Error e) {
-                buffer.close();
-                throw e;
-            }
-            MemoryPlace actual = device == null ? MemoryPlace.HOST : place;
-            Tensor copied = Tensor.of(parts.getFirst().type(), shape, buffer.segment(), actual);
-            add(input, copied, ReferenceCountedMemory.of(buffer));
-            return copied;
-        } catch (InferenceException e) {
-            throw SchedulerErrors.of(e);
-        }
-    }
-
-    /** Copies a part to memory of the server, on a device or, if that is {@code null}, on the host. */
-    private void copy(Tensor part, @Nullable DeviceMemory device, MemorySegment to, long at) {
-        TensorMemory memory = scope.model().memory();
-        if (device != null) {
-            DeviceCopies.toDevice(part, device, to.asSlice(at, part.byteSize()), memory);
-        } else if (part.place().isHost()) {
-            MemorySegment.copy(part.data(), 0, to, at, part.byteSize());
-        } else {
-            DeviceMemory source = memory.device(part.place()).orElseThrow();
-            DeviceCopies.toHost(part, source, to.asSlice(at, part.byteSize()));
-        }
-    }
-
-    private DeviceMemory device(String input, MemoryPlace place, String problem) throws BackendException {
-        Optional<DeviceMemory> device = scope.model().memory().device(place);
-        if (device.isEmpty()) {
-            throw error(input, ErrorCode.UNSUPPORTED, problem + place + " (expected: memory of the host)");
-        }
-        return device.get();
-    }
-
-    private void checkJoins(String input, Tensor first, Tensor other, boolean ragged) throws BackendException {
-        Shape shape = other.shape();
-        boolean joins = ragged
-                || (shape.rank() > 0 && shape.withFirst(0).equals(first.shape().withFirst(0)));
-        if (first.type() != other.type() || !joins) {
-            throw error(
-                    input,
-                    ErrorCode.INVALID_ARGUMENT,
-                    other.type() + " " + shape + " cannot be joined with " + first.type() + " " + first.shape());
-        }
-    }
-
-    private BackendException error(String input, ErrorCode code, String problem) {
-        return new BackendException(
-                code,
-                "input '" + input + "' of model '" + scope.model().settings().name() + "': " + problem);
+        InputMemory copy = InputMemory.copyOf(scope.model(), input, shape, parts, place);
+        add(input, copy.tensor(), copy.memory(), List.of());
+        return copy.tensor();
     }
 }

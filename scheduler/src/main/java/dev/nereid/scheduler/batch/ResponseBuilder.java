@@ -235,7 +235,10 @@ final class ResponseBuilder implements InferenceResponse {
                 Collections.unmodifiableList(tensors),
                 memory,
                 parameters == null ? Map.of() : Collections.unmodifiableMap(parameters),
-                last);
+                last,
+                scope.integrity().isDue()
+                        ? scope.integrity().begin(tensors, request.checked().id(), request.instance())
+                        : null);
     }
 
     private void trackOutputs() {

@@ -3,17 +3,20 @@ package dev.nereid.scheduler.cache;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.spi.cache.ResponseCache;
+import java.util.Optional;
 import java.util.concurrent.Executor;
+import java.util.function.Supplier;
 
 /**
  * The response cache of the server, as one model uses it. Immutable.
  *
  * @param cache the cache, owned by the server, which closes it after all models
  * @param background computes the keys of large inputs; never blocks its callers
- * @param loadId identifies what the model was loaded from, so that no load answers with the responses of another; part
- *     of each key
+ * @param loadId returns what identifies the content that requests are executed by at this moment, so that no load answers
+ *     with the responses of another; part of each key. Empty if that is not known: requests are not cached then. Never
+ *     blocks
  */
-public record CacheAccess(ResponseCache cache, Executor background, String loadId) {
+public record CacheAccess(ResponseCache cache, Executor background, Supplier<Optional<String>> loadId) {
     /** Checks the components. */
     public CacheAccess {
         requireNonNull(cache, "cache");
@@ -28,7 +31,7 @@ public record CacheAccess(ResponseCache cache, Executor background, String loadI
      * @param background computes the keys of large inputs
      */
     public CacheAccess(ResponseCache cache, Executor background) {
-        this(cache, background, "");
+        this(cache, background, () -> Optional.of(""));
     }
 
     /**
@@ -38,6 +41,17 @@ public record CacheAccess(ResponseCache cache, Executor background, String loadI
      * @return the same cache with this identity
      */
     public CacheAccess withLoadId(String changed) {
-        return new CacheAccess(cache, background, changed);
+        Optional<String> constant = Optional.of(changed);
+        return withLoadIds(() -> constant);
+    }
+
+    /**
+     * Returns the access of a model whose requests are executed by others, which may be loaded again.
+     *
+     * @param changing returns what identifies the content of all of them; empty if that is not known
+     * @return the same cache with this identity
+     */
+    public CacheAccess withLoadIds(Supplier<Optional<String>> changing) {
+        return new CacheAccess(cache, background, changing);
     }
 }

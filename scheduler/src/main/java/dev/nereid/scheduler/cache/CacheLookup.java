@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
 final class CacheLookup implements LookupObserver {
     private final CachedSubmission gate;
     private final ScheduledRequest request;
+    private final String loadId;
     private final long startNanos;
     private final AtomicBoolean completed = new AtomicBoolean();
 
@@ -34,9 +35,15 @@ final class CacheLookup implements LookupObserver {
 
     private @Nullable CacheKey key;
 
-    CacheLookup(CachedSubmission gate, ScheduledRequest request, long startNanos) {
+    /**
+     * Creates a lookup.
+     *
+     * @param loadId identifies what the model was loaded from
+     */
+    CacheLookup(CachedSubmission gate, ScheduledRequest request, String loadId, long startNanos) {
         this.gate = gate;
         this.request = request;
+        this.loadId = loadId;
         this.startNanos = startNanos;
         request.retain();
     }
@@ -61,7 +68,7 @@ final class CacheLookup implements LookupObserver {
 
     private void lookUp() {
         try {
-            CacheKey made = CacheKeyDigest.of(request.checked(), gate.loadId());
+            CacheKey made = CacheKeyDigest.of(request.checked(), loadId);
             key = made;
             gate.cache().lookup(made, this);
         } catch (RuntimeException | Error e) {
@@ -119,7 +126,7 @@ final class CacheLookup implements LookupObserver {
     public void missing() {
         if (completed.compareAndSet(false, true)) {
             if (key != null) {
-                request.delivery().onCompletion(new CacheMiss(gate, key, gate.now() - startNanos));
+                request.delivery().onCompletion(new CacheMiss(gate, key, loadId, gate.now() - startNanos));
             }
             enqueue();
         }

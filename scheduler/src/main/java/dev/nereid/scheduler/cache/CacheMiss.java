@@ -10,20 +10,46 @@ import dev.nereid.spi.cache.CacheKey;
 import dev.nereid.spi.cache.InsertObserver;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 
 /**
- * Inserts the response of a missed request into the cache. Immutable.
+ * Inserts the response of a missed request into the cache. Confined to the thread that executes the request.
  *
- * @param gate the gate of the model
- * @param key the key of the request
- * @param lookupNanos the duration of the lookup
+ * <p>A response that other models made than those of the key is not inserted: one of them was loaded again meanwhile.
  */
-record CacheMiss(CachedSubmission gate, CacheKey key, long lookupNanos) implements CompletionListener {
+final class CacheMiss implements CompletionListener {
+    private final CachedSubmission gate;
+    private final CacheKey key;
+    private final String loadId;
+    private final long lookupNanos;
+    private boolean isOther;
+
+    /**
+     * Creates the insertion of a response.
+     *
+     * @param gate the gate of the model
+     * @param key the key of the request
+     * @param loadId the identity in the key
+     * @param lookupNanos the duration of the lookup
+     */
+    CacheMiss(CachedSubmission gate, CacheKey key, String loadId, long lookupNanos) {
+        this.gate = gate;
+        this.key = key;
+        this.loadId = loadId;
+        this.lookupNanos = lookupNanos;
+    }
+
+    @Override
+    public void executedBy(Supplier<Optional<String>> executing) {
+        isOther = !executing.get().equals(Optional.of(loadId));
+    }
+
     /** Inserts a successful response; called before its delivery. Never throws. */
     @Override
     public void completed(ResponseEvent event) {
-        if (event instanceof FinishedResponse response && isReadable(response.outputs())) {
+        if (!isOther && event instanceof FinishedResponse response && isReadable(response.outputs())) {
             try {
                 insert(response.outputs());
             } catch (InferenceException e) {

@@ -63,7 +63,12 @@ public final class CachedSubmission {
             missHandler.enqueue(request, true);
             return;
         }
-        CacheLookup lookup = new CacheLookup(this, request, nanoTime.getAsLong());
+        Optional<String> loadId = access.loadId().get();
+        if (loadId.isEmpty()) {
+            missHandler.enqueue(request, true);
+            return;
+        }
+        CacheLookup lookup = new CacheLookup(this, request, loadId.get(), nanoTime.getAsLong());
         // The thread of the lookup delivers a hit, which may take long too.
         if (request.needsInstanceThread() || request.checked().inputBytes() > MAX_DIRECT_BYTES) {
             lookup.startOn(access.background());
@@ -113,11 +118,6 @@ public final class CachedSubmission {
 
     ResponseCache cache() {
         return access.cache();
-    }
-
-    /** Returns the identity of what the model was loaded from. */
-    String loadId() {
-        return access.loadId();
     }
 
     ModelScope model() {

@@ -23,7 +23,7 @@ final class DataFlow {
     private final EnsemblePlan plan;
     private final OutputSelection selection;
     private final Iteration root;
-    private final Deque<Ready> ready = new ArrayDeque<>();
+    private final Deque<Ready> ready = new ArrayDeque<>(2);
     private long bufferedBytes;
     private int iterations;
 

@@ -2,19 +2,32 @@ package dev.nereid.scheduler.ensemble;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
+import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ResponseEvent;
+import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.ErrorCode;
 import java.time.Duration;
 
-/** Creates the errors of requests to ensembles. Static functions only. */
+/** Creates and delivers the errors of requests to ensembles. Static functions only. */
 final class EnsembleErrors {
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
+    /** The failure for which there was no memory. */
+    @SuppressWarnings("StaticAssignmentOfThrowable") // There may be no memory for another one.
+    static final InferenceException NO_MEMORY = new InferenceException(ErrorCode.INTERNAL, "internal error: no memory");
+
     private EnsembleErrors() {}
 
+    /** Completes a request to an ensemble with an error, in which the ensemble is named. */
+    static void fail(ScheduledRequest request, InferenceException error) {
+        FailureReason reason = error.code() == ErrorCode.CANCELLED ? FailureReason.CANCELED : FailureReason.OTHER;
+        request.complete(new ResponseEvent.Failure(of(request.checked(), error), reason));
+    }
+
     /** Names the ensemble in the error of a step. */
-    static InferenceException of(CheckedRequest request, InferenceException error) {
+    private static InferenceException of(CheckedRequest request, InferenceException error) {
         return error.withPrefix("in ensemble '" + request.model() + "', ");
     }
 

@@ -29,6 +29,6 @@ sealed interface EnsembleEvent {
     /** The request was cancelled. */
     record Cancelled() implements EnsembleEvent {}
 
-    /** The time of the request is over while steps wait for others of their kind. */
+    /** The time of the request is over. */
     record Expired(InferenceException error) implements EnsembleEvent {}
 }

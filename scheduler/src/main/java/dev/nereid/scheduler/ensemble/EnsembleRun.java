@@ -7,18 +7,13 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ResponseStream;
-import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.statistics.ComputeTotals;
-import dev.nereid.scheduler.time.Timeout;
 import dev.nereid.spi.BackendException;
-import dev.nereid.spi.ErrorCode;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Queue;
-import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -57,14 +52,14 @@ public final class EnsembleRun implements StepModels.Receiver {
     private final AtomicInteger pending = new AtomicInteger(1);
 
     private final ComputeTotals totals = new ComputeTotals();
-    private final Set<StepExecution> submitted = new LinkedHashSet<>(4);
-    private final Set<StepExecution> waiting = new LinkedHashSet<>(0);
+    private final StepSet submitted = new StepSet();
+    private final StepSet waiting = new StepSet();
     private final EnsembleFlow producers;
     private final ResponseStream responses;
+    private final EnsembleTimeout timeout;
     private @Nullable PinnedModels models;
     private List<ModelRef> callers = List.of();
     private @Nullable Cancellation acquisition;
-    private @Nullable Timeout expiry;
     private @Nullable InferenceException failure;
     private boolean acquiring = true;
     private boolean stopped;
@@ -79,6 +74,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         flow = new DataFlow(plan, selection);
         producers = new EnsembleFlow(request.delivery().flow());
         responses = new ResponseStream(scope.execution(), request, null);
+        timeout = new EnsembleTimeout(scope, request.checked(), this::offer);
     }
 
     /**
@@ -156,7 +152,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         try {
             handle(event);
         } catch (RuntimeException | Error e) { // such as no memory
-            fail(failed("ensemble step", e));
+            failSafely("ensemble step", e);
         }
     }
 
@@ -164,12 +160,25 @@ public final class EnsembleRun implements StepModels.Receiver {
         try {
             submitReady();
             respond();
+            if (acquiring && !stopped) {
+                timeout.start();
+            }
         } catch (RuntimeException | Error e) {
-            fail(failed("ensemble step", e));
+            failSafely("ensemble step", e);
         }
         if (!finished && !acquiring && submitted.isEmpty() && waiting.isEmpty()) {
             finished = true;
             finish();
+        }
+    }
+
+    /** Fails the request whatever happens: nothing else completes it. */
+    private void failSafely(String event, Throwable cause) {
+        try {
+            fail(failed(event, cause));
+        } catch (RuntimeException | Error e) { // such as no memory again
+            failure = failure == null ? EnsembleErrors.NO_MEMORY : failure;
+            stopped = true;
         }
     }
 
@@ -205,6 +214,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         models = acquired;
         callers = scope.models().callers(request.checked());
         if (!stopped) {
+            request.delivery().executedBy(acquired::identity);
             flow.begin(EnsembleInputs.of(plan.settings(), request));
         }
     }
@@ -214,12 +224,11 @@ public final class EnsembleRun implements StepModels.Receiver {
         for (DataFlow.Ready next = flow.nextReady(); next != null; next = flow.nextReady()) {
             boolean isDecoupled = next.step().decoupled();
             StepExecution step = new StepExecution(this, next, isDecoupled ? producers.ofStep() : null);
-            InflightLimit limit = scope.limit(next.step());
-            if (limit == null || limit.acquire(step)) {
+            if (scope.acquire(step)) {
                 submit(step);
             } else {
                 waiting.add(step);
-                endWaitInTime();
+                timeout.start();
             }
         }
         producers.setCongested(!waiting.isEmpty() || flow.iterations() >= MAX_ITERATIONS);
@@ -228,7 +237,7 @@ public final class EnsembleRun implements StepModels.Receiver {
     private void granted(StepExecution step) {
         waiting.remove(step);
         if (stopped) {
-            releaseLimit(step);
+            scope.release(step);
         } else {
             submit(step);
         }
@@ -251,15 +260,8 @@ public final class EnsembleRun implements StepModels.Receiver {
         } finally {
             if (!isSubmitted) { // such as no memory
                 submitted.remove(step);
-                releaseLimit(step);
+                scope.release(step);
             }
-        }
-    }
-
-    private void releaseLimit(StepExecution step) {
-        InflightLimit limit = scope.limit(step.step());
-        if (limit != null) {
-            limit.release();
         }
     }
 
@@ -291,6 +293,9 @@ public final class EnsembleRun implements StepModels.Receiver {
             response.close();
             fail(e);
             return;
+        } catch (RuntimeException | Error e) { // such as no memory
+            response.close();
+            throw e;
         }
         flow.responded(step.ready(), values);
         long max = plan.limits().maxBufferedBytes();
@@ -307,7 +312,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         }
         totals.add(step.inputNanos(), step.inferNanos(), step.outputNanos());
         producers.remove(step.flow());
-        releaseLimit(step);
+        scope.release(step);
         if (!stopped) {
             flow.ended(step.ready());
         }
@@ -323,6 +328,9 @@ public final class EnsembleRun implements StepModels.Receiver {
                 response.discard();
                 fail(SchedulerErrors.of(e));
                 return;
+            } catch (RuntimeException | Error e) { // such as no memory
+                response.discard();
+                throw e;
             }
             flow.answered(next);
             boolean last = !plan.isDecoupled() || (isIdle() && flow.nextAnswer() == null);
@@ -353,7 +361,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         }
         stopped = true;
         flow.release();
-        waiting.removeIf(this::leaves);
+        waiting.removeIf(scope::leave);
         submitted.forEach(StepExecution::cancel);
         Cancellation wait = acquisition;
         if (acquiring && wait != null) {
@@ -362,27 +370,9 @@ public final class EnsembleRun implements StepModels.Receiver {
         producers.end();
     }
 
-    /** Ends the wait of a step; one that is granted already waits for the event. */
-    private boolean leaves(StepExecution step) {
-        InflightLimit limit = scope.limit(step.step());
-        return limit == null || limit.leave(step);
-    }
-
     private void expired(InferenceException error) {
-        if (!waiting.isEmpty()) {
+        if (acquiring || !waiting.isEmpty()) {
             fail(error);
-        }
-    }
-
-    /** Ends the wait for the limit of a step when the time of the request is over. */
-    private void endWaitInTime() {
-        CheckedRequest checked = request.checked();
-        boolean hasDeadline = checked.options().deadlineNanos().isPresent();
-        if (expiry == null && (hasDeadline || checked.options().timeoutMicros() > 0)) {
-            EnsembleTime time = EnsembleTime.of(checked);
-            Timeout timeout = scope.timer().newTimeout(() -> offer(new EnsembleEvent.Expired(time.error())));
-            expiry = timeout;
-            timeout.scheduleAtLatest(time.endNanos());
         }
     }
 
@@ -392,9 +382,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         } finally {
             flow.release();
             producers.end();
-            if (expiry != null) {
-                expiry.close();
-            }
+            timeout.close();
             if (models != null) {
                 models.close();
             }
@@ -405,18 +393,13 @@ public final class EnsembleRun implements StepModels.Receiver {
     private void complete() {
         InferenceException error = failure;
         if (error != null) {
-            fail(request, EnsembleErrors.of(request.checked(), error));
+            EnsembleErrors.fail(request, error);
         } else if (request.isCancelled()) {
             request.complete(ResponseEvent.END); // replaced by the cancellation
         } else if (!responded && plan.isDecoupled()) {
             responses.complete();
         } else if (!responded) {
-            fail(request, EnsembleErrors.of(request.checked(), EnsembleErrors.deadlock(request.checked())));
+            EnsembleErrors.fail(request, EnsembleErrors.deadlock(request.checked()));
         }
-    }
-
-    private static void fail(ScheduledRequest request, InferenceException error) {
-        FailureReason reason = error.code() == ErrorCode.CANCELLED ? FailureReason.CANCELED : FailureReason.OTHER;
-        request.complete(new ResponseEvent.Failure(error, reason));
     }
 }

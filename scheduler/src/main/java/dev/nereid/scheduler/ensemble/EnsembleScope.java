@@ -4,7 +4,6 @@ import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.time.Timer;
 import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /** What the requests to one loaded ensemble share. Immutable but for its limits; safe for use by any thread. */
 public final class EnsembleScope {
@@ -51,10 +50,21 @@ public final class EnsembleScope {
         return timer;
     }
 
-    /** Returns the limit of a step; {@code null} for none. */
-    @Nullable
-    InflightLimit limit(StepPlan step) {
-        return limits.isEmpty() ? null : limits.get(step.index());
+    /** Counts a step as in flight if its limit allows that; otherwise it waits until it is granted. */
+    boolean acquire(StepExecution step) {
+        return limits.isEmpty() || limits.get(step.step().index()).acquire(step);
+    }
+
+    /** Ends the count of a step as in flight. */
+    void release(StepExecution step) {
+        if (!limits.isEmpty()) {
+            limits.get(step.step().index()).release();
+        }
+    }
+
+    /** Ends the wait of a step; returns {@code false} if it is granted by now. */
+    boolean leave(StepExecution step) {
+        return limits.isEmpty() || limits.get(step.step().index()).leave(step);
     }
 
     /** Returns the time on the scale of {@link System#nanoTime()}. */

@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
  * Limits the requests to one step that are in flight, of all requests to the ensemble. Guarded by its own lock, under
  * which nothing is called.
  *
- * <p>Steps over the limit wait in the order of their arrival. No thread waits.
+ * <p>Steps over the limit wait in the order of their arrival. No thread waits. A step that is granted may end at once and
+ * grant the next: {@link Grants} keeps the stack from growing with their number.
  */
 final class InflightLimit {
     /** A request to a step that may have to wait. */
@@ -71,7 +72,7 @@ final class InflightLimit {
     void release() {
         Waiter next = takeOver();
         if (next != null) {
-            next.granted();
+            Grants.current().add(next);
         }
     }
 

@@ -22,6 +22,10 @@ final class SequenceMarks {
     private static final String START = "sequence_start";
     private static final String END = "sequence_end";
 
+    private static final ParameterValue NO_ID = new ParameterValue.Int(0);
+    private static final ParameterValue YES = new ParameterValue.Bool(true);
+    private static final ParameterValue NO = new ParameterValue.Bool(false);
+
     private SequenceMarks() {}
 
     /**
@@ -97,15 +101,16 @@ final class SequenceMarks {
 
     /** Puts the parameters of a position into a response of the ensemble; they are always present. */
     static void put(InferenceResponse response, Optional<Sequence> position) {
-        ParameterValue id = position.map(one -> switch (one.id()) {
-                    case Sequence.Id.Numeric(long number) -> (ParameterValue) new ParameterValue.Int(number);
-                    case Sequence.Id.Text(String text) -> new ParameterValue.Text(text);
-                })
-                .orElse(new ParameterValue.Int(0));
-        response.parameter(ID, id);
-        response.parameter(
-                START, new ParameterValue.Bool(position.map(Sequence::start).orElse(false)));
-        response.parameter(
-                END, new ParameterValue.Bool(position.map(Sequence::end).orElse(false)));
+        Sequence own = position.orElse(null);
+        response.parameter(ID, own == null ? NO_ID : value(own.id()));
+        response.parameter(START, own != null && own.start() ? YES : NO);
+        response.parameter(END, own != null && own.end() ? YES : NO);
+    }
+
+    private static ParameterValue value(Sequence.Id id) {
+        return switch (id) {
+            case Sequence.Id.Numeric(long number) -> new ParameterValue.Int(number);
+            case Sequence.Id.Text(String text) -> new ParameterValue.Text(text);
+        };
     }
 }

@@ -8,6 +8,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.request.PartOfRequest;
 import dev.nereid.scheduler.statistics.ComputeListener;
 import org.jspecify.annotations.Nullable;
 
@@ -15,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * One request to the model of a step. Its observer's methods pass everything on to the {@link EnsembleRun}, to which its
  * fields are confined.
  */
-final class StepExecution implements ResponseObserver, ComputeListener, InflightLimit.Waiter {
+final class StepExecution implements ResponseObserver, ComputeListener, PartOfRequest, InflightLimit.Waiter {
     private final EnsembleRun run;
     private final DataFlow.Ready ready;
     private final @Nullable ResponseFlow flow;
@@ -23,6 +24,10 @@ final class StepExecution implements ResponseObserver, ComputeListener, Inflight
     /** The position in a sequence of this request and of what follows from it. */
     private TensorValue.@Nullable Mark mark;
 
+    /** The set that the step is in. */
+    private @Nullable StepSet set;
+
+    private int place;
     private @Nullable Cancellation cancellation;
     private int batchSize;
     private boolean responded;
@@ -77,6 +82,26 @@ final class StepExecution implements ResponseObserver, ComputeListener, Inflight
         if (cancellation != null) {
             requireNonNull(cancellation).cancel();
         }
+    }
+
+    /** Sets its place in a set. */
+    void placed(StepSet owner, int index) {
+        set = owner;
+        place = index;
+    }
+
+    /** Takes note that it is in no set. */
+    void removed() {
+        set = null;
+    }
+
+    @SuppressWarnings("ReferenceEquality") // Sets are mutable.
+    boolean isIn(StepSet other) {
+        return set == other;
+    }
+
+    int place() {
+        return place;
     }
 
     /** Takes note of a response; returns whether it is the first. */

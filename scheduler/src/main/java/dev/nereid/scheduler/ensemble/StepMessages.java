@@ -52,14 +52,21 @@ final class StepMessages {
             }
         }
         execution.requested(mark, batchSize);
-        return new InferRequest(
-                ModelRef.latest(step.model()),
-                ensemble.id(),
-                inputs,
-                step.requested(),
-                ensemble.parameters(),
-                options(ensemble, callers, mark, nowNanos),
-                held(flow, execution.ready()));
+        RequestOptions options = options(ensemble, callers, mark, nowNanos);
+        Runnable held = held(flow, execution.ready());
+        try {
+            return new InferRequest(
+                    ModelRef.latest(step.model()),
+                    ensemble.id(),
+                    inputs,
+                    step.requested(),
+                    ensemble.parameters(),
+                    options,
+                    held);
+        } catch (RuntimeException | Error e) { // such as no memory
+            held.run();
+            throw e;
+        }
     }
 
     private static int batchSize(Tensor tensor) {
@@ -111,29 +118,41 @@ final class StepMessages {
     }
 
     /**
-     * Reads the response of a step, and takes over its mapped outputs. Closes it.
+     * Reads the response of a step, and takes over its mapped outputs. Closes it in any case.
      *
      * @return the value of each mapped output; absent where the response has none
      */
     static TensorValue[] values(InferResponse response, StepExecution execution, TensorValue.@Nullable Mark mark) {
         StepPlan step = execution.step();
         TensorValue[] values = new TensorValue[step.outputs().length];
-        List<NamedTensor> outputs = response.outputs();
-        for (int i = 0; i < outputs.size(); i++) {
-            NamedTensor output = outputs.get(i);
-            int place = step.outputIndex(output.name(), i);
-            if (place >= 0) {
-                TensorLease lease = response.lease(i);
-                ReferenceCountedMemory memory = ReferenceCountedMemory.of(lease::close, null);
-                values[place] = new TensorValue(output.tensor(), memory, execution.batchSize(), mark);
+        try (response) {
+            List<NamedTensor> outputs = response.outputs();
+            for (int i = 0; i < outputs.size(); i++) {
+                NamedTensor output = outputs.get(i);
+                int place = step.outputIndex(output.name(), i);
+                if (place >= 0) {
+                    TensorLease lease = response.lease(i);
+                    ReferenceCountedMemory memory = ReferenceCountedMemory.of(lease::close, null);
+                    values[place] = new TensorValue(output.tensor(), memory, execution.batchSize(), mark);
+                }
             }
+        } catch (RuntimeException | Error e) { // such as no memory
+            release(values);
+            throw e;
         }
-        response.close();
         for (int i = 0; i < values.length; i++) {
             if (values[i] == null) {
                 values[i] = TensorValue.absent(mark);
             }
         }
         return values;
+    }
+
+    private static void release(TensorValue[] values) {
+        for (TensorValue value : values) {
+            if (value != null) { // of an output that was read
+                value.release();
+            }
+        }
     }
 }

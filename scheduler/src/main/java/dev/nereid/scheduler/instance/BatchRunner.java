@@ -27,6 +27,7 @@ final class BatchRunner {
     private final ModelScope model;
     private final LongConsumer onDirectExecution;
     private final LongConsumer onInstanceThread;
+    private final MemoryFailures memory = new MemoryFailures();
 
     /**
      * Creates a runner.
@@ -60,6 +61,11 @@ final class BatchRunner {
         run(instance, batch, false, false, nanos -> {}, () -> false);
     }
 
+    /** Returns the executions that failed for want of memory. */
+    MemoryFailures memory() {
+        return memory;
+    }
+
     private void run(
             ManagedInstance instance,
             ExecutionBatch batch,
@@ -79,6 +85,7 @@ final class BatchRunner {
             interrupted = Thread.interrupted(); // meant for this execution
         }
         took.accept(end - start);
+        memory.ended(thrown, end);
         model.fatalErrors().check(thrown);
         Continuations continuations = Continuations.current();
         BooleanSupplier before = continuations.enter(free);

@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.instance;
 
 import dev.nereid.api.ThreadStack;
+import dev.nereid.scheduler.batch.BackendCallbacks;
 import dev.nereid.scheduler.batch.ExecutionBatch;
 import dev.nereid.scheduler.request.DetachedRequests;
 import dev.nereid.scheduler.request.ModelScope;
@@ -19,8 +20,9 @@ import org.slf4j.LoggerFactory;
  * Reports executions of one model that exceed their time limit. Confined to the thread of the watchdog, but for
  * {@link #total}.
  *
- * <p>An execution of a warm-up has the limit of loads. Requests of deferred executions are reported too, although these
- * hold neither a thread nor an instance; those of decoupled models are not, since they may respond for any time.
+ * <p>An execution of a warm-up has the limit of loads. Deferred executions are reported too, although these hold no
+ * thread, with the threads that are in code of the backend; those of decoupled models are not, since they may respond
+ * for any time.
  */
 public final class ExecutionWatch implements Watchdog.Watched {
     private static final Logger LOG = LoggerFactory.getLogger(ExecutionWatch.class);
@@ -30,6 +32,7 @@ public final class ExecutionWatch implements Watchdog.Watched {
 
     private final ModelScope model;
     private final InstanceThreads threads;
+    private final BackendCallbacks backend;
     private final Duration executionLimit;
     private final Duration loadLimit;
     private final AtomicLong total = new AtomicLong();
@@ -40,11 +43,18 @@ public final class ExecutionWatch implements Watchdog.Watched {
     /**
      * Creates a watch.
      *
+     * @param backend knows the threads of the backend
      * @param executionLimit the time limit of an execution; zero for none
      * @param loadLimit the time limit of an execution of a warm-up; zero for none
      */
-    public ExecutionWatch(ModelScope model, InstanceThreads threads, Duration executionLimit, Duration loadLimit) {
+    public ExecutionWatch(
+            ModelScope model,
+            InstanceThreads threads,
+            BackendCallbacks backend,
+            Duration executionLimit,
+            Duration loadLimit) {
         this.model = model;
+        this.backend = backend;
         this.threads = threads;
         this.executionLimit = executionLimit;
         this.loadLimit = loadLimit;
@@ -92,21 +102,42 @@ public final class ExecutionWatch implements Watchdog.Watched {
         List<DetachedRequests.Detached> found =
                 overdue.stream().filter(one -> !deferred.contains(one)).toList();
         deferred = Set.copyOf(overdue);
-        if (found.isEmpty()) {
-            return;
+        for (InstanceWorker worker : threads.workers()) {
+            worker.overdueDeferred(executions(of(worker, overdue)));
+            List<DetachedRequests.Detached> reported = of(worker, found);
+            if (!reported.isEmpty()) {
+                report(worker, reported, nowNanos);
+            }
         }
-        // Requests of one execution have begun together.
-        total.addAndGet(found.stream()
+    }
+
+    private static List<DetachedRequests.Detached> of(InstanceWorker worker, List<DetachedRequests.Detached> requests) {
+        return requests.stream()
+                .filter(one -> one.instance().equals(worker.name()))
+                .toList();
+    }
+
+    /** Counts the executions of requests of one instance. Those of one execution have begun together. */
+    private static int executions(List<DetachedRequests.Detached> requests) {
+        return (int) requests.stream()
                 .mapToLong(DetachedRequests.Detached::startedNanos)
                 .distinct()
-                .count());
+                .count();
+    }
+
+    private void report(InstanceWorker worker, List<DetachedRequests.Detached> requests, long nowNanos) {
+        total.addAndGet(executions(requests));
+        long elapsed = nowNanos - requests.getFirst().startedNanos();
         LOG.atWarn()
                 .addKeyValue("model", model.settings().name())
                 .addKeyValue("version", model.settings().version())
+                .addKeyValue("instance", worker.name())
                 .addKeyValue(
                         "requestIds",
-                        ids(found.stream().map(DetachedRequests.Detached::id).toList()))
+                        ids(requests.stream().map(DetachedRequests.Detached::id).toList()))
+                .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
                 .addKeyValue("limitMillis", executionLimit.toMillis())
+                .setCause(backend.stacks())
                 .log("deferred execution takes longer than its limit");
     }
 

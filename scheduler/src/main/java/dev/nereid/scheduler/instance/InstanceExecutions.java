@@ -211,6 +211,11 @@ final class InstanceExecutions {
         return executed != null && isOverdue(executed);
     }
 
+    /** Returns the executions that failed for want of memory. */
+    MemoryFailures memory() {
+        return runner.memory();
+    }
+
     /** Returns the execution that a thread is in; empty if it executes no batch. Called by that thread. */
     Optional<RunningExecution> executionOn(Thread thread) {
         ExecutionBatch batch = current;

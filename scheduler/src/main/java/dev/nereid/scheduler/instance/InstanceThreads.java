@@ -181,6 +181,17 @@ public final class InstanceThreads {
         return !current.isEmpty();
     }
 
+    /** Returns whether the last executions of every serving worker failed for want of memory. Does not allocate. */
+    public boolean areAllOutOfMemory() {
+        List<InstanceThread> current = serving;
+        for (int i = 0; i < current.size(); i++) {
+            if (!current.get(i).worker().isOutOfMemory()) {
+                return false;
+            }
+        }
+        return !current.isEmpty();
+    }
+
     /** Removes a worker that has ended, or remembers its end if it still counts as serving. */
     private void remove(InstanceThread one) {
         lock.lock();

@@ -53,7 +53,10 @@ public final class InstanceWorker implements Runnable {
     private final InstanceExecutions executions;
 
     /** The requests that use the instances. */
-    private final RequestDrain drain = new RequestDrain();
+    private final RequestDrain drain;
+
+    /** How many deferred executions were reported as exceeding their limit and go on; written by the watchdog. */
+    private volatile int overdueDeferred;
 
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean retired;
@@ -87,6 +90,7 @@ public final class InstanceWorker implements Runnable {
             Warmup warmup) {
         this.scope = scope;
         this.instances = instances;
+        this.drain = new RequestDrain(instances.name());
         this.warmup = warmup;
         this.source = source;
         this.policy = policy;
@@ -372,13 +376,44 @@ public final class InstanceWorker implements Runnable {
     }
 
     /** Returns whether the current execution was reported as exceeding its limit. */
-    public boolean isOverdue() {
+    public boolean isExecutionOverdue() {
         return executions.isOverdue();
+    }
+
+    /** Returns whether an execution, deferred or not, was reported as exceeding its limit and goes on. */
+    public boolean isOverdue() {
+        return overdueDeferred > 0 || executions.isOverdue();
+    }
+
+    /** Returns how many executions, deferred or not, were reported as exceeding their limit and go on. */
+    public int overdue() {
+        return overdueDeferred + (executions.isOverdue() ? 1 : 0);
+    }
+
+    /** Sets how many deferred executions exceed their limit. Called by the watchdog. */
+    void overdueDeferred(int count) {
+        overdueDeferred = count;
+    }
+
+    /** Returns whether the last executions failed for want of memory, and not long ago. */
+    public boolean isOutOfMemory() {
+        return executions.memory().isFailing(scope.model().nanoTime().getAsLong());
+    }
+
+    /** Returns how many executions failed for want of memory. */
+    public long outOfMemoryTotal() {
+        return executions.memory().total();
     }
 
     /** Returns the execution that a thread is in; empty if it executes no batch of this worker. */
     public Optional<RunningExecution> executionOn(Thread thread) {
         return executions.executionOn(thread);
+    }
+
+    /** Returns the thread that executes a batch of this worker; empty for none. */
+    public Optional<Thread> executing() {
+        ExecutionBatch batch = executions.current();
+        return batch == null ? Optional.empty() : Optional.ofNullable(batch.thread());
     }
 
     /** Returns whether a thread executes a batch of this worker. */

@@ -19,6 +19,19 @@ public final class MemoryRanges {
         return false;
     }
 
+    /** Returns whether a tensor lies in the memory of one of some others as a whole. */
+    public static boolean contain(List<NamedTensor> tensors, Tensor tensor) {
+        MemorySegment inner = tensor.data();
+        for (int i = 0; i < tensors.size(); i++) {
+            MemorySegment outer = tensors.get(i).tensor().data();
+            if (outer.address() <= inner.address()
+                    && inner.address() + inner.byteSize() <= outer.address() + outer.byteSize()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /**
      * Returns whether a tensor lies in the memory of another one, in whole or in part. An empty tensor does if it lies
      * at an end of that memory, since its segment is valid no longer than the memory.

@@ -23,6 +23,9 @@ public final class DetachedRequests {
         /** Returns the client's id of the request; empty for none. */
         String id();
 
+        /** Returns the name of the instance that executes it; empty for none. */
+        String instance();
+
         /** Returns whether it is executed and not completed. */
         boolean isExecuting();
 

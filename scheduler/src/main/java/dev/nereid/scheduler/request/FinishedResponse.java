@@ -12,6 +12,7 @@ import java.lang.invoke.VarHandle;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A complete response, which holds the memory of its outputs and inputs until closed. Immutable except for its close;
@@ -34,6 +35,9 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
     private final Map<String, ParameterValue> parameters;
     private final boolean last;
 
+    /** Runs before the memory is released; {@code null} for nothing. */
+    private final @Nullable Runnable beforeRelease;
+
     private volatile boolean closed;
 
     /**
@@ -47,6 +51,23 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
             List<ReferenceCountedMemory> memory,
             Map<String, ParameterValue> parameters,
             boolean last) {
+        this(request, outputs, memory, parameters, last, null);
+    }
+
+    /**
+     * Retains the request, and takes over a reference to each piece of memory.
+     *
+     * @param memory the memory of each output, or one piece for all
+     * @param beforeRelease runs before the memory is released; {@code null} for nothing
+     */
+    public FinishedResponse(
+            ScheduledRequest request,
+            List<NamedTensor> outputs,
+            List<ReferenceCountedMemory> memory,
+            Map<String, ParameterValue> parameters,
+            boolean last,
+            @Nullable Runnable beforeRelease) {
+        this.beforeRelease = beforeRelease;
         this.request = request;
         this.outputs = outputs;
         this.memory = memory;
@@ -126,10 +147,21 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
     @Override
     public void close() {
         if (CLOSED.compareAndSet(this, false, true)) {
+            if (beforeRelease != null) {
+                runBeforeRelease(beforeRelease);
+            }
             for (int i = 0; i < memory.size(); i++) {
                 memory.get(i).release();
             }
             request.release();
+        }
+    }
+
+    private void runBeforeRelease(Runnable action) {
+        try {
+            action.run();
+        } catch (RuntimeException | Error e) { // the memory is released all the same
+            request.log("check of outputs failed", e);
         }
     }
 

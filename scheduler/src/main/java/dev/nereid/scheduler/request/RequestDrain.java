@@ -15,6 +15,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * without an instance.
  */
 public final class RequestDrain {
+    private final String name;
     private final AtomicInteger count = new AtomicInteger();
     private final ReentrantLock lock = new ReentrantLock();
 
@@ -22,6 +23,25 @@ public final class RequestDrain {
     private final Condition none = lock.newCondition();
 
     private volatile boolean awaited;
+
+    /** Creates a count of nothing that has a name. */
+    public RequestDrain() {
+        this("");
+    }
+
+    /**
+     * Creates a count.
+     *
+     * @param name the name of the instance that the requests use; empty for none
+     */
+    public RequestDrain(String name) {
+        this.name = name;
+    }
+
+    /** Returns the name of the instance that the requests use; empty for none. */
+    String name() {
+        return name;
+    }
 
     /** Counts an arriving request. */
     public void register() {

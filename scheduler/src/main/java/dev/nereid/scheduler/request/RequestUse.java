@@ -46,6 +46,9 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
     /** Counts the requests that use the instance; written before the backend sees the request. */
     private @Nullable RequestDrain instanceDrain;
 
+    /** Whether the request is part of another one, as the load counts it. */
+    private boolean part;
+
     /** The request's bytes in the load; below 0 if it is not counted as load. Set before the request is queued. */
     private long loadBytes = -1;
 
@@ -132,8 +135,11 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
 
     /**
      * Records the bytes that the request adds to the load. They are subtracted at its end. Called before it is offered.
+     *
+     * @param isPart whether the limits of the server do not count it
      */
-    public void admitted(long bytes) {
+    public void admitted(long bytes, boolean isPart) {
+        part = isPart;
         loadBytes = bytes;
     }
 
@@ -321,7 +327,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
             instanceDrain.deregister();
         }
         if (loadBytes >= 0) {
-            model.admission().leave(loadBytes);
+            model.admission().leave(loadBytes, part);
         }
         if (!latch.isLost()) {
             model.drain().deregister();
@@ -336,6 +342,12 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
             model.drain().deregister();
             release();
         }
+    }
+
+    @Override
+    public String instance() {
+        RequestDrain used = instanceDrain;
+        return used == null ? "" : used.name();
     }
 
     @Override

@@ -5,6 +5,8 @@ import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.statistics.ComputeListener;
 import dev.nereid.scheduler.statistics.ComputeTotals;
 import dev.nereid.scheduler.statistics.ExecutionTally;
+import java.util.Optional;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -61,6 +63,14 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     /** Sets the listener that sees the terminal response; called before the request is queued. */
     public void onCompletion(CompletionListener added) {
         listener = added;
+    }
+
+    /** Passes the identity of the models that execute the request to the listener, if there is one. */
+    public void executedBy(Supplier<Optional<String>> executing) {
+        CompletionListener informed = listener;
+        if (informed != null) {
+            informed.executedBy(executing);
+        }
     }
 
     /** Has the request counted with the times of its steps. Called before it is completed; they change until then. */

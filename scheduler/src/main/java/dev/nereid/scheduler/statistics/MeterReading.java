@@ -18,13 +18,15 @@ import java.util.Map;
  * @param responses the responses that backends reported, by their index in the request
  * @param failures the number of failed requests by reason, without the reasons for which none failed
  * @param micros the durations of requests as metrics report them
+ * @param inputCopies the inputs of batches that were joined by a copy
  */
 public record MeterReading(
         ExecutionStatistics executions,
         InferenceTimings inferences,
         List<ResponseStatistics> responses,
         Map<FailureReason, Long> failures,
-        MicrosCounters micros) {
+        MicrosCounters micros,
+        long inputCopies) {
     /** Checks and copies the components. */
     public MeterReading {
         requireNonNull(executions, "executions");

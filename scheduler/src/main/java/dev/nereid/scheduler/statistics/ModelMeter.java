@@ -33,6 +33,7 @@ public final class ModelMeter {
     private final InstantSource wallClock;
     private final SequenceEnds sequenceEnds = new SequenceEnds();
     private final AtomicLong stateCopies = new AtomicLong();
+    private final AtomicLong inputCopies = new AtomicLong();
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
@@ -105,6 +106,14 @@ public final class ModelMeter {
     /** Returns the number of states of sequences that were copied. */
     public AtomicLong stateCopies() {
         return stateCopies;
+    }
+
+    /**
+     * Returns the number of inputs of batches that were joined by a copy. Inputs of one request, and those that lie one
+     * after the other, are not copied.
+     */
+    public AtomicLong inputCopies() {
+        return inputCopies;
     }
 
     /**
@@ -243,7 +252,8 @@ public final class ModelMeter {
                     timings,
                     responses.read(),
                     failures,
-                    micros);
+                    micros,
+                    inputCopies.get());
         } finally {
             lock.unlock();
         }

@@ -34,7 +34,9 @@ import net.jqwik.api.Property;
 
 /**
  * Random ensembles equal an interpreter that executes one step after another, whatever the order in which steps complete,
- * and with failures and cancellations. All memory is released at the end, and all models are.
+ * with failures before, between and after responses, cancellations at any moment, omitted inputs and outputs, outputs that
+ * are not requested, and models that are loaded again while requests run. All memory is released at the end, and all
+ * models are.
  */
 class EnsembleProperties {
     private static final String FAILURE = "no luck";
@@ -63,6 +65,9 @@ class EnsembleProperties {
             List<Sent> sent = new ArrayList<>();
             for (int i = 0; i <= random.nextInt(3); i++) {
                 sent.add(run.send());
+                if (random.nextInt(3) == 0) {
+                    steps.reload();
+                }
             }
             boolean cancels = random.nextInt(5) == 0;
             int cancelAfter = random.nextInt(6);
@@ -74,6 +79,9 @@ class EnsembleProperties {
             run.complete(random, sent, () -> {
                 if (cancels && run.completed == cancelAfter) {
                     sent.getFirst().cancellation().cancel();
+                }
+                if (random.nextInt(8) == 0) {
+                    steps.reload();
                 }
             });
             for (Thread other : others) {
@@ -122,6 +130,7 @@ class EnsembleProperties {
         private final FakeSteps steps;
         private final EnsembleScheduler scheduler;
         private final LeakCheckingMemory memory;
+        private final long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         private int completed;
 
         Run(RandomEnsemble ensemble, FakeSteps steps, EnsembleScheduler scheduler, LeakCheckingMemory memory) {
@@ -152,12 +161,14 @@ class EnsembleProperties {
                     RequestOptions.DEFAULT,
                     0);
             EnsembleClient client = new EnsembleClient();
-            RandomEnsemble.Expected expected = ensemble.interpret(values, requested);
+            RandomEnsemble.Expected expected = ensemble.interpret(values, requested, steps.generation());
             return new Sent(client, scheduler.submit(request, client), expected);
         }
 
+        /** Fails if the requests do not end, such as for a step that was never submitted. */
         void complete(Random random, List<Sent> sent, Runnable before) {
             while (!sent.stream().allMatch(one -> one.client().hasEnded())) {
+                assertThat(System.nanoTime() - end).as("time left").isNegative();
                 before.run();
                 completed++;
                 completeOne(random);
@@ -165,7 +176,7 @@ class EnsembleProperties {
         }
 
         void completeSome(Random random, List<Sent> sent) {
-            while (!sent.stream().allMatch(one -> one.client().hasEnded())) {
+            while (!sent.stream().allMatch(one -> one.client().hasEnded()) && System.nanoTime() - end < 0) {
                 completeOne(random);
             }
         }
@@ -178,7 +189,8 @@ class EnsembleProperties {
             Map<String, Long> inputs = call.inputs();
             if (call.cancelled.get() && random.nextBoolean()) {
                 call.fail(new InferenceException(ErrorCode.CANCELLED, "request was cancelled"));
-            } else if (ensemble.fails(call.step, inputs)) {
+            } else if (ensemble.fails(call.step, inputs, call.generation)
+                    && call.sent == ensemble.responsesBeforeFailure(call.step, inputs, call.generation)) {
                 call.fail(new InferenceException(ErrorCode.UNAVAILABLE, FAILURE));
             } else {
                 respond(random, call, inputs);
@@ -202,14 +214,15 @@ class EnsembleProperties {
         }
 
         private void respond(Random random, FakeSteps.Call call, Map<String, Long> inputs) {
-            int count = ensemble.responses(call.step, inputs);
-            boolean decoupled = steps.model(call.step).settings().decoupled();
+            int count = ensemble.responses(call.step, inputs, call.generation);
+            boolean decoupled = steps.settings(call.step).decoupled();
             if (call.sent == count) {
                 call.complete();
                 return;
             }
-            boolean last = call.sent == count - 1 && (!decoupled || random.nextBoolean());
-            call.respond(ensemble.outputs(call.step, inputs, call.sent), last);
+            boolean ends = call.sent == count - 1 && !ensemble.fails(call.step, inputs, call.generation);
+            boolean last = ends && (!decoupled || random.nextBoolean());
+            call.respond(ensemble.outputs(call.step, inputs, call.sent, call.generation), last);
         }
     }
 }

@@ -54,6 +54,7 @@ class EnsembleRunTest {
     private final ModelMeter meter = new ModelMeter(InstantSource.system());
     private final List<StepDefinition> definitions = new ArrayList<>();
     private RequestOptions options = RequestOptions.DEFAULT;
+    private int batchSize = 1;
     private FakeSteps steps = new FakeSteps(List.of(), memory);
     private EnsembleScheduler scheduler;
     private EnsembleClient client = new EnsembleClient();
@@ -112,7 +113,7 @@ class EnsembleRunTest {
                 new CheckedRequest(
                         new ModelVersion("e", 1),
                         "x",
-                        RequestInputs.of(List.of(input), 1, buffer::close),
+                        RequestInputs.of(List.of(input), batchSize, buffer::close),
                         RequestOutputs.all(List.of("OUT")),
                         Map.of("p", new ParameterValue.Int(5)),
                         options,
@@ -199,6 +200,56 @@ class EnsembleRunTest {
         assertThat(read.inferences().compute().input().nanos()).isEqualTo(2);
         assertThat(read.inferences().compute().infer().nanos()).isEqualTo(20);
         assertThat(read.inferences().compute().output().nanos()).isEqualTo(200);
+        assertThat(read.inferences().queue().count()).isOne();
+    }
+
+    @Test
+    void countsWithItsOwnBatch() {
+        step("first I=IN O=OUT");
+        start("OUT");
+        batchSize = 5;
+        send(1);
+        call(0).respond(Map.of("O", 2L), true);
+
+        var read = meter.read().executions();
+        assertThat(read.inferenceCount()).isEqualTo(5);
+        assertThat(read.executionCount()).isOne();
+        assertThat(read.batches())
+                .singleElement()
+                .satisfies(batch -> assertThat(batch.batchSize()).isEqualTo(5));
+    }
+
+    /** What is read behind a decoupled step is freed when the last of its responses was handled, not at the end. */
+    @Test
+    void releasesWhatNoResponseReadsAnyMore() {
+        step("many I=IN O=one !");
+        step("join I=one,J=IN O=two");
+        step("last I=two O=OUT");
+        start("OUT");
+        send(1);
+        FakeSteps.Call many = call(0);
+        many.respond(Map.of("O", 1L), false);
+        assertThat(memory.buffersInUse()).as("the input, the response").isEqualTo(2);
+        call(1).respond(Map.of("O", 2L), true);
+        assertThat(memory.buffersInUse()).as("the input, the joined response").isEqualTo(2);
+        call(2).respond(Map.of("O", 3L), true);
+        assertThat(memory.buffersInUse()).as("the input").isOne();
+
+        many.complete();
+        assertThat(memory.buffersInUse()).isZero();
+        assertThat(client.responses).containsExactly(Map.of("OUT", 3L));
+    }
+
+    /** Outputs of a step that no later step reads and no client requested are freed with the response. */
+    @Test
+    void releasesOutputsThatAreNotRequested() {
+        step("first I=IN O=OUT,P=MORE");
+        start("OUT", "MORE");
+        send(1); // requests OUT alone
+        call(0).respond(Map.of("O", 1L, "P", 2L), true);
+
+        assertThat(client.responses).containsExactly(Map.of("OUT", 1L));
+        assertThat(memory.buffersInUse()).isZero();
     }
 
     /** The first failure counts; it is sent when all steps have returned. */
@@ -433,6 +484,146 @@ class EnsembleRunTest {
         });
         call(0).respond(Map.of("O", 1L), true);
         assertThat(client.responses).hasSize(1);
+    }
+
+    /** Such as for models that are loaded on demand. Models that come later are released. */
+    @Test
+    void endsTheWaitForModelsInTime() {
+        step("first I=IN O=OUT");
+        start("OUT");
+        steps.deferAcquisitions();
+        options = new RequestOptions(
+                0, 0, OptionalLong.of(clock.getAsLong() + Duration.ofSeconds(2).toNanos()), Optional.empty());
+        send(1);
+        clock.advance(Duration.ofSeconds(1));
+        timer.runExpired(clock.getAsLong());
+        assertThat(steps.acquisitionCancelled).isFalse();
+
+        clock.advance(Duration.ofSeconds(2));
+        timer.runExpired(clock.getAsLong());
+        assertThat(steps.acquisitionCancelled).isTrue();
+        steps.acquire(steps.acquiring.getFirst());
+
+        assertThat(steps.calls).isEmpty();
+        assertThat(steps.closed).hasValue(1);
+        assertThat(memory.buffersInUse()).isZero();
+        assertThat(client.error)
+                .isNotNull()
+                .satisfies(
+                        error -> assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', request was cancelled"));
+        assertThat(scheduler.inFlight()).isZero();
+    }
+
+    /** The timeout of the request counts too, from its arrival. */
+    @Test
+    void endsTheWaitForModelsWithTheTimeout() {
+        step("first I=IN O=OUT");
+        start("OUT");
+        steps.deferAcquisitions();
+        options = new RequestOptions(0, 5_000_000, OptionalLong.empty(), Optional.empty());
+        send(1);
+        clock.advance(Duration.ofSeconds(6));
+        timer.runExpired(clock.getAsLong());
+        steps.acquiring.getFirst().failed(new InferenceException(ErrorCode.CANCELLED, "request was cancelled"));
+
+        assertThat(client.error)
+                .isNotNull()
+                .satisfies(error ->
+                        assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', Request timeout expired"));
+    }
+
+    /** A wait that ends in time ends the timeout. */
+    @Test
+    void goesOnAfterAWaitForModels() {
+        step("first I=IN O=OUT");
+        start("OUT");
+        steps.deferAcquisitions();
+        options = new RequestOptions(
+                0, 0, OptionalLong.of(clock.getAsLong() + Duration.ofSeconds(2).toNanos()), Optional.empty());
+        send(1);
+        steps.acquire(steps.acquiring.getFirst());
+        clock.advance(Duration.ofSeconds(3));
+        timer.runExpired(clock.getAsLong());
+        call(0).respond(Map.of("O", 2L), true);
+
+        assertThat(client.responses).containsExactly(Map.of("OUT", 2L));
+    }
+
+    /** Its models stay those of its begin. */
+    @Test
+    void keepsItsModelsWhenTheyAreLoadedAgain() {
+        step("first I=IN O=mid");
+        step("second I=mid O=OUT");
+        start("OUT");
+        send(1);
+        steps.reload();
+        call(0).respond(Map.of("O", 2L), true);
+
+        assertThat(call(1).generation).isZero();
+        call(1).respond(Map.of("O", 2L), true);
+        send(new EnsembleClient(), 1);
+        assertThat(call(0).generation).isOne();
+        call(0).respond(Map.of("O", 2L), true);
+        call(1).respond(Map.of("O", 2L), true);
+    }
+
+    /** Steps that are executed on the stack of their submission do not deepen it. */
+    @Test
+    void executesALongChainOfDirectSteps() {
+        int count = 1000;
+        for (int i = 0; i < count; i++) {
+            step("m I=" + (i == 0 ? "IN" : "t" + i) + " O=" + (i == count - 1 ? "OUT" : "t" + (i + 1)));
+        }
+        start("OUT");
+        steps.executeDirectly(call -> call.respond(Map.of("O", call.inputs().get("I") + 1), true));
+        send(1);
+
+        assertThat(client.responses).containsExactly(Map.of("OUT", 1001L));
+        assertThat(memory.buffersInUse()).isZero();
+    }
+
+    /** The end of one step grants the next, whose end grants the next: not on one stack. */
+    @Test
+    void grantsManyStepsThatWait() {
+        step("first I=IN O=OUT");
+        start(new EnsembleLimits(1), "OUT");
+        send(1);
+        List<EnsembleClient> others = new ArrayList<>();
+        for (int i = 0; i < 20_000; i++) {
+            EnsembleClient other = new EnsembleClient();
+            others.add(other);
+            send(other, i);
+        }
+        FakeSteps.Call first = call(0);
+        steps.executeDirectly(call -> call.respond(Map.of("O", 7L), true));
+        first.respond(Map.of("O", 7L), true);
+
+        assertThat(client.responses).hasSize(1);
+        assertThat(others).allSatisfy(other -> assertThat(other.responses).containsExactly(Map.of("OUT", 7L)));
+        assertThat(memory.buffersInUse()).isZero();
+    }
+
+    /** So do steps that are refused at once. */
+    @Test
+    void refusesManyStepsThatWait() {
+        step("first I=IN O=OUT");
+        start(new EnsembleLimits(1), "OUT");
+        send(1);
+        List<EnsembleClient> others = new ArrayList<>();
+        for (int i = 0; i < 20_000; i++) {
+            EnsembleClient other = new EnsembleClient();
+            others.add(other);
+            send(other, i);
+        }
+        FakeSteps.Call first = call(0);
+        steps.executeDirectly(call -> call.fail(new InferenceException(ErrorCode.UNAVAILABLE, "no luck")));
+        first.respond(Map.of("O", 7L), true);
+
+        assertThat(others)
+                .allSatisfy(other -> assertThat(other.error)
+                        .isNotNull()
+                        .satisfies(error -> assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', no luck")));
+        assertThat(memory.buffersInUse()).isZero();
     }
 
     /** A decoupled step pauses while its client does not read, and while later steps are behind. */

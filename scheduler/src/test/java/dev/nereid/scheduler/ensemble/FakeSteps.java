@@ -18,12 +18,18 @@ import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /** Models of steps whose requests wait until the test completes them, in any order. Safe for use by any thread. */
-final class FakeSteps implements StepModels, PinnedModels {
+final class FakeSteps implements StepModels {
     /** A request to a step that waits. */
     final class Call {
         final int step;
+
+        /** How often the models had been loaded again when the request to the ensemble began. */
+        final int generation;
+
         final InferRequest request;
         final ResponseObserver observer;
         final AtomicBoolean cancelled = new AtomicBoolean();
@@ -36,8 +42,9 @@ final class FakeSteps implements StepModels, PinnedModels {
         /** How many responses were sent. */
         int sent;
 
-        private Call(int step, InferRequest request, ResponseObserver observer) {
+        private Call(int step, int generation, InferRequest request, ResponseObserver observer) {
             this.step = step;
+            this.generation = generation;
             this.request = request;
             this.observer = observer;
         }
@@ -94,6 +101,18 @@ final class FakeSteps implements StepModels, PinnedModels {
     private final List<ModelSettings> settings;
     private final TensorMemory memory;
 
+    /** Counts the loads; requests that have begun keep the models of theirs. */
+    private final AtomicInteger generation = new AtomicInteger();
+
+    /** The requests that wait for models, while {@link #deferAcquisitions} holds. */
+    final List<Receiver> acquiring = new CopyOnWriteArrayList<>();
+
+    final AtomicBoolean acquisitionCancelled = new AtomicBoolean();
+    private volatile boolean defers;
+
+    /** Completes requests as they are submitted; {@code null} if the test does so later. */
+    private volatile @Nullable Consumer<Call> direct;
+
     FakeSteps(List<ModelSettings> settings, TensorMemory memory) {
         this.settings = settings;
         this.memory = memory;
@@ -101,9 +120,39 @@ final class FakeSteps implements StepModels, PinnedModels {
 
     @Override
     public Cancellation acquire(CheckedRequest request, Receiver receiver) {
-        acquired.incrementAndGet();
-        receiver.acquired(this);
+        if (defers) {
+            acquiring.add(receiver);
+            return () -> acquisitionCancelled.set(true);
+        }
+        acquire(receiver);
         return Cancellation.NONE;
+    }
+
+    /** Passes the models to a request. */
+    void acquire(Receiver receiver) {
+        acquiring.remove(receiver);
+        acquired.incrementAndGet();
+        receiver.acquired(new Pinned(generation.get()));
+    }
+
+    /** Lets requests wait for their models until {@link #acquire(Receiver)}. */
+    void deferAcquisitions() {
+        defers = true;
+    }
+
+    /** Completes requests at once, on the stack of those who submit them. */
+    void executeDirectly(Consumer<Call> execution) {
+        direct = execution;
+    }
+
+    /** Loads all models again, for the requests that begin from now on. */
+    void reload() {
+        generation.incrementAndGet();
+    }
+
+    /** Returns how often the models were loaded again. */
+    int generation() {
+        return generation.get();
     }
 
     @Override
@@ -116,25 +165,43 @@ final class FakeSteps implements StepModels, PinnedModels {
         return "";
     }
 
-    @Override
-    public StepModel model(int step) {
-        return new StepModel() {
-            @Override
-            public ModelSettings settings() {
-                return settings.get(step);
-            }
-
-            @Override
-            public Cancellation submit(InferRequest request, ResponseObserver observer) {
-                Call call = new Call(step, request, observer);
-                calls.add(call);
-                return () -> call.cancelled.set(true);
-            }
-        };
+    /** Returns the configuration of a step. */
+    ModelSettings settings(int step) {
+        return settings.get(step);
     }
 
-    @Override
-    public void close() {
-        closed.incrementAndGet();
+    /** The models of one request. */
+    private final class Pinned implements PinnedModels {
+        private final int pinned;
+
+        Pinned(int pinned) {
+            this.pinned = pinned;
+        }
+
+        @Override
+        public StepModel model(int step) {
+            return new StepModel() {
+                @Override
+                public ModelSettings settings() {
+                    return settings.get(step);
+                }
+
+                @Override
+                public Cancellation submit(InferRequest request, ResponseObserver observer) {
+                    Call call = new Call(step, pinned, request, observer);
+                    calls.add(call);
+                    Consumer<Call> execution = direct;
+                    if (execution != null) {
+                        execution.accept(call);
+                    }
+                    return () -> call.cancelled.set(true);
+                }
+            };
+        }
+
+        @Override
+        public void close() {
+            closed.incrementAndGet();
+        }
     }
 }

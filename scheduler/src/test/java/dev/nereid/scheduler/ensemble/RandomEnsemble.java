@@ -31,6 +31,7 @@ final class RandomEnsemble {
 
     private final List<String> outputs = new ArrayList<>();
     private final int inputCount;
+    private final boolean omitsInputs;
     private final boolean fails;
     private int chain;
 
@@ -38,6 +39,7 @@ final class RandomEnsemble {
         random = new Random(seed);
         fails = random.nextInt(3) == 0;
         inputCount = 1 + random.nextInt(2);
+        omitsInputs = random.nextInt(3) == 0;
         for (int i = 0; i < inputCount; i++) {
             depths.put("in" + i, 0);
         }
@@ -82,10 +84,14 @@ final class RandomEnsemble {
         return TensorSpec.of(name, DataType.INT64, Shape.of(1));
     }
 
+    private static TensorSpec optional(String name) {
+        return spec(name).with(TensorSpec.Trait.OPTIONAL);
+    }
+
     ModelSettings settings() {
         ModelSettingsBuilder settings = ModelSettings.builder("e", 1).decoupled(chain > 0);
         for (int i = 0; i < inputCount; i++) {
-            settings.input(spec("in" + i));
+            settings.input(optional("in" + i));
         }
         outputs.forEach(output -> settings.output(spec(output)));
         return settings.build();
@@ -96,7 +102,7 @@ final class RandomEnsemble {
         for (StepDefinition step : steps) {
             ModelSettingsBuilder settings =
                     ModelSettings.builder(step.model(), 1).decoupled(step.decoupled());
-            step.inputs().keySet().forEach(input -> settings.input(spec(input)));
+            step.inputs().keySet().forEach(input -> settings.input(optional(input)));
             step.outputs().keySet().forEach(output -> settings.output(spec(output)));
             all.add(settings.build());
         }
@@ -111,7 +117,10 @@ final class RandomEnsemble {
     Map<String, Long> inputs() {
         Map<String, Long> inputs = new LinkedHashMap<>();
         for (int i = 0; i < inputCount; i++) {
-            inputs.put("in" + i, (long) random.nextInt(1000));
+            long value = random.nextInt(1000);
+            if (!omitsInputs || random.nextBoolean()) {
+                inputs.put("in" + i, value);
+            }
         }
         return inputs;
     }
@@ -126,20 +135,38 @@ final class RandomEnsemble {
         return requested.isEmpty() ? List.of(outputs.get(random.nextInt(outputs.size()))) : requested;
     }
 
-    /** Returns how many responses a step sends. */
-    int responses(int step, Map<String, Long> inputs) {
-        return steps.get(step).decoupled() ? Math.floorMod(Objects.hash(step, inputs, "count"), 4) : 1;
+    /** Returns all outputs, in the order of the configuration. */
+    List<String> outputs() {
+        return outputs;
     }
 
-    boolean fails(int step, Map<String, Long> inputs) {
-        return fails && Math.floorMod(Objects.hash(step, inputs, "fail"), 12) == 0;
+    /** Returns whether requests have any number of responses. */
+    boolean isDecoupled() {
+        return chain > 0;
+    }
+
+    /** Returns how many responses a step sends. */
+    int responses(int step, Map<String, Long> inputs, int generation) {
+        return steps.get(step).decoupled() ? Math.floorMod(Objects.hash(step, inputs, generation, "count"), 4) : 1;
+    }
+
+    boolean fails(int step, Map<String, Long> inputs, int generation) {
+        return fails && Math.floorMod(Objects.hash(step, inputs, generation, "fail"), 12) == 0;
+    }
+
+    /** Returns how many responses a step that fails sends before; at most as many as one that does not. */
+    int responsesBeforeFailure(int step, Map<String, Long> inputs, int generation) {
+        int count = responses(step, inputs, generation);
+        return steps.get(step).decoupled() && count > 0
+                ? Math.floorMod(Objects.hash(step, inputs, generation, "before"), count + 1)
+                : 0;
     }
 
     /** Returns the outputs of one response, some of which may be missing. */
-    Map<String, Long> outputs(int step, Map<String, Long> inputs, int response) {
+    Map<String, Long> outputs(int step, Map<String, Long> inputs, int response, int generation) {
         Map<String, Long> values = new TreeMap<>();
         for (String output : steps.get(step).outputs().keySet()) {
-            int hash = Objects.hash(step, inputs, response, output);
+            int hash = Objects.hash(step, inputs, response, generation, output);
             if (Math.floorMod(hash, 9) != 0) {
                 values.put(output, (long) hash);
             }
@@ -151,8 +178,8 @@ final class RandomEnsemble {
     record Expected(List<Map<String, Long>> responses, boolean mayFail) {}
 
     /** Computes the responses to a request. */
-    Expected interpret(Map<String, Long> inputs, List<String> requested) {
-        Interpreter interpreter = new Interpreter(requested);
+    Expected interpret(Map<String, Long> inputs, List<String> requested, int generation) {
+        Interpreter interpreter = new Interpreter(requested, generation);
         int depth = requested.stream().mapToInt(depths::get).max().orElseThrow();
         List<Map<String, Long>> responses = new ArrayList<>();
         interpreter.run(0, depth, new HashMap<>(inputs), responses);
@@ -162,11 +189,13 @@ final class RandomEnsemble {
     /** Runs the steps of each depth after one another; the values of tensors without content are {@code null}. */
     private final class Interpreter {
         private final List<String> requested;
+        private final int generation;
         private final Set<Integer> needed = new LinkedHashSet<>();
         private boolean failed;
 
-        Interpreter(List<String> requested) {
+        Interpreter(List<String> requested, int generation) {
             this.requested = requested;
+            this.generation = generation;
             requested.forEach(this::need);
         }
 
@@ -184,13 +213,13 @@ final class RandomEnsemble {
                 if (!needed.contains(i) || depthOf(i) != depth) {
                     continue;
                 }
-                if (fails(i, given(i, values))) {
+                if (fails(i, given(i, values), generation)) {
                     failed = true;
                 }
                 if (steps.get(i).decoupled()) {
                     decoupled = i;
                 } else {
-                    put(i, outputs(i, given(i, values), 0), values);
+                    put(i, outputs(i, given(i, values), 0, generation), values);
                 }
             }
             if (depth == last) {
@@ -204,9 +233,9 @@ final class RandomEnsemble {
                 return;
             }
             Map<String, Long> given = given(decoupled, values);
-            for (int i = 0; i < responses(decoupled, given); i++) {
+            for (int i = 0; i < responses(decoupled, given, generation); i++) {
                 Map<String, Long> next = new HashMap<>(values);
-                put(decoupled, outputs(decoupled, given, i), next);
+                put(decoupled, outputs(decoupled, given, i, generation), next);
                 run(depth + 1, last, next, responses);
             }
         }

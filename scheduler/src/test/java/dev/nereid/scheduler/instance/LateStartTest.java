@@ -9,6 +9,7 @@ import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SteppedScheduler;
 import dev.nereid.scheduler.Threads;
+import dev.nereid.scheduler.batch.BackendCallbacks;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
@@ -407,7 +408,11 @@ final class LateStartTest {
     void countsAsFreeForTheWatchdog() {
         Served served = new Served(instance());
         ExecutionWatch watch = new ExecutionWatch(
-                served.scheduler.model, served.threads, Duration.ofSeconds(1), Duration.ofSeconds(1));
+                served.scheduler.model,
+                served.threads,
+                BackendCallbacks.DIRECT,
+                Duration.ofSeconds(1),
+                Duration.ofSeconds(1));
 
         watch.check(Duration.ofDays(1).toNanos());
 

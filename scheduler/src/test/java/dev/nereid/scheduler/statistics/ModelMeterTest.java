@@ -41,7 +41,8 @@ final class ModelMeterTest {
                                 Timing.NONE),
                         List.of(),
                         Map.of(),
-                        new MicrosCounters(0, 0, 0, 0, 0, 0, 0)));
+                        new MicrosCounters(0, 0, 0, 0, 0, 0, 0),
+                        0));
     }
 
     /** Two requests of 1 and 3 items that arrived at 1 and 2 µs, and a third of 2 items that failed. */

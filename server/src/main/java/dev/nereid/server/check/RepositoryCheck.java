@@ -45,7 +45,7 @@ public final class RepositoryCheck {
         try (RemoteRepositories remote =
                         RemoteRepositories.open(options.directories().remote(), environment);
                 BackendRegistry backends =
-                        BackendRegistry.open(options.directories().plugins(), environment);
+                        BackendRegistry.open(options.directories().plugins(), options.providers(), environment);
                 ModelCheck check = new ModelCheck(backends, options.models(), ServerFeatures.of(options))) {
             RepositoryScan scan = new ModelRepository(
                             options.directories().modelRepositories(),

@@ -4,6 +4,8 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelRef;
 import dev.nereid.scheduler.client.RunningExecution;
+import dev.nereid.server.dependency.ModelDependencies;
+import dev.nereid.server.lifecycle.ModelLoadWatch;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.spi.ErrorCode;
@@ -11,11 +13,14 @@ import dev.nereid.spi.ModelClient;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /** Creates the clients by which the models of a server send requests to each other. Safe for use by any thread. */
 public final class ModelClients {
     private final ServedModels models;
+    private final ModelLoadWatch loads;
+    private final ModelDependencies dependencies;
     private final OpenResponses responses = new OpenResponses();
 
     /** The model versions that have sent requests. */
@@ -27,9 +32,13 @@ public final class ModelClients {
      * Creates clients that refuse requests until {@link #serve}.
      *
      * @param models the models of the server
+     * @param loads knows which thread loads which model
+     * @param dependencies knows which models need which others
      */
-    public ModelClients(ServedModels models) {
+    public ModelClients(ServedModels models, ModelLoadWatch loads, ModelDependencies dependencies) {
         this.models = models;
+        this.loads = loads;
+        this.dependencies = dependencies;
     }
 
     /**
@@ -45,10 +54,11 @@ public final class ModelClients {
      * Creates the client of a model version.
      *
      * @param caller the key and the version of the model
+     * @param actions runs actions of the model on responses, never on the calling thread
      * @return its client
      */
-    public ModelClient of(ModelRef caller) {
-        return new ServerModelClient(this, caller);
+    public ModelClient of(ModelRef caller, Executor actions) {
+        return new ServerModelClient(this, caller, actions);
     }
 
     /**
@@ -90,6 +100,30 @@ public final class ModelClients {
         String namespace = ModelKey.namespace(caller.name());
         String own = ModelKey.of(namespace, name);
         return !namespace.isEmpty() && models.find(own).isPresent() ? own : name;
+    }
+
+    /**
+     * Checks that a load or unload of a model does not wait for the load that the calling thread performs.
+     *
+     * @param what {@code "load"} or {@code "unload"}
+     * @param caller the model whose load asks for it
+     * @param name the name of the other model
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it would
+     */
+    void checkLoads(String what, ModelRef caller, String name) {
+        String own = ModelKey.name(caller.name());
+        if (!loads.isLoading(own)) {
+            return;
+        }
+        String other = models.key(resolve(caller, name));
+        if (other.equals(caller.name())
+                || dependencies.dependents(caller.name()).contains(other)
+                || dependencies.dependents(other).contains(caller.name())) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    what + " of model '" + ModelKey.name(other) + "' would wait for the load of model '" + own
+                            + "', which asks for it (expected: afterwards)");
+        }
     }
 
     /** Returns the execution that the calling thread is in. */

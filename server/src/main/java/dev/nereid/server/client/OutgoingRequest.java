@@ -32,6 +32,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
@@ -42,6 +43,7 @@ final class OutgoingRequest implements ModelRequest {
     private final ModelClients clients;
     private final ModelRef caller;
     private final String model;
+    private final Executor actions;
     private final List<InputTensor> inputs = new ArrayList<>();
     private final List<Tensor> tensors = new ArrayList<>();
     private final List<RequestedOutput> outputs = new ArrayList<>();
@@ -60,8 +62,10 @@ final class OutgoingRequest implements ModelRequest {
      *
      * @param caller the version that sends it
      * @param model the key of the other model, or its name
+     * @param actions runs actions of the sender, never on the calling thread
      */
-    OutgoingRequest(ModelClients clients, ModelRef caller, String model) {
+    OutgoingRequest(ModelClients clients, ModelRef caller, String model, Executor actions) {
+        this.actions = actions;
         this.clients = clients;
         this.caller = caller;
         this.model = model;
@@ -134,7 +138,7 @@ final class OutgoingRequest implements ModelRequest {
 
     @Override
     public CompletionStage<ModelResponse> send() {
-        SingleResponse single = new SingleResponse(model);
+        SingleResponse single = new SingleResponse(model, actions);
         send(single);
         return single.outcome();
     }
@@ -150,7 +154,7 @@ final class OutgoingRequest implements ModelRequest {
                             ? "submitted the request that it executes (expected: send, or executions that are LONG)"
                             : "calls observers of other requests (expected: send)"));
         }
-        SingleResponse single = new SingleResponse(model);
+        SingleResponse single = new SingleResponse(model, Runnable::run);
         send(single, current.map(RunningExecution::callers).orElse(Set.of()));
         return single.await();
     }

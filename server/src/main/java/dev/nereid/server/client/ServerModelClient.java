@@ -11,15 +11,22 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 
 /** The client of one model version. Immutable. */
 final class ServerModelClient implements ModelClient {
     private final ModelClients clients;
     private final ModelRef caller;
+    private final Executor actions;
 
-    /** Creates the client of a model version, which is given by its key. */
-    ServerModelClient(ModelClients clients, ModelRef caller) {
+    /**
+     * Creates the client of a model version, which is given by its key.
+     *
+     * @param actions runs actions of the model, never on the calling thread
+     */
+    ServerModelClient(ModelClients clients, ModelRef caller, Executor actions) {
+        this.actions = actions;
         this.clients = clients;
         this.caller = caller;
     }
@@ -27,7 +34,7 @@ final class ServerModelClient implements ModelClient {
     @Override
     public ModelRequest request(String model) {
         clients.sends(caller);
-        return new OutgoingRequest(clients, caller, clients.resolve(caller, model));
+        return new OutgoingRequest(clients, caller, clients.resolve(caller, model), actions);
     }
 
     @Override
@@ -41,24 +48,33 @@ final class ServerModelClient implements ModelClient {
 
     @Override
     public CompletionStage<Void> load(String model) {
-        return control(() -> clients.server().control().load(new ModelControl.Load(model, Optional.empty(), Map.of())));
+        return control(() -> {
+            clients.checkLoads("load", caller, model);
+            return clients.server().control().load(new ModelControl.Load(model, Optional.empty(), Map.of()));
+        });
     }
 
     @Override
     public CompletionStage<Void> unload(String model) {
-        return control(() -> clients.server().control().unload(model, false));
+        return control(() -> {
+            clients.checkLoads("unload", caller, model);
+            return clients.server().control().unload(model, false);
+        });
     }
 
-    private static CompletionStage<Void> control(Supplier<CompletionStage<Void>> task) {
+    private CompletionStage<Void> control(Supplier<CompletionStage<Void>> task) {
         CompletableFuture<Void> outcome = new CompletableFuture<>();
         try {
-            task.get().whenComplete((_, failure) -> {
-                if (failure == null) {
-                    outcome.complete(null);
-                } else {
-                    outcome.completeExceptionally(translated(failure));
-                }
-            });
+            task.get()
+                    .whenCompleteAsync(
+                            (_, failure) -> {
+                                if (failure == null) {
+                                    outcome.complete(null);
+                                } else {
+                                    outcome.completeExceptionally(translated(failure));
+                                }
+                            },
+                            actions);
         } catch (InferenceException e) {
             outcome.completeExceptionally(translate(e));
         }

@@ -7,19 +7,31 @@ import dev.nereid.spi.ModelResponseObserver;
 import dev.nereid.spi.SentRequest;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
-/** Receives the one response of a model that is not decoupled. */
+/**
+ * Receives the one response of a model that is not decoupled.
+ *
+ * <p>An action of the backend on the outcome may block for ever. So it does not run on the thread that delivers the
+ * response, which is one of the other model.
+ */
 final class SingleResponse implements ModelResponseObserver {
     private final String model;
+    private final Executor completion;
     private final CompletableFuture<ModelResponse> outcome = new CompletableFuture<>();
     private volatile @Nullable SentRequest sent;
     private @Nullable ModelResponse response;
     private boolean isOneOfSeveral;
 
-    /** Creates the receiver for a request to a model. */
-    SingleResponse(String model) {
+    /**
+     * Creates the receiver for a request to a model.
+     *
+     * @param completion runs the completion of the outcome, and with it the actions of the backend on it
+     */
+    SingleResponse(String model, Executor completion) {
         this.model = model;
+        this.completion = completion;
     }
 
     /** Returns what completes with the response. */
@@ -75,8 +87,8 @@ final class SingleResponse implements ModelResponseObserver {
                     ErrorCode.INVALID_ARGUMENT,
                     "model '" + model + "': " + (isOneOfSeveral ? "several responses" : "no response")
                             + " (expected: one; send with an observer to a decoupled model)"));
-        } else if (!outcome.complete(received)) { // its receiver waits no more
-            received.close();
+        } else {
+            completion.execute(() -> complete(received));
         }
     }
 
@@ -89,11 +101,17 @@ final class SingleResponse implements ModelResponseObserver {
         }
     }
 
+    private void complete(ModelResponse received) {
+        if (!outcome.complete(received)) { // its receiver waits no more
+            received.close();
+        }
+    }
+
     private void fail(BackendException error) {
         ModelResponse received = response;
         if (received != null) {
             received.close();
         }
-        outcome.completeExceptionally(error);
+        completion.execute(() -> outcome.completeExceptionally(error));
     }
 }

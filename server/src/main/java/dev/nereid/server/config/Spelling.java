@@ -32,7 +32,7 @@ public final class Spelling {
      * @param names the names that exist
      * @return the first of the most similar names, or empty if none is similar
      */
-    static Optional<String> closest(String word, Collection<String> names) {
+    public static Optional<String> closest(String word, Collection<String> names) {
         if (word.length() > MAX_LENGTH) {
             return Optional.empty();
         }

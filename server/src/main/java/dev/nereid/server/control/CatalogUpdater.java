@@ -63,6 +63,11 @@ final class CatalogUpdater {
         return models.find(model).filter(ModelEntry::isWhole).isPresent();
     }
 
+    /** Returns whether a model could not be loaded as a whole. */
+    boolean isInvalid(String model) {
+        return models.find(model).filter(ModelEntry::isInvalid).isPresent();
+    }
+
     /** Returns whether anything is known of a model. */
     boolean isKnown(String model) {
         return models.find(model).isPresent();

@@ -87,7 +87,8 @@ public final class ModelLifecycle {
         memory = new MemoryThreads();
         MemoryRefresh refresh = new MemoryRefresh(live, memory, nanoTime, fatalErrors);
         models = new ServedModels(live, watch, refresh);
-        clients = new ModelClients(models);
+        ModelDependencies dependencies = new ModelDependencies();
+        clients = new ModelClients(models, watch, dependencies);
         tasks = new ControlTasks(fatalErrors);
         threads = new LoadThreads(options.loadThreads(), nativeHeap::freed);
         MeterRegistry meters = new MeterRegistry(environment.clocks().wallClock());
@@ -105,7 +106,6 @@ public final class ModelLifecycle {
         overrides = new PrivateDirectory(workDirectory, "overrides-");
         ModelSources sources =
                 new ModelSources(repository, preparation, new OverrideWriter(overrides, OverrideWriter.MAX_BYTES));
-        ModelDependencies dependencies = new ModelDependencies();
         ModelLoader modelLoader = new ModelLoader(
                 backends,
                 preparation,
@@ -156,7 +156,7 @@ public final class ModelLifecycle {
                         environment.clocks(),
                         look -> Thread.ofVirtual().name("poll").start(look)))
                 : Optional.empty();
-        shutdown = new ModelShutdown(models, live, catalog, clients.callers(), nanoTime);
+        shutdown = new ModelShutdown(models, live, catalog, clients.callers(), watch, nanoTime);
     }
 
     private DemandModels demand(

@@ -3,6 +3,7 @@ package dev.nereid.server.control;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.server.dependency.ModelDependencies;
+import dev.nereid.server.ensemble.StepErrors;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.VersionState;
@@ -279,17 +280,16 @@ final class ModelLoads implements RepositoryPoller.Actions {
     }
 
     /** Waits for the load of a model that another needs; returns why that cannot be loaded, if so. */
-    private static Optional<InferenceException> await(String model, String needed, CompletionStage<Void> load)
+    private Optional<InferenceException> await(String model, String needed, CompletionStage<Void> load)
             throws InterruptedException {
         try {
             ControlTasks.await(load);
             return Optional.empty();
         } catch (InferenceException e) {
-            return Optional.of(new InferenceException(
-                    ErrorCode.INVALID_ARGUMENT,
-                    "ensemble '" + ModelKey.name(model) + "' depends on '" + ModelKey.name(needed)
-                            + "' which has no loaded version. Model '" + ModelKey.name(needed)
-                            + "' loading failed with error: " + e.publicMessage()));
+            return Optional.of(
+                    catalog.isInvalid(needed) || dependencies.isEnsemble(needed)
+                            ? StepErrors.notValid(model, needed, e.publicMessage())
+                            : StepErrors.notLoaded(model, needed, e.publicMessage()));
         }
     }
 

@@ -1,8 +1,10 @@
 package dev.nereid.server.control;
 
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.ThreadStack;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.LiveGenerations;
+import dev.nereid.server.lifecycle.ModelLoadWatch;
 import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import java.time.Duration;
@@ -26,19 +28,23 @@ final class ModelShutdown {
     private final LiveGenerations live;
     private final CatalogUpdater catalog;
     private final Set<ModelRef> callers;
+    private final ModelLoadWatch watch;
     private final LongSupplier nanoTime;
 
     /**
      * Creates the shutdown of a server's models.
      *
      * @param callers the versions that send requests to other models, by key; read at the shutdown
+     * @param watch knows the loads and closes in progress
      */
     ModelShutdown(
             ServedModels models,
             LiveGenerations live,
             CatalogUpdater catalog,
             Set<ModelRef> callers,
+            ModelLoadWatch watch,
             LongSupplier nanoTime) {
+        this.watch = watch;
         this.callers = callers;
         this.models = models;
         this.live = live;
@@ -61,6 +67,7 @@ final class ModelShutdown {
             Thread.currentThread().interrupt();
         }
         if (!closed) {
+            reportUnfinished();
             abandon();
         }
         return closed;
@@ -116,6 +123,29 @@ final class ModelShutdown {
             }
         }
         return true;
+    }
+
+    /** Names, with their stacks, the executions, loads and closes that the stop did not wait for any longer. */
+    private void reportUnfinished() {
+        for (Generation generation : live.all()) {
+            ServedModel model = generation.model();
+            model.executing()
+                    .forEach((instance, thread) -> LOG.atWarn()
+                            .addKeyValue("model", model.config().getName())
+                            .addKeyValue("version", model.version())
+                            .addKeyValue("instance", instance)
+                            .addKeyValue("requests", model.requests())
+                            .setCause(ThreadStack.of(thread, thread.getStackTrace()))
+                            .log("execution has not ended within the exit timeout"));
+            if (model.executing().isEmpty() && model.hasRequests()) {
+                LOG.atWarn()
+                        .addKeyValue("model", model.config().getName())
+                        .addKeyValue("version", model.version())
+                        .addKeyValue("requests", model.requests())
+                        .log("requests have not ended within the exit timeout");
+            }
+        }
+        watch.reportUnfinished();
     }
 
     /** Abandons the requests of every model, on threads of their own. The notified backends and observers may block. */

@@ -184,6 +184,41 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
     }
 
     /**
+     * Loads several models as {@link #acquireAll} does, for a request that waits no longer than the options allow.
+     *
+     * @param models the keys of the models, each once, at least one
+     * @return as there; fails after the longest wait too
+     */
+    public CompletableFuture<Runnable> acquireForRequest(List<String> models) {
+        CompletableFuture<Runnable> acquired = acquireAll(models);
+        if (acquired.isDone()) {
+            return acquired;
+        }
+        CompletableFuture<Runnable> bounded = new CompletableFuture<>();
+        long began = nanoTime.getAsLong();
+        Timeout timeout = timer.newTimeout(() -> bounded.completeExceptionally(DemandErrors.timedOut(
+                models.getFirst(),
+                Duration.ofNanos(nanoTime.getAsLong() - began),
+                planner.ask(Planning::taken),
+                budget())));
+        CompletableFuture<Void> _ = acquired.handle((hold, failure) -> {
+            if (failure != null) {
+                bounded.completeExceptionally(failure);
+            } else if (!bounded.complete(hold)) { // its receiver waits no more
+                hold.run();
+            }
+            return null;
+        });
+        CompletableFuture<Void> _ = bounded.handle((_, _) -> {
+            timeout.close();
+            acquired.cancel(false); // unless it is complete
+            return null;
+        });
+        timeout.scheduleAtLatest(began + options.maxWait().toNanos());
+        return bounded;
+    }
+
+    /**
      * Loads a model within the budget, also if its last load has just failed, and keeps it loaded.
      *
      * @param model its key

@@ -76,6 +76,21 @@ public final class ModelDependencies {
     }
 
     /**
+     * Returns whether a model needs others.
+     *
+     * @param model its key
+     * @return whether it is an ensemble that began to load
+     */
+    public boolean isEnsemble(String model) {
+        lock.lock();
+        try {
+            return graph.loadOrder(model).size() > 1;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
      * Returns the models that need a model which was loaded, and were unloaded with it before.
      *
      * @param model the key of the loaded model

@@ -4,6 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.scheduler.EnsembleScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.ensemble.EnsembleLimits;
 import dev.nereid.scheduler.ensemble.EnsemblePlan;
 import dev.nereid.scheduler.ensemble.StepDefinition;
@@ -12,6 +13,8 @@ import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.demand.DemandModels;
+import dev.nereid.server.lifecycle.FileIdentity;
+import dev.nereid.server.lifecycle.LoadIdentity;
 import dev.nereid.server.lifecycle.MeterRegistry;
 import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.lifecycle.PreparedModel;
@@ -28,7 +31,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
-import java.util.UUID;
 
 /**
  * Loads ensembles, whose steps are loaded before. Immutable but for the demand, which is set once; safe for use by any
@@ -89,11 +91,18 @@ public final class EnsembleLoader {
         ModelSettings settings = ModelSettingsReader.settings(config, version);
         Map<String, List<String>> labels =
                 labels(LabelFiles.read(prepared.directory().path(), config), config, refs);
-        SchedulerEnvironment own = environment.with(
-                ResponseCacheSetting.of(config).select(environment.cache(), () -> "ensemble " + UUID.randomUUID()));
+        LoadIdentity files =
+                environment.cache().isEmpty() ? LoadIdentity.NONE : new FileIdentity(prepared, config, "", version);
+        EnsembleIdentity identity = new EnsembleIdentity(
+                files,
+                refs,
+                models,
+                environment.cache().map(CacheAccess::background).orElse(Runnable::run));
+        SchedulerEnvironment own =
+                environment.with(ResponseCacheSetting.of(config).select(environment.cache(), identity));
         EnsembleScheduler scheduler = EnsembleScheduler.start(
                 EnsemblePlan.of(settings, definitions(config, configs), limits(config)),
-                new StepGenerations(models, new ModelRef(key, version), refs, demand),
+                new StepGenerations(models, new ModelRef(key, version), identity, demand),
                 options.limits(),
                 own,
                 meters.of(key, version));
@@ -103,7 +112,8 @@ public final class EnsembleLoader {
                 settings,
                 scheduler,
                 new Classifier(settings, labels, environment.memory()),
-                Duration.ofNanos(environment.clocks().nanoTime().getAsLong() - started));
+                Duration.ofNanos(environment.clocks().nanoTime().getAsLong() - started),
+                identity);
     }
 
     private static EnsembleLimits limits(ModelConfig config) {

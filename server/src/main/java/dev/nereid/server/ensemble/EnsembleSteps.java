@@ -2,15 +2,16 @@ package dev.nereid.server.ensemble;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
+import dev.nereid.server.lifecycle.ModelEntry;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.repository.ModelKey;
-import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import inference.ModelEnsembling;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
+import java.util.Optional;
 
 /**
  * Finds the models that the steps of ensembles name. Immutable; safe for use by any thread.
@@ -42,7 +43,7 @@ record EnsembleSteps(ServedModels models) {
      *
      * @param ensemble the name of the ensemble
      * @param candidates the configurations of models that are to take the place of those that serve, by version
-     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if a model or the version of a step is not loaded
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if a model or the version of a step is not loaded
      */
     List<ModelConfig> configs(
             String ensemble, List<ModelRef> steps, Map<String, NavigableMap<Long, ModelConfig>> candidates) {
@@ -56,7 +57,7 @@ record EnsembleSteps(ServedModels models) {
 
     private static ModelConfig config(String ensemble, ModelRef step, NavigableMap<Long, ModelConfig> versions) {
         if (step.version() != ModelRef.LATEST && !versions.containsKey(step.version())) {
-            throw notLoaded(ensemble, step);
+            throw StepErrors.versionNotLoaded(ensemble, step.name(), step.version());
         }
         return versions.lastEntry().getValue();
     }
@@ -66,26 +67,24 @@ record EnsembleSteps(ServedModels models) {
         try {
             latest = models.config(ModelRef.latest(step.name()));
         } catch (InferenceException e) {
-            String name = ModelKey.name(step.name());
-            throw invalid("ensemble '" + ensemble + "' depends on '" + name + "' which has no loaded version. Model '"
-                    + name + "' loading failed with error: " + e.publicMessage());
+            throw unusable(ensemble, step.name(), e.publicMessage());
         }
         if (step.version() != ModelRef.LATEST) {
             try {
                 models.config(step);
             } catch (InferenceException e) {
-                throw notLoaded(ensemble, step);
+                throw StepErrors.versionNotLoaded(ensemble, step.name(), step.version());
             }
         }
         return latest;
     }
 
-    private static InferenceException notLoaded(String ensemble, ModelRef step) {
-        return invalid("ensemble '" + ensemble + "' depends on '" + ModelKey.name(step.name())
-                + "' whose required version " + step.version() + " is not loaded.");
-    }
-
-    private static InferenceException invalid(String text) {
-        return new InferenceException(ErrorCode.INVALID_ARGUMENT, text);
+    /** Says why no version of a model serves: it is not valid as a whole, or its versions could not be loaded. */
+    private InferenceException unusable(String ensemble, String step, String otherwise) {
+        Optional<ModelEntry> entry = models.find(step);
+        String reason = entry.flatMap(ModelEntry::reason).orElse(otherwise);
+        return entry.isPresent() && entry.get().isInvalid()
+                ? StepErrors.notValid(ensemble, step, reason)
+                : StepErrors.notLoaded(ensemble, step, reason);
     }
 }

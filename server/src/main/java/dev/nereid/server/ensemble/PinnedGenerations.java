@@ -12,6 +12,7 @@ import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
 import java.util.List;
+import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -20,10 +21,17 @@ final class PinnedGenerations implements PinnedModels {
     private static final Logger LOG = LoggerFactory.getLogger(PinnedGenerations.class);
 
     private final List<Generation> generations;
+    private final EnsembleIdentity identity;
 
     /** Takes over a lease on each generation. */
-    PinnedGenerations(List<Generation> generations) {
+    PinnedGenerations(List<Generation> generations, EnsembleIdentity identity) {
         this.generations = generations;
+        this.identity = identity;
+    }
+
+    @Override
+    public Optional<String> identity() {
+        return identity.of(generations);
     }
 
     @Override

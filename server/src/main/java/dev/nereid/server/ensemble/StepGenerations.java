@@ -31,19 +31,21 @@ final class StepGenerations implements StepModels {
     private final ServedModels models;
     private final List<ModelRef> callers;
     private final List<ModelRef> steps;
+    private final EnsembleIdentity identity;
     private final Optional<DemandModels> demand;
 
     /**
      * Creates the models of an ensemble.
      *
      * @param ensemble the key and the version of the ensemble
-     * @param steps the model of each step, by its key
+     * @param identity knows the model of each step, and identifies what they were loaded from
      * @param demand loads models that are loaded on demand; empty if none are
      */
-    StepGenerations(ServedModels models, ModelRef ensemble, List<ModelRef> steps, Optional<DemandModels> demand) {
+    StepGenerations(ServedModels models, ModelRef ensemble, EnsembleIdentity identity, Optional<DemandModels> demand) {
         this.models = models;
         callers = List.of(ensemble);
-        this.steps = List.copyOf(steps);
+        this.identity = identity;
+        steps = identity.steps();
         this.demand = demand;
     }
 
@@ -65,7 +67,7 @@ final class StepGenerations implements StepModels {
 
     /** Loads all models, and keeps them loaded until the request has leases on them. */
     private Cancellation load(CheckedRequest request, Receiver receiver) {
-        CompletableFuture<Runnable> loads = demand.orElseThrow().acquireAll(withNested());
+        CompletableFuture<Runnable> loads = demand.orElseThrow().acquireForRequest(withNested());
         CompletableFuture<Void> _ = loads.handle((hold, failure) -> {
             if (failure == null) {
                 acquired(request, hold, receiver);
@@ -130,7 +132,7 @@ final class StepGenerations implements StepModels {
                 }
             }
             isComplete = true;
-            return new PinnedGenerations(found);
+            return new PinnedGenerations(found, identity);
         } finally {
             if (!isComplete) {
                 found.forEach(Generation::release);

@@ -103,6 +103,13 @@ final class StepValidation {
             }
         });
         mapped.forEach((name, tensor) -> {
+            if (model.getOutputList().stream()
+                            .filter(one -> one.getName().equals(name))
+                            .count()
+                    > 1) {
+                throw invalid(inEnsemble() + "multiple outputs in model " + step.getModelName()
+                        + " are mapped to the same ensemble tensor " + tensor);
+            }
             ModelOutput output = requireNonNull(outputs.get(name));
             add(tensor, step(step, model, output.getDataType(), output.getDimsList()));
         });

@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.ObjLongConsumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,6 +27,7 @@ final class InstanceMemory implements AutoCloseable {
 
     private final String instance;
     private final TensorMemory memory;
+    private final ObjLongConsumer<String> leftMemory;
     private final Map<MemoryPlace, MemoryAllocator> allocators = new ConcurrentHashMap<>();
     private final Set<Allocated> open = ConcurrentHashMap.newKeySet();
     private volatile boolean closed;
@@ -35,10 +37,12 @@ final class InstanceMemory implements AutoCloseable {
      *
      * @param instance the name of the instance
      * @param memory the tensor memory of the server
+     * @param leftMemory receives the name and the bytes that the instance leaves allocated
      */
-    InstanceMemory(String instance, TensorMemory memory) {
+    InstanceMemory(String instance, TensorMemory memory, ObjLongConsumer<String> leftMemory) {
         this.instance = instance;
         this.memory = memory;
+        this.leftMemory = leftMemory;
     }
 
     /**
@@ -68,6 +72,7 @@ final class InstanceMemory implements AutoCloseable {
                     .addKeyValue("instance", instance)
                     .addKeyValue("bytes", left)
                     .log("instance left memory allocated");
+            leftMemory.accept(instance, left);
         }
     }
 

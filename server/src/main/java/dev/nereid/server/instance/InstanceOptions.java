@@ -5,6 +5,7 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.server.host.HostPolicies;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.ObjLongConsumer;
 
 /**
  * Options of instance creation. Immutable.
@@ -15,8 +16,15 @@ import java.util.List;
  * @param parallel whether the instances of a model are created in parallel also if their backend does not declare that
  *     as safe
  * @param hostPolicies the processors that the threads of instances run on
+ * @param leftMemory receives the name of an instance and the bytes of scratch memory that it left allocated at its close,
+ *     after the server has freed them; runs on any thread, must be short and must not throw
  */
-public record InstanceOptions(int processors, List<Integer> gpus, boolean parallel, HostPolicies hostPolicies) {
+public record InstanceOptions(
+        int processors,
+        List<Integer> gpus,
+        boolean parallel,
+        HostPolicies hostPolicies,
+        ObjLongConsumer<String> leftMemory) {
     /** All processors that this process may use, no GPU and no host policies. */
     public static final InstanceOptions DEFAULT =
             new InstanceOptions(Runtime.getRuntime().availableProcessors(), List.of(), false, HostPolicies.NONE);
@@ -25,9 +33,22 @@ public record InstanceOptions(int processors, List<Integer> gpus, boolean parall
     public InstanceOptions {
         gpus = List.copyOf(gpus);
         requireNonNull(hostPolicies, "hostPolicies");
+        requireNonNull(leftMemory, "leftMemory");
         if (processors < 1) {
             throw new IllegalArgumentException("processors: " + processors + " (expected: >= 1)");
         }
+    }
+
+    /**
+     * Creates options of instances whose scratch memory nobody watches.
+     *
+     * @param processors the processors that backends may use, at least 1
+     * @param gpus the numbers of the graphics processors that instances may run on
+     * @param parallel whether instances are created in parallel whatever their backend declares
+     * @param hostPolicies the processors that the threads of instances run on
+     */
+    public InstanceOptions(int processors, List<Integer> gpus, boolean parallel, HostPolicies hostPolicies) {
+        this(processors, gpus, parallel, hostPolicies, (instance, bytes) -> {});
     }
 
     /**
@@ -37,7 +58,7 @@ public record InstanceOptions(int processors, List<Integer> gpus, boolean parall
      * @return the changed options
      */
     public InstanceOptions withProcessors(int number) {
-        return new InstanceOptions(number, gpus, parallel, hostPolicies);
+        return new InstanceOptions(number, gpus, parallel, hostPolicies, leftMemory);
     }
 
     /**
@@ -47,7 +68,8 @@ public record InstanceOptions(int processors, List<Integer> gpus, boolean parall
      * @return the changed options
      */
     public InstanceOptions withGpus(int... numbers) {
-        return new InstanceOptions(processors, Arrays.stream(numbers).boxed().toList(), parallel, hostPolicies);
+        return new InstanceOptions(
+                processors, Arrays.stream(numbers).boxed().toList(), parallel, hostPolicies, leftMemory);
     }
 
     /**
@@ -57,7 +79,7 @@ public record InstanceOptions(int processors, List<Integer> gpus, boolean parall
      * @return the changed options
      */
     public InstanceOptions withParallel(boolean always) {
-        return new InstanceOptions(processors, gpus, always, hostPolicies);
+        return new InstanceOptions(processors, gpus, always, hostPolicies, leftMemory);
     }
 
     /**
@@ -67,6 +89,16 @@ public record InstanceOptions(int processors, List<Integer> gpus, boolean parall
      * @return the changed options
      */
     public InstanceOptions withHostPolicies(HostPolicies policies) {
-        return new InstanceOptions(processors, gpus, parallel, policies);
+        return new InstanceOptions(processors, gpus, parallel, policies, leftMemory);
+    }
+
+    /**
+     * Replaces the observer of scratch memory that instances leave allocated, for tests of backends.
+     *
+     * @param observer receives the name of the instance and the number of bytes
+     * @return the changed options
+     */
+    public InstanceOptions withLeftMemory(ObjLongConsumer<String> observer) {
+        return new InstanceOptions(processors, gpus, parallel, hostPolicies, observer);
     }
 }

@@ -12,6 +12,7 @@ import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
 import java.util.List;
+import java.util.function.ObjLongConsumer;
 
 /**
  * Forwards to an instance, and owns its scratch memory. Immutable; as safe for concurrent use as the instance. Its close
@@ -35,7 +36,22 @@ public final class OwnedInstance implements ModelInstance {
      * @throws BackendException if the model fails; memory that it allocated is freed then
      */
     public static ModelInstance create(Model model, InstancePlan plan, TensorMemory memory) throws BackendException {
-        InstanceMemory scratch = new InstanceMemory(plan.name(), memory);
+        return create(model, plan, memory, (name, bytes) -> {});
+    }
+
+    /**
+     * Creates an instance of a model. Blocks.
+     *
+     * @param plan the instance to be created
+     * @param memory the memory of which it may allocate
+     * @param leftMemory receives the name of the instance and the bytes that it leaves allocated
+     * @return the instance, owned by the caller
+     * @throws BackendException if the model fails; memory that it allocated is freed then
+     */
+    public static ModelInstance create(
+            Model model, InstancePlan plan, TensorMemory memory, ObjLongConsumer<String> leftMemory)
+            throws BackendException {
+        InstanceMemory scratch = new InstanceMemory(plan.name(), memory, leftMemory);
         try {
             return new OwnedInstance(model.newInstance(new Context(plan, scratch)), scratch);
         } catch (BackendException | RuntimeException | Error e) {

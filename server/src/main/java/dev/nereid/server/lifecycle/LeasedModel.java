@@ -3,19 +3,31 @@ package dev.nereid.server.lifecycle;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.Batch;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.SequenceEnd;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Function;
+import java.util.function.Supplier;
 
-/** A model that owns a lease on its backend and releases it when it is closed. As safe for use as the model. */
-record LeasedModel(Model model, BackendLease lease) implements Model {
+/**
+ * A model that owns a lease on its backend and releases it when it is closed. As safe for use as the model.
+ *
+ * @param model the model
+ * @param lease the lease
+ * @param closing begins to watch the close of an instance, by its name, or of the model, by an empty one
+ */
+record LeasedModel(Model model, BackendLease lease, Function<String, ModelLoadWatch.Step> closing) implements Model {
     @Override
     public ModelInstance newInstance(InstanceContext context) throws BackendException {
-        return model.newInstance(context);
+        String name = context.name();
+        return new WatchedInstance(model.newInstance(context), () -> closing.apply(name));
     }
 
     @Override
@@ -35,10 +47,43 @@ record LeasedModel(Model model, BackendLease lease) implements Model {
 
     @Override
     public void close() {
-        try {
-            model.close();
-        } finally {
-            lease.close();
+        try (ModelLoadWatch.Step _ = closing.apply("")) {
+            try {
+                model.close();
+            } finally {
+                lease.close();
+            }
+        }
+    }
+
+    /**
+     * Forwards to an instance, and reports a close that takes too long. As safe for concurrent use as the instance.
+     *
+     * @param instance the instance
+     * @param closing begins to watch the close
+     */
+    private record WatchedInstance(ModelInstance instance, Supplier<ModelLoadWatch.Step> closing)
+            implements ModelInstance {
+        @Override
+        public void execute(Batch batch) throws BackendException {
+            instance.execute(batch);
+        }
+
+        @Override
+        public void sequenceEnded(Sequence.Id id, SequenceEnd reason) {
+            instance.sequenceEnded(id, reason);
+        }
+
+        @Override
+        public boolean isReady() {
+            return instance.isReady();
+        }
+
+        @Override
+        public void close() {
+            try (ModelLoadWatch.Step _ = closing.get()) {
+                instance.close();
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.NavigableMap;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -89,6 +90,33 @@ public final class ModelEntry {
         return ready;
     }
 
+    /**
+     * Returns whether the model as a whole cannot be loaded, such as for a wrong configuration.
+     *
+     * @return whether no version was tried
+     */
+    public boolean isInvalid() {
+        return versions.isEmpty() && overall instanceof VersionState.Unavailable;
+    }
+
+    /**
+     * Returns why the model does not serve.
+     *
+     * @return the reason of the model as a whole, or of the highest version that is not available; empty if there is none
+     */
+    public Optional<String> reason() {
+        if (overall instanceof VersionState.Unavailable(String reason) && versions.isEmpty()) {
+            return Optional.of(reason);
+        }
+        Optional<String> highest = Optional.empty();
+        for (VersionState state : versions.values()) {
+            if (state instanceof VersionState.Unavailable(String reason)) {
+                highest = Optional.of(reason);
+            }
+        }
+        return highest;
+    }
+
     /** Returns whether a version serves. */
     boolean serves() {
         return latest != null;
@@ -133,6 +161,16 @@ public final class ModelEntry {
             case VersionState.Unloading(Generation generation) -> false;
             case VersionState.Unavailable(String reason) -> reason.equals(VersionState.UNLOADED);
         };
+    }
+
+    /**
+     * Returns the version that a client requests, if it is loaded.
+     *
+     * @param ref the model, and the version or {@link ModelRef#LATEST}
+     * @return the generation that serves; the caller has no lease on it
+     */
+    public Optional<Generation> serving(ModelRef ref) {
+        return Optional.ofNullable(find(ref));
     }
 
     /** Finds the version that a client requests, if it is loaded. */

@@ -1,18 +1,25 @@
 package dev.nereid.server.lifecycle;
 
 import dev.nereid.api.ThreadStack;
+import dev.nereid.api.statistics.OverdueControl;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.scheduler.time.Watchdog;
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Reports overdue steps of model loads, once each, with the stack of their thread. Safe for use by any thread. */
+/**
+ * Reports overdue steps of model loads, and overdue closes, once each, with the stack of their thread. Safe for use by
+ * any thread.
+ */
 public final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ModelLoadWatch.class);
 
@@ -34,19 +41,32 @@ public final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
         }
     }
 
-    /** A step of a model load on the thread that performs it. Closed at the end of the step. */
+    /** The step that ends a model or an instance. */
+    private static final String CLOSE = "close";
+
+    /** A step of a model load, or a close, on the thread that performs it. Closed at the end of the step. */
     public final class Step implements AutoCloseable {
         private final String model;
         private final OptionalLong version;
         private final String what;
+        private final String instance;
         private final Thread thread = Thread.currentThread();
         private final long startNanos = nanoTime.getAsLong();
         private volatile boolean overdue;
 
-        private Step(String model, OptionalLong version, String what) {
+        private Step(String model, OptionalLong version, String what, String instance) {
+            this.instance = instance;
             this.model = model;
             this.version = version;
             this.what = what;
+        }
+
+        private boolean isClose() {
+            return what.equals(CLOSE);
+        }
+
+        private OverdueControl.Kind kind() {
+            return isClose() ? OverdueControl.Kind.CLOSE : OverdueControl.Kind.LOAD;
         }
 
         @Override
@@ -64,19 +84,69 @@ public final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
      * @return the step, to be closed at its end
      */
     public Step begin(String model, OptionalLong version, String what) {
-        Step step = new Step(model, version, what);
+        return begin(new Step(model, version, what, ""));
+    }
+
+    /**
+     * Begins a close on the calling thread.
+     *
+     * @param model the model's name
+     * @param version the version that is closed
+     * @param instance the name of the instance that is closed; empty for the model
+     * @return the step, to be closed at its end
+     */
+    Step beginClose(String model, long version, String instance) {
+        return begin(new Step(model, OptionalLong.of(version), CLOSE, instance));
+    }
+
+    private Step begin(Step step) {
         steps.add(step);
         return step;
     }
 
-    /** Returns the reason if the load of a version is overdue. Empty if it is not overdue. */
-    String overdueReason(String model, OptionalLong version) {
+    /**
+     * Returns whether the calling thread performs a step of the load of a model.
+     *
+     * @param model the model's name
+     * @return whether it does, so that nothing it waits for may wait for that load
+     */
+    public boolean isLoading(String model) {
         for (Step step : steps) {
-            if (step.overdue && step.model.equals(model) && (step.version.isEmpty() || step.version.equals(version))) {
-                return "takes longer than " + limit().toSeconds() + " s to load";
+            if (step.thread.equals(Thread.currentThread()) && step.model.equals(model)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Returns the reason if the load or the close of a version is overdue. Empty if it is not overdue.
+     *
+     * @param closes whether the version is being closed
+     */
+    String overdueReason(String model, OptionalLong version, boolean closes) {
+        for (Step step : steps) {
+            if (step.overdue
+                    && step.isClose() == closes
+                    && step.model.equals(model)
+                    && (step.version.isEmpty() || step.version.equals(version))) {
+                return "takes longer than " + limit().toSeconds() + " s to " + (closes ? CLOSE : "load");
             }
         }
         return "";
+    }
+
+    /** Counts the overdue loads and closes of each version. */
+    List<OverdueControl> overdue() {
+        Map<OverdueControl, Long> counts = new TreeMap<>(OverdueControl.ORDER);
+        for (Step step : steps) {
+            if (step.overdue) {
+                counts.merge(new OverdueControl(step.model, step.version, step.kind(), 0), 1L, Long::sum);
+            }
+        }
+        return counts.entrySet().stream()
+                .map(one -> one.getKey().withCount(one.getValue()))
+                .toList();
     }
 
     private Duration limit() {
@@ -93,15 +163,30 @@ public final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
         }
     }
 
+    /** Reports all steps that have not ended, as the server stops without waiting for them. */
+    public void reportUnfinished() {
+        for (Step step : steps) {
+            log(
+                    step,
+                    nanoTime.getAsLong() - step.startNanos,
+                    (step.isClose() ? "close" : "load") + " has not ended within the exit timeout");
+        }
+    }
+
     private static void report(Step step, long elapsed) {
         step.overdue = true;
+        log(step, elapsed, (step.isClose() ? "close" : "load") + " takes longer than its limit");
+    }
+
+    private static void log(Step step, long elapsed, String event) {
         LOG.atWarn()
                 .addKeyValue("model", step.model)
                 .addKeyValue("version", step.version.isPresent() ? step.version.getAsLong() : "-")
+                .addKeyValue("instance", step.instance.isEmpty() ? "-" : step.instance)
                 .addKeyValue("step", step.what)
                 .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
                 .setCause(ThreadStack.of(step.thread, step.thread.getStackTrace()))
-                .log("load takes longer than its limit");
+                .log(event);
     }
 
     /** Reports nothing any more. */

@@ -9,11 +9,13 @@ import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelConfigReader;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelDirectory;
+import dev.nereid.server.repository.ModelLayout;
 import dev.nereid.server.repository.VersionPolicy;
 import inference.ModelConfig;
 import inference.ModelEnsembling;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.NavigableSet;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
@@ -160,8 +162,7 @@ public final class ModelPreparation {
 
     private PreparedModel complete(ModelDirectory directory, Optional<ModelConfig> found, AgentChain chain) {
         directory.reportIgnored();
-        ModelConfig completed = ConfigCompletion.fromFiles(
-                found.orElse(ModelConfig.getDefaultInstance()), directory.name(), directory.firstVersionEntries());
+        ModelConfig completed = completeFromFiles(directory, found.orElse(ModelConfig.getDefaultInstance()));
         ModelConfig config = ConfigNormalization.normalize(withBackend(completed));
         ConfigValidation.check(config, directory.name());
         UnsupportedFeatures.check(config);
@@ -170,12 +171,31 @@ public final class ModelPreparation {
             ConfigValidation.checkTensors(config);
         }
         return new PreparedModel(
-                directory,
-                config,
-                found.isPresent(),
-                VersionPolicy.select(config, directory.versions()),
-                chain,
-                PreparedModel.NOT_FORCED);
+                directory, config, found.isPresent(), versions(directory, config), chain, PreparedModel.NOT_FORCED);
+    }
+
+    private static ModelConfig completeFromFiles(ModelDirectory directory, ModelConfig config) {
+        try {
+            return ConfigCompletion.fromFiles(config, directory.name(), directory.firstVersionEntries());
+        } catch (InferenceException e) {
+            throw withLayout(e, directory, config.getDefaultModelFilename());
+        }
+    }
+
+    private static NavigableSet<Long> versions(ModelDirectory directory, ModelConfig config) {
+        NavigableSet<Long> existing = directory.versions();
+        try {
+            return VersionPolicy.select(config, existing);
+        } catch (InferenceException e) {
+            throw existing.isEmpty() ? withLayout(e, directory, config.getDefaultModelFilename()) : e;
+        }
+    }
+
+    /** Adds what is wrong with the layout of a model's directory to the reference server's text. */
+    private static InferenceException withLayout(InferenceException e, ModelDirectory directory, String filename) {
+        return ModelLayout.hint(directory, filename)
+                .map(hint -> new InferenceException(e.code(), e.publicMessage() + " (" + hint + ")"))
+                .orElse(e);
     }
 
     /** Fills in the backend that a platform means, if a plugin says so. */

@@ -50,7 +50,7 @@ public final class OnDemandModel implements Resolution {
                     read.inferences(),
                     read.responses(),
                     List.of(),
-                    new MetricCounters(read.failures(), read.micros(), isCached, 0, 0));
+                    new MetricCounters(read.failures(), read.micros(), isCached, 0, 0, read.inputCopies()));
         }
     }
 

@@ -3,7 +3,6 @@ package dev.nereid.server.lifecycle;
 import dev.nereid.scheduler.cache.CacheAccess;
 import inference.ModelConfig;
 import java.util.Optional;
-import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,14 +25,18 @@ public record ResponseCacheSetting(String model, boolean enabled) {
      * Returns the server's cache, if the model enables it; warns if there is none.
      *
      * @param cache the server's cache; empty if it has none
-     * @param loadId computes what the model is loaded from; called only if the model uses a cache
+     * @param identity identifies what the model is loaded from; computed only if the model uses a cache
      */
-    public Optional<CacheAccess> select(Optional<CacheAccess> cache, Supplier<String> loadId) {
+    public Optional<CacheAccess> select(Optional<CacheAccess> cache, LoadIdentity identity) {
         if (enabled && cache.isEmpty()) {
             LOG.atWarn()
                     .addKeyValue("model", model)
                     .log("response_cache has no effect: the server has no cache (expected: --cache-config)");
         }
-        return enabled ? cache.map(access -> access.withLoadId(loadId.get())) : Optional.empty();
+        if (!enabled || cache.isEmpty()) {
+            return Optional.empty();
+        }
+        identity.compute();
+        return cache.map(access -> access.withLoadIds(identity::known));
     }
 }

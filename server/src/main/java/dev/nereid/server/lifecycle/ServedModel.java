@@ -7,6 +7,7 @@ import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.statistics.MetricCounters;
+import dev.nereid.api.statistics.ModelFaults;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.ModelVersionTags;
 import dev.nereid.api.statistics.OverdueExecutions;
@@ -24,6 +25,7 @@ import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.instance.ExecutingInstance;
 import dev.nereid.server.instance.LoadedInstance;
 import dev.nereid.server.memory.ReportedMemory;
+import dev.nereid.server.plugin.jar.PluginThreads;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.request.RequestChecks;
 import dev.nereid.spi.InstanceContext;
@@ -50,8 +52,9 @@ public final class ServedModel implements AutoCloseable {
      * @param memory the memory that the backend reports for the model, refreshed while it is loaded
      * @param time the duration of the load
      * @param namespace the namespace of the model; empty without namespaces
+     * @param identity identifies what was loaded
      */
-    record LoadFigures(ReportedMemory memory, Duration time, String namespace) {}
+    record LoadFigures(ReportedMemory memory, Duration time, String namespace, LoadIdentity identity) {}
 
     private final ModelConfig config;
     private final ModelSettings settings;
@@ -91,6 +94,7 @@ public final class ServedModel implements AutoCloseable {
      * @param scheduler executes its requests; owned and closed by the model
      * @param classifier finds the classes of its outputs
      * @param time the duration of the load
+     * @param identity identifies what it and its steps were loaded from
      * @return the model
      */
     public static ServedModel ofEnsemble(
@@ -99,9 +103,10 @@ public final class ServedModel implements AutoCloseable {
             ModelSettings settings,
             Scheduler scheduler,
             Classifier classifier,
-            Duration time) {
+            Duration time,
+            LoadIdentity identity) {
         ReportedMemory memory = new ReportedMemory(List.of(), System.nanoTime());
-        LoadFigures load = new LoadFigures(memory, time, ModelKey.namespace(key));
+        LoadFigures load = new LoadFigures(memory, time, ModelKey.namespace(key), identity);
         return new ServedModel(config, settings, scheduler, NoModel.INSTANCE, List.of(), classifier, load);
     }
 
@@ -214,6 +219,15 @@ public final class ServedModel implements AutoCloseable {
         return settings.json();
     }
 
+    /**
+     * Returns what identifies the content that it was loaded from.
+     *
+     * @return the identity; an update of the instances keeps it
+     */
+    public LoadIdentity identity() {
+        return load.identity();
+    }
+
     /** Returns the memory that the backend reports. An update of the instances keeps it. */
     ReportedMemory memory() {
         return load.memory();
@@ -257,7 +271,8 @@ public final class ServedModel implements AutoCloseable {
                         read.micros(),
                         scheduler.isCached(),
                         scheduler.waiting(),
-                        load.time().toNanos() / NANOS_PER_SECOND));
+                        load.time().toNanos() / NANOS_PER_SECOND,
+                        read.inputCopies()));
     }
 
     private ModelVersionTags tags() {
@@ -274,7 +289,18 @@ public final class ServedModel implements AutoCloseable {
     }
 
     boolean isReady() {
-        return scheduler.isReady();
+        return scheduler.isReady() && !threads().tooMany();
+    }
+
+    /** Returns what keeps it from being ready, in one line; empty for nothing. */
+    String problems() {
+        String problems = scheduler.problems();
+        return problems.isEmpty() ? threads().problem() : problems;
+    }
+
+    /** Returns the plugin that it is a model of, and its threads. */
+    private PluginThreads threads() {
+        return model instanceof LeasedModel leased ? leased.lease().threads() : PluginThreads.NONE;
     }
 
     /** Returns the state in the repository index. No version is ready whose instances are all gone. */
@@ -296,7 +322,30 @@ public final class ServedModel implements AutoCloseable {
      * @return whether some wait, are executed, or have open responses
      */
     public boolean hasRequests() {
-        return scheduler.inFlight() > 0;
+        return inFlight() > 0;
+    }
+
+    /** Returns the number of requests that wait, are executed, or have open responses. */
+    int inFlight() {
+        return scheduler.inFlight();
+    }
+
+    /**
+     * Returns the executions at this moment.
+     *
+     * @return the executing threads by the names of their instances
+     */
+    public Map<String, Thread> executing() {
+        return scheduler.instances().map(InstanceControl::executing).orElse(Map.of());
+    }
+
+    /**
+     * Returns the number of requests in flight.
+     *
+     * @return how many wait, are executed, or have open responses
+     */
+    public int requests() {
+        return scheduler.inFlight();
     }
 
     /** Returns the overdue executions. */
@@ -305,6 +354,16 @@ public final class ServedModel implements AutoCloseable {
                 .instances()
                 .map(running -> new OverdueExecutions(tags(), running.overdue(), running.overdueTotal()))
                 .orElseGet(() -> new OverdueExecutions(tags(), 0, 0));
+    }
+
+    /** Returns the faults of its backend. */
+    ModelFaults faults() {
+        PluginThreads threads = threads();
+        long outOfMemory =
+                scheduler.instances().map(InstanceControl::outOfMemoryTotal).orElse(0L);
+        long changed =
+                scheduler.instances().map(InstanceControl::changedOutputsTotal).orElse(0L);
+        return new ModelFaults(tags(), outOfMemory, changed, threads.plugin(), threads.count());
     }
 
     /** Returns how many sequences this version has; empty for a model without sequences. */

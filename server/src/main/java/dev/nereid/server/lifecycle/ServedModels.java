@@ -8,7 +8,9 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.statistics.LoadCounts;
+import dev.nereid.api.statistics.ModelFaults;
 import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.api.statistics.OverdueControl;
 import dev.nereid.api.statistics.OverdueExecutions;
 import dev.nereid.api.statistics.SequenceStatistics;
 import dev.nereid.scheduler.client.RunningExecution;
@@ -23,6 +25,7 @@ import java.util.List;
 import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.Set;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
@@ -272,15 +275,17 @@ public final class ServedModels implements ModelCatalog {
         }
     }
 
-    /** Adds to the status of a version that is loaded whether that takes too long. */
+    /** Adds to the status of a version that is loaded or unloaded whether that takes too long. */
     private ModelStatus withOverdueReason(ModelStatus status) {
-        return status.state() == ModelStatus.State.LOADING
-                ? new ModelStatus(
-                        status.name(),
-                        status.version(),
-                        status.state(),
-                        loads.overdueReason(status.name(), status.version()))
-                : status;
+        return switch (status.state()) {
+            case LOADING -> withReason(status, loads.overdueReason(status.name(), status.version(), false));
+            case UNLOADING -> withReason(status, loads.overdueReason(status.name(), status.version(), true));
+            case READY, UNAVAILABLE, UNKNOWN -> status;
+        };
+    }
+
+    private static ModelStatus withReason(ModelStatus status, String reason) {
+        return new ModelStatus(status.name(), status.version(), status.state(), reason);
     }
 
     @Override
@@ -288,6 +293,20 @@ public final class ServedModels implements ModelCatalog {
         List<OverdueExecutions> all = new ArrayList<>();
         for (ModelEntry entry : sorted().values()) {
             entry.loaded().forEach(model -> all.add(model.overdue()));
+        }
+        return List.copyOf(all);
+    }
+
+    @Override
+    public List<OverdueControl> overdueControl() {
+        return loads.overdue();
+    }
+
+    @Override
+    public List<ModelFaults> faults() {
+        List<ModelFaults> all = new ArrayList<>();
+        for (ModelEntry entry : sorted().values()) {
+            entry.loaded().forEach(model -> all.add(model.faults()));
         }
         return List.copyOf(all);
     }
@@ -315,6 +334,23 @@ public final class ServedModels implements ModelCatalog {
                 .flatMap(generation -> generation.model().scheduler().instances().stream())
                 .flatMap(running -> running.executionOn(thread).stream())
                 .findFirst();
+    }
+
+    /**
+     * Counts the requests in flight of all generations, for logs.
+     *
+     * @return the counts above 0 by name and version of the model, as in {@code resnet/1}
+     */
+    public SortedMap<String, Integer> inFlight() {
+        SortedMap<String, Integer> counts = new TreeMap<>();
+        for (Generation generation : live.all()) {
+            ServedModel model = generation.model();
+            int count = model.inFlight();
+            if (count > 0) {
+                counts.merge(model.settings().name() + "/" + model.version(), count, Integer::sum);
+            }
+        }
+        return counts;
     }
 
     /**

@@ -46,8 +46,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
-import java.util.function.Function;
-import java.util.function.Supplier;
+import java.util.concurrent.Executor;
+import java.util.function.BiFunction;
 
 /**
  * Loads one version of a model: backend, completion, checks, model, instances, scheduler. Immutable; blocks; may be
@@ -62,7 +62,7 @@ public final class VersionLoader {
     private final RunningWarmups warmups;
     private final ModelLoadWatch watch;
     private final MeterRegistry meters;
-    private final Function<ModelRef, ModelClient> clients;
+    private final BiFunction<ModelRef, Executor, ModelClient> clients;
 
     /**
      * Creates the loader of a server's versions.
@@ -73,7 +73,7 @@ public final class VersionLoader {
      * @param warmups knows the warm-ups in progress
      * @param watch reports overdue loads
      * @param meters the statistics of the versions
-     * @param clients creates the client of a version for other models, by its key and number
+     * @param clients creates the client of a version for other models, by its key and number and what runs its actions
      */
     public VersionLoader(
             BackendRegistry backends,
@@ -82,7 +82,7 @@ public final class VersionLoader {
             RunningWarmups warmups,
             ModelLoadWatch watch,
             MeterRegistry meters,
-            Function<ModelRef, ModelClient> clients) {
+            BiFunction<ModelRef, Executor, ModelClient> clients) {
         this.clients = clients;
         this.meters = meters;
         this.watch = watch;
@@ -114,6 +114,10 @@ public final class VersionLoader {
             ServedModel served = load(prepared, version, lease, started);
             loaded = true;
             return served;
+        } catch (BackendException e) {
+            throw lease.notice().isEmpty()
+                    ? e
+                    : new BackendException(e.code(), e.getMessage() + " (" + lease.notice() + ")", e);
         } finally {
             if (!loaded) {
                 lease.close();
@@ -126,6 +130,9 @@ public final class VersionLoader {
             throws BackendException {
         Backend backend = lease.backend();
         ModelConfig config = complete(prepared, version, backend);
+        LoadIdentity identity = environment.cache().isEmpty()
+                ? LoadIdentity.NONE
+                : new FileIdentity(prepared, config, lease.digest(), version); // before the backend reads the files
         BatchingStrategyFactory.refuseNative(
                 config, prepared.directory().path(), prepared.directory().versionDirectory(version));
         List<InstancePlan> plans = InstancePlan.of(config);
@@ -134,10 +141,14 @@ public final class VersionLoader {
                 version,
                 config,
                 plans.stream().map(InstancePlan::device).collect(toList()),
-                Optional.of(clients.apply(new ModelRef(prepared.directory().key(), version))));
+                Optional.of(lease.callbacks()
+                        .isolate(clients.apply(new ModelRef(prepared.directory().key(), version), lease.callbacks()))));
         Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
         try (Rollback rollback = new Rollback()) {
-            Model model = new LeasedModel(backend.load(context), lease);
+            Model model = new LeasedModel(
+                    backend.load(context),
+                    lease,
+                    instance -> watch.beginClose(prepared.directory().name(), version, instance));
             rollback.add(model::close);
             Optional<BatchingStrategy> strategy = BatchingStrategyFactory.of(model, config);
             strategy.ifPresent(created -> rollback.add(created::close));
@@ -153,18 +164,13 @@ public final class VersionLoader {
                     strategy,
                     SequencePlanReader.plan(
                             config, context.settings(), prepared.directory().path()),
-                    new Load(prepared.directory().key(), started, () -> loadId(prepared, config, lease, version)));
+                    new Load(prepared.directory().key(), started, identity));
             try (WarmupSamples warmup = warmup(prepared, config, context.settings())) {
                 ServedModel served = serve(parts, plans, instances, warmup.samples(), rollback);
                 rollback.commit();
                 return served;
             }
         }
-    }
-
-    private static String loadId(PreparedModel prepared, ModelConfig config, BackendLease lease, long version) {
-        String content = LoadId.of(config, lease.digest(), prepared.directory(), version);
-        return prepared.forcedLoad().isEmpty() ? content : content + ":" + prepared.forcedLoad();
     }
 
     /**
@@ -186,7 +192,8 @@ public final class VersionLoader {
 
     /** Creates one instance of a model, with the memory of the server. */
     ModelInstance newInstance(Model model, InstancePlan plan) throws BackendException {
-        return OwnedInstance.create(model, plan, environment.memory());
+        return OwnedInstance.create(
+                model, plan, environment.memory(), options.instances().leftMemory());
     }
 
     /** Reads the warm-up of a version, to be closed when its instances are warm. */
@@ -228,9 +235,9 @@ public final class VersionLoader {
      *
      * @param key the key of its model
      * @param startNanos when the load began
-     * @param id computes the identity of what is loaded
+     * @param identity identifies what is loaded
      */
-    private record Load(String key, long startNanos, Supplier<String> id) {}
+    private record Load(String key, long startNanos, LoadIdentity identity) {}
 
     /** Passes the instances that run to a scheduler. Those that do not stay with the model. */
     private ServedModel serve(
@@ -256,7 +263,7 @@ public final class VersionLoader {
                 .withSequences(parts.sequences());
         SchedulerEnvironment modelEnvironment = environment
                 .with(ResponseCacheSetting.of(parts.config())
-                        .select(environment.cache(), parts.load().id()))
+                        .select(environment.cache(), parts.load().identity()))
                 .with(ExecutionLimitReader.of(parts.config(), environment.supervision()));
         // From here on the scheduler closes the instances that run, and the strategy, also when its start fails.
         rollback.commit();
@@ -284,7 +291,10 @@ public final class VersionLoader {
                 loaded,
                 classifier,
                 new ServedModel.LoadFigures(
-                        memory, loadTime, ModelKey.namespace(parts.load().key())));
+                        memory,
+                        loadTime,
+                        ModelKey.namespace(parts.load().key()),
+                        parts.load().identity()));
     }
 
     /** Refuses a model of which no instance would run. */

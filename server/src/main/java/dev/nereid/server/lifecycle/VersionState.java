@@ -77,7 +77,7 @@ public sealed interface VersionState {
     default String reason() {
         return switch (this) {
             case Loading(), OnDemand() -> "";
-            case Ready(Generation generation) -> generation.model().scheduler().problems();
+            case Ready(Generation generation) -> generation.model().problems();
             case Unloading(Generation generation) -> "";
             case Unavailable(String reason) -> reason;
         };

@@ -3,6 +3,7 @@ package dev.nereid.server.options;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.server.lifecycle.ModelLoadOptions;
+import dev.nereid.spi.BackendProvider;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
@@ -11,7 +12,7 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 
 /**
- * Options of a server, grouped by concern. Immutable; the defaults are those of the command line.
+ * Options of a server, grouped by concern. Immutable but for the providers; the defaults are those of the command line.
  *
  * {@snippet :
  * ServerOptions options = ServerOptions.of(Path.of("models"))
@@ -28,6 +29,7 @@ import java.util.stream.Collectors;
  * @param scheduling load limits, rate limiter and response cache
  * @param lifecycle start, readiness, supervision and shutdown
  * @param protocol the server's name and its error codes
+ * @param providers the providers of backends that are classes of the program; those of plugins are found by the server
  */
 public record ServerOptions(
         ServerDirectories directories,
@@ -36,7 +38,8 @@ public record ServerOptions(
         MemoryOptions memory,
         SchedulingOptions scheduling,
         LifecycleOptions lifecycle,
-        ProtocolOptions protocol) {
+        ProtocolOptions protocol,
+        List<BackendProvider> providers) {
     /** Checks and copies the components. */
     public ServerOptions {
         requireNonNull(directories, "directories");
@@ -45,8 +48,32 @@ public record ServerOptions(
         requireNonNull(scheduling, "scheduling");
         requireNonNull(lifecycle, "lifecycle");
         requireNonNull(protocol, "protocol");
+        providers = List.copyOf(providers);
         backendSettings = backendSettings.entrySet().stream()
                 .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, backend -> Map.copyOf(backend.getValue())));
+    }
+
+    /**
+     * Creates the options of a server whose backends are all in plugins.
+     *
+     * @param directories where models and plugins lie
+     * @param models how models are loaded
+     * @param backendSettings the settings of backends by the names of the backends; those for all backends under an empty
+     *     name
+     * @param memory limits and debugging of tensor memory
+     * @param scheduling load limits, rate limiter and response cache
+     * @param lifecycle start, readiness, supervision and shutdown
+     * @param protocol the server's name and its error codes
+     */
+    public ServerOptions(
+            ServerDirectories directories,
+            ModelLoadOptions models,
+            Map<String, Map<String, String>> backendSettings,
+            MemoryOptions memory,
+            SchedulingOptions scheduling,
+            LifecycleOptions lifecycle,
+            ProtocolOptions protocol) {
+        this(directories, models, backendSettings, memory, scheduling, lifecycle, protocol, List.of());
     }
 
     /**
@@ -79,6 +106,18 @@ public record ServerOptions(
     }
 
     /**
+     * Replaces the providers of backends that are classes of the program. They need no jar and have the class loader that
+     * they came with; the server calls them through the same boundary as plugins.
+     *
+     * @param providers the providers, each of a backend with a name of its own; the names take precedence over plugins'
+     * @return the changed options
+     */
+    public ServerOptions withProviders(BackendProvider... providers) {
+        return new ServerOptions(
+                directories, models, backendSettings, memory, scheduling, lifecycle, protocol, List.of(providers));
+    }
+
+    /**
      * Adds a setting of a backend, or replaces its value.
      *
      * @param backend the name of the backend; empty for all
@@ -91,7 +130,7 @@ public record ServerOptions(
         settings.put(key, value);
         Map<String, Map<String, String>> changed = new HashMap<>(backendSettings);
         changed.put(backend, settings);
-        return new ServerOptions(directories, models, changed, memory, scheduling, lifecycle, protocol);
+        return new ServerOptions(directories, models, changed, memory, scheduling, lifecycle, protocol, providers);
     }
 
     /**
@@ -102,7 +141,7 @@ public record ServerOptions(
      */
     public ServerOptions withDirectories(UnaryOperator<ServerDirectories> change) {
         return new ServerOptions(
-                change.apply(directories), models, backendSettings, memory, scheduling, lifecycle, protocol);
+                change.apply(directories), models, backendSettings, memory, scheduling, lifecycle, protocol, providers);
     }
 
     /**
@@ -113,7 +152,7 @@ public record ServerOptions(
      */
     public ServerOptions withModels(UnaryOperator<ModelLoadOptions> change) {
         return new ServerOptions(
-                directories, change.apply(models), backendSettings, memory, scheduling, lifecycle, protocol);
+                directories, change.apply(models), backendSettings, memory, scheduling, lifecycle, protocol, providers);
     }
 
     /**
@@ -124,7 +163,7 @@ public record ServerOptions(
      */
     public ServerOptions withMemory(UnaryOperator<MemoryOptions> change) {
         return new ServerOptions(
-                directories, models, backendSettings, change.apply(memory), scheduling, lifecycle, protocol);
+                directories, models, backendSettings, change.apply(memory), scheduling, lifecycle, protocol, providers);
     }
 
     /**
@@ -135,7 +174,7 @@ public record ServerOptions(
      */
     public ServerOptions withScheduling(UnaryOperator<SchedulingOptions> change) {
         return new ServerOptions(
-                directories, models, backendSettings, memory, change.apply(scheduling), lifecycle, protocol);
+                directories, models, backendSettings, memory, change.apply(scheduling), lifecycle, protocol, providers);
     }
 
     /**
@@ -146,7 +185,7 @@ public record ServerOptions(
      */
     public ServerOptions withLifecycle(UnaryOperator<LifecycleOptions> change) {
         return new ServerOptions(
-                directories, models, backendSettings, memory, scheduling, change.apply(lifecycle), protocol);
+                directories, models, backendSettings, memory, scheduling, change.apply(lifecycle), protocol, providers);
     }
 
     /**
@@ -157,6 +196,6 @@ public record ServerOptions(
      */
     public ServerOptions withProtocol(UnaryOperator<ProtocolOptions> change) {
         return new ServerOptions(
-                directories, models, backendSettings, memory, scheduling, lifecycle, change.apply(protocol));
+                directories, models, backendSettings, memory, scheduling, lifecycle, change.apply(protocol), providers);
     }
 }

@@ -15,18 +15,71 @@ import java.time.Duration;
  * @param fatalErrors notified of exhausted heap, metaspace and threads, on the thread that noticed
  * @param liveAfterFatalErrors whether the server stays live after such an error; if not, which is the default, it is
  *     neither live nor ready from then on until it is closed, for a supervisor to start it again
+ * @param pluginLimits the limits of plugins
  */
 public record SupervisionOptions(
-        Duration executionLimit, Duration loadLimit, FatalErrorHandler fatalErrors, boolean liveAfterFatalErrors) {
+        Duration executionLimit,
+        Duration loadLimit,
+        FatalErrorHandler fatalErrors,
+        boolean liveAfterFatalErrors,
+        PluginLimits pluginLimits) {
     /** The defaults of the command line, without a handler of fatal errors. */
     public static final SupervisionOptions DEFAULT =
             new SupervisionOptions(Duration.ofSeconds(30), Duration.ofMinutes(5), FatalErrorHandler.NONE, false);
 
+    /**
+     * Limits of plugins. Immutable.
+     *
+     * @param threads the number of platform threads of one plugin from which on its models are not ready; 0 for none
+     * @param outputCheckInterval one response in this many is checked for outputs that the backend changes after it
+     *     passed them to the server; 0 for none, 1 for all
+     */
+    public record PluginLimits(int threads, int outputCheckInterval) {
+        /** The defaults of the command line. */
+        public static final PluginLimits DEFAULT = new PluginLimits(256, 256);
+
+        /** Checks the components. */
+        public PluginLimits {
+            requireNotNegative("threads", threads);
+            requireNotNegative("outputCheckInterval", outputCheckInterval);
+        }
+    }
+
+    /**
+     * Creates options with the default limits of plugins.
+     *
+     * @param executionLimit the duration after which an execution is reported; zero for never
+     * @param loadLimit the duration after which a load is reported; zero for never
+     * @param fatalErrors notified of exhausted heap, metaspace and threads
+     * @param liveAfterFatalErrors whether the server stays live after such an error
+     */
+    public SupervisionOptions(
+            Duration executionLimit, Duration loadLimit, FatalErrorHandler fatalErrors, boolean liveAfterFatalErrors) {
+        this(executionLimit, loadLimit, fatalErrors, liveAfterFatalErrors, PluginLimits.DEFAULT);
+    }
+
+    /**
+     * Returns the same options with other limits of plugins.
+     *
+     * @param changed the limits
+     * @return the changed options
+     */
+    public SupervisionOptions withPluginLimits(PluginLimits changed) {
+        return new SupervisionOptions(executionLimit, loadLimit, fatalErrors, liveAfterFatalErrors, changed);
+    }
+
     /** Checks the components. */
     public SupervisionOptions {
         requireNonNull(fatalErrors, "fatalErrors");
+        requireNonNull(pluginLimits, "pluginLimits");
         requireNotNegative("executionLimit", executionLimit);
         requireNotNegative("loadLimit", loadLimit);
+    }
+
+    private static void requireNotNegative(String name, int value) {
+        if (value < 0) {
+            throw new IllegalArgumentException(name + ": " + value + " (expected: 0 or more)");
+        }
     }
 
     private static void requireNotNegative(String name, Duration limit) {

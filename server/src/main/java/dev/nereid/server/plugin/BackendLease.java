@@ -1,6 +1,7 @@
 package dev.nereid.server.plugin;
 
 import dev.nereid.scheduler.batch.BackendCallbacks;
+import dev.nereid.server.plugin.jar.PluginThreads;
 import dev.nereid.spi.Backend;
 
 /**
@@ -9,11 +10,11 @@ import dev.nereid.spi.Backend;
  */
 public final class BackendLease implements AutoCloseable {
     private final CountedResource.Lease<BackendSlot.Opened> lease;
-    private final String digest;
+    private final PluginSlot plugin;
 
-    BackendLease(CountedResource.Lease<BackendSlot.Opened> lease, String digest) {
+    BackendLease(CountedResource.Lease<BackendSlot.Opened> lease, PluginSlot plugin) {
         this.lease = lease;
-        this.digest = digest;
+        this.plugin = plugin;
     }
 
     /**
@@ -37,12 +38,33 @@ public final class BackendLease implements AutoCloseable {
     }
 
     /**
+     * Returns the plugin of the backend and its threads.
+     *
+     * @return the plugin; none once the lease is closed
+     */
+    public PluginThreads threads() {
+        return lease.find()
+                .map(opened -> opened.callbacks().boundary())
+                .map(boundary -> PluginThreads.of(boundary.plugin(), boundary.loader()))
+                .orElse(PluginThreads.NONE);
+    }
+
+    /**
      * Returns the digest of the plugin's jars.
      *
      * @return hexadecimal digits, other ones for a plugin of other content
      */
     public String digest() {
-        return digest;
+        return plugin.digest();
+    }
+
+    /**
+     * Returns what the operator has to do about the plugin.
+     *
+     * @return one line, such as that it has changed and needs a restart; empty for nothing
+     */
+    public String notice() {
+        return plugin.notice();
     }
 
     /**

@@ -5,6 +5,7 @@ import dev.nereid.server.plugin.jar.PluginDirectory;
 import dev.nereid.server.plugin.jar.PluginException;
 import dev.nereid.server.plugin.jar.PluginSource;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.ErrorCode;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -37,6 +38,9 @@ public final class BackendRegistry implements AutoCloseable {
 
     private final List<Path> directories;
     private final PluginEnvironment environment;
+    /** The paths of plugins that are classes of the program; complete before the first look for others. */
+    private final Set<Path> ofProgram = new LinkedHashSet<>();
+
     private final AtomicReference<PluginSnapshot> plugins = new AtomicReference<>(PluginSnapshot.EMPTY);
     private final AtomicBoolean closed = new AtomicBoolean();
     private final AtomicLong changes = new AtomicLong();
@@ -61,9 +65,37 @@ public final class BackendRegistry implements AutoCloseable {
      * @return the registry
      */
     public static BackendRegistry open(List<Path> directories, PluginEnvironment environment) {
+        return open(directories, List.of(), environment);
+    }
+
+    /**
+     * Registers backends that are classes of the program, and finds the plugins of directories.
+     *
+     * @param directories existing directories, in the order of their plugins' precedence
+     * @param providers the providers of the program, which take precedence over those of plugins
+     * @param environment the settings and limits of plugins
+     * @return the registry
+     * @throws IllegalArgumentException if a provider of the program cannot be used, with the reason
+     */
+    public static BackendRegistry open(
+            List<Path> directories, List<BackendProvider> providers, PluginEnvironment environment) {
         BackendRegistry registry = new BackendRegistry(directories, environment);
+        providers.forEach(registry::add);
         registry.refresh();
         return registry;
+    }
+
+    private void add(BackendProvider provider) {
+        // A number of its own: of two providers of one class, none replaces the other.
+        PluginSlot plugin =
+                PluginSlot.of(provider, environment.cacheRoot().resolve(Integer.toString(ofProgram.size())));
+        ofProgram.add(plugin.source().path());
+        try {
+            register(plugin, plugin.names(), ofProgram);
+        } catch (PluginException e) {
+            throw new IllegalArgumentException(
+                    "provider: " + provider.getClass().getName() + ": " + e.reason(), e);
+        }
     }
 
     /**
@@ -77,7 +109,7 @@ public final class BackendRegistry implements AutoCloseable {
         List<PluginSource> sources = directories.stream()
                 .flatMap(directory -> new PluginDirectory(directory).scan().stream())
                 .toList();
-        Set<Path> present = new LinkedHashSet<>();
+        Set<Path> present = new LinkedHashSet<>(ofProgram);
         sources.forEach(source -> present.add(source.path()));
         plugins.updateAndGet(now -> now.withBrokenOf(present));
         for (PluginSource source : sources) {
@@ -173,6 +205,7 @@ public final class BackendRegistry implements AutoCloseable {
                     "unable to find backend library for backend '" + name
                             + "', try specifying runtime on the model configuration."
                             + now.brokenReason(name)
+                            + now.notices()
                             + Spelling.question(name, now.backends().keySet()));
         }
         return slot;
@@ -295,6 +328,7 @@ public final class BackendRegistry implements AutoCloseable {
                 return false;
             }
             Set<PluginSlot> replaced = now.replacedBy(path, present, names);
+            requireReplaceable(replaced);
             Set<Path> broken = new LinkedHashSet<>(now.broken().keySet());
             broken.remove(path);
             PluginSnapshot next =
@@ -303,6 +337,17 @@ public final class BackendRegistry implements AutoCloseable {
                 changes.incrementAndGet();
                 end(now.backendsOf(replaced), replaced);
                 return true;
+            }
+        }
+    }
+
+    /** Refuses to replace plugins with native libraries, also by one of another file name. */
+    private static void requireReplaceable(Set<PluginSlot> replaced) throws PluginException {
+        for (PluginSlot one : replaced) {
+            if (one.isNative()) {
+                one.needsRestart();
+                throw new PluginException(
+                        "takes the place of plugin '" + one.name() + "', whose jars are gone: " + PluginSlot.RESTART);
             }
         }
     }

@@ -1,6 +1,5 @@
 package dev.nereid.server.plugin;
 
-import dev.nereid.scheduler.batch.BackendCallbacks;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
@@ -18,7 +17,7 @@ final class BackendSlot {
      * @param callbacks calls its code outside of executions
      * @param plugin keeps its plugin loaded
      */
-    record Opened(Backend backend, BackendCallbacks callbacks, CountedResource.Lease<Plugin> plugin) {}
+    record Opened(Backend backend, IsolatedCallbacks callbacks, CountedResource.Lease<Plugin> plugin) {}
 
     private final String name;
     private final PluginSlot plugin;
@@ -41,7 +40,7 @@ final class BackendSlot {
 
     /** Acquires the backend. Blocks while it is being created. */
     BackendLease acquire() throws BackendException {
-        return new BackendLease(opened.acquire(), plugin.digest());
+        return new BackendLease(opened.acquire(), plugin);
     }
 
     /** Returns the plugin of the backend. */

@@ -2,6 +2,7 @@ package dev.nereid.server.plugin;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
+import java.util.Optional;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -191,6 +192,11 @@ final class CountedResource<T> {
                 throw new IllegalStateException("lease of " + owner.name + ": closed (expected: open)");
             }
             return leased;
+        }
+
+        /** Returns the resource; empty after the close. */
+        Optional<T> find() {
+            return Optional.ofNullable(resource.get());
         }
 
         /** Releases the resource. The last lease closes it, and blocks meanwhile. Later calls do nothing. */

@@ -1,6 +1,5 @@
 package dev.nereid.server.plugin;
 
-import dev.nereid.scheduler.batch.BackendCallbacks;
 import dev.nereid.server.plugin.jar.PluginException;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
@@ -64,7 +63,7 @@ final class IsolatedBackendProvider implements BackendProvider {
      *
      * @param threads runs its actions
      */
-    BackendCallbacks callbacks(Executor threads) {
+    IsolatedCallbacks callbacks(Executor threads) {
         return new IsolatedCallbacks(boundary.executor(threads), boundary);
     }
 

@@ -2,6 +2,8 @@ package dev.nereid.server.plugin;
 
 import dev.nereid.scheduler.batch.BackendCallbacks;
 import dev.nereid.spi.Fence;
+import dev.nereid.spi.ModelClient;
+import java.util.Map;
 import java.util.concurrent.Executor;
 
 /**
@@ -17,7 +19,17 @@ record IsolatedCallbacks(Executor executor, PluginBoundary boundary) implements 
     }
 
     @Override
+    public Map<Thread, StackTraceElement[]> threads() {
+        return boundary.threads();
+    }
+
+    @Override
     public Fence isolate(Fence fence) {
         return new IsolatedFence(fence, boundary);
+    }
+
+    @Override
+    public ModelClient isolate(ModelClient client) {
+        return new IsolatedModelClient(client, boundary);
     }
 }

@@ -9,6 +9,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.agent.RepositoryAgentProvider;
+import java.io.Closeable;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -20,7 +21,10 @@ import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A loaded plugin with its class loader and its providers. Owns the plugin's class loader. Immutable. */
+/**
+ * A loaded plugin with its class loader and its providers. Owns the class loader, unless the plugin is a class of the
+ * program. Immutable.
+ */
 final class Plugin implements AutoCloseable {
     /** What the service files of a plugin name: at least one of these. */
     static final Set<Class<?>> PROVIDERS = Set.of(BackendProvider.class, RepositoryAgentProvider.class);
@@ -28,13 +32,13 @@ final class Plugin implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Plugin.class);
 
     private final PluginSource source;
-    private final PluginClassLoader loader;
+    private final Closeable loader;
     private final List<IsolatedBackendProvider> providers;
     private final List<IsolatedAgentProvider> agents;
 
     Plugin(
             PluginSource source,
-            PluginClassLoader loader,
+            Closeable loader,
             List<IsolatedBackendProvider> providers,
             List<IsolatedAgentProvider> agents) {
         this.source = source;
@@ -58,6 +62,17 @@ final class Plugin implements AutoCloseable {
             if (plugin == null) {
                 close(source, loader);
             }
+        }
+    }
+
+    /** Makes a plugin of a class of the program, whose class loader the program owns. */
+    static Plugin of(PluginSource source, BackendProvider provider) throws PluginException {
+        PluginBoundary boundary =
+                new PluginBoundary(source.name(), provider.getClass().getClassLoader());
+        try {
+            return new Plugin(source, () -> {}, List.of(IsolatedBackendProvider.of(provider, boundary)), List.of());
+        } catch (BackendException e) {
+            throw new PluginException(String.valueOf(e.getMessage()), e);
         }
     }
 
@@ -142,7 +157,7 @@ final class Plugin implements AutoCloseable {
                 .toList();
     }
 
-    private static void close(PluginSource source, PluginClassLoader loader) {
+    private static void close(PluginSource source, Closeable loader) {
         try {
             loader.close();
         } catch (IOException e) {

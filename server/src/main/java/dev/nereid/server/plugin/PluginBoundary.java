@@ -2,13 +2,23 @@ package dev.nereid.server.plugin;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Isolates one plugin: sets its context class loader and converts its exceptions. Immutable.
+ * Isolates one plugin: sets its context class loader and converts its exceptions. Immutable but for the threads that run
+ * its tasks.
  *
  * <p>The only class that touches the context class loader. {@link #invoke} and {@link #close} turn whatever the plugin
  * throws into a {@link BackendException}, so that no plugin can bring down the thread that called it. Where exceptions
@@ -34,6 +44,9 @@ final class PluginBoundary {
     private final String plugin;
     private final ClassLoader loader;
 
+    /** The threads that run tasks of the plugin; virtual ones are in no list of the JVM. */
+    private final Set<Thread> acting = ConcurrentHashMap.newKeySet();
+
     PluginBoundary(String plugin, ClassLoader loader) {
         this.plugin = plugin;
         this.loader = loader;
@@ -50,6 +63,16 @@ final class PluginBoundary {
         ClassLoader before = thread.getContextClassLoader();
         thread.setContextClassLoader(loader);
         return before;
+    }
+
+    /** Returns the name of the plugin. */
+    String plugin() {
+        return plugin;
+    }
+
+    /** Returns the class loader of the plugin. */
+    ClassLoader loader() {
+        return loader;
     }
 
     /** Restores the context class loader that {@link #enter} returned. */
@@ -97,6 +120,49 @@ final class PluginBoundary {
     }
 
     /**
+     * Calls a method of the plugin that declares no exception.
+     *
+     * @param method the name of the method, for messages
+     * @throws IllegalStateException in place of an error that the plugin must not throw, such as a class that it lacks;
+     *     its exceptions pass
+     */
+    <T> T call(String method, Supplier<T> invocation) {
+        ClassLoader before = enter();
+        try {
+            return invocation.get();
+        } catch (RuntimeException | VirtualMachineError e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new IllegalStateException(where(method) + " failed: " + describe(e), e);
+        } finally {
+            exit(before);
+        }
+    }
+
+    /**
+     * Returns a stage whose actions run with the plugin's context class loader.
+     *
+     * @param stage the stage that completes it
+     * @param unwanted receives a result that the plugin waits for no more
+     */
+    <T> CompletionStage<T> stage(CompletionStage<T> stage, Consumer<T> unwanted) {
+        CompletableFuture<T> isolated = new CompletableFuture<>();
+        CompletionStage<T> _ = stage.whenComplete((result, failure) -> {
+            ClassLoader before = enter();
+            try {
+                if (failure != null) {
+                    isolated.completeExceptionally(failure);
+                } else if (!isolated.complete(result)) { // it was cancelled
+                    unwanted.accept(result);
+                }
+            } finally {
+                exit(before);
+            }
+        });
+        return isolated;
+    }
+
+    /**
      * Returns an executor whose tasks run with the plugin's context class loader. They handle what the plugin throws.
      *
      * @param threads runs the tasks
@@ -104,12 +170,39 @@ final class PluginBoundary {
     Executor executor(Executor threads) {
         return task -> threads.execute(() -> {
             ClassLoader before = enter();
+            acting.add(Thread.currentThread());
             try {
                 task.run();
             } finally {
+                acting.remove(Thread.currentThread());
                 exit(before);
             }
         });
+    }
+
+    /**
+     * Finds the threads with code of the plugin on their stacks: platform threads, and those that run tasks of an
+     * {@linkplain #executor executor}.
+     *
+     * @return the threads with their stacks; those of actions and of the plugin itself first
+     */
+    Map<Thread, StackTraceElement[]> threads() {
+        Map<Thread, StackTraceElement[]> all = new LinkedHashMap<>();
+        acting.forEach(thread -> all.put(thread, thread.getStackTrace()));
+        Map<Thread, StackTraceElement[]> platform = Thread.getAllStackTraces();
+        platform.forEach((thread, stack) -> {
+            if (loader.equals(thread.getContextClassLoader())) { // its own, rather than one of an execution
+                all.put(thread, stack);
+            }
+        });
+        platform.forEach(all::putIfAbsent);
+        all.values().removeIf(stack -> !isInPlugin(stack));
+        return all;
+    }
+
+    private boolean isInPlugin(StackTraceElement[] stack) {
+        String name = loader.getName();
+        return name != null && Stream.of(stack).anyMatch(frame -> name.equals(frame.getClassLoaderName()));
     }
 
     /** Closes something of the plugin; failures are logged, since no caller handles them. */

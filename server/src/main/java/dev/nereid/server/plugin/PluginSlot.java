@@ -7,8 +7,10 @@ import dev.nereid.server.plugin.jar.PluginManifest;
 import dev.nereid.server.plugin.jar.PluginSource;
 import dev.nereid.server.plugin.jar.SpiVersion;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -78,6 +80,18 @@ final class PluginSlot {
                 stamp,
                 PluginManifest.isNative(copy),
                 new Loading(source, digest, environment.spi(), environment.copies()));
+    }
+
+    /**
+     * Makes a plugin of a class of the program.
+     *
+     * @param directory the directory that the backend sees as that of its plugin
+     */
+    static PluginSlot of(BackendProvider provider, Path directory) {
+        String type = provider.getClass().getName();
+        PluginSource source = new PluginSource(type, directory, List.of());
+        return new PluginSlot(
+                source, Integer.toHexString(type.hashCode()), source.stamp(), false, new OfProgram(source, provider));
     }
 
     /** Computes the digest of the jars of a plugin. */
@@ -183,6 +197,24 @@ final class PluginSlot {
             } catch (PluginException e) {
                 throw new BackendException(
                         ErrorCode.UNAVAILABLE, "plugin '" + source.name() + "' is broken: " + e.reason(), e);
+            }
+        }
+
+        @Override
+        public void close(Plugin plugin) {
+            plugin.close();
+        }
+    }
+
+    /** Wraps a class of the program, which stays loaded. */
+    private record OfProgram(PluginSource source, BackendProvider provider)
+            implements CountedResource.Lifecycle<Plugin> {
+        @Override
+        public Plugin open() throws BackendException {
+            try {
+                return Plugin.of(source, provider);
+            } catch (PluginException e) {
+                throw new BackendException(ErrorCode.UNAVAILABLE, e.reason(), e);
             }
         }
 

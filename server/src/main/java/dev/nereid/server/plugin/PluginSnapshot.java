@@ -8,6 +8,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * The registered plugins at one moment. Immutable.
@@ -140,5 +141,13 @@ record PluginSnapshot(
                 .findFirst()
                 .map(status -> " Plugin '" + plugin + "' is broken: " + status.reason())
                 .orElse("");
+    }
+
+    /** Returns sentences about the plugins that need a restart, or an empty text. */
+    String notices() {
+        return plugins.values().stream()
+                .filter(plugin -> !plugin.notice().isEmpty())
+                .map(plugin -> " Plugin '" + plugin.name() + "': " + plugin.notice() + ".")
+                .collect(Collectors.joining());
     }
 }

@@ -130,7 +130,8 @@ public record ModelDirectory(Path root, String name, Path path, String key) {
         return name.startsWith("..");
     }
 
-    private static boolean isVersion(String directory) {
+    /** Returns whether a directory of this name is a version. */
+    static boolean isVersion(String directory) {
         if (!DIGITS.matcher(directory).matches() || (directory.startsWith("0") && directory.length() > 1)) {
             return false;
         }

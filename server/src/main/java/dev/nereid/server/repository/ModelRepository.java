@@ -28,7 +28,7 @@ import org.slf4j.LoggerFactory;
 public final class ModelRepository {
     private static final Logger LOG = LoggerFactory.getLogger(ModelRepository.class);
 
-    /** The maximum number of hidden directories that are reported. */
+    /** The maximum number of hidden directories and files that are reported. */
     private static final int MAX_REPORTED = 1000;
 
     private final List<Path> roots;
@@ -245,9 +245,20 @@ public final class ModelRepository {
         }
     }
 
+    /** Warns of a model's file that lies beside the directories of models, once. */
+    private void reportLoose(Path file) {
+        ModelLayout.loose(file)
+                .filter(_ -> reported.size() < MAX_REPORTED && reported.add(file))
+                .ifPresent(hint -> LOG.atWarn()
+                        .addKeyValue("directory", file.getParent())
+                        .log("file in model repository ignored: {}", hint));
+    }
+
     private List<Path> directories(Path root) {
         try (Stream<Path> entries = Files.list(root)) {
-            List<Path> found = entries.filter(Files::isDirectory).sorted().toList();
+            List<Path> all = entries.sorted().toList();
+            List<Path> found = all.stream().filter(Files::isDirectory).toList();
+            all.stream().filter(entry -> !found.contains(entry)).forEach(this::reportLoose);
             lastListed.put(root, found);
             return found;
         } catch (IOException | UncheckedIOException e) {

@@ -21,7 +21,7 @@ public final class CallerCheck {
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} with the path if it does
      */
     public static void check(List<ModelRef> callers, String key, long version) {
-        if (callers.isEmpty() || !callers.contains(new ModelRef(key, version))) {
+        if (!contains(callers, key, version)) {
             return;
         }
         String path = Stream.concat(callers.stream().map(ModelRef::name), Stream.of(key))
@@ -31,5 +31,16 @@ public final class CallerCheck {
                 ErrorCode.INVALID_ARGUMENT,
                 "request to model '" + ModelKey.name(key) + "' would wait for itself: " + path
                         + " (expected: models that do not send requests in a circle)");
+    }
+
+    /** Compares without an object for each request: steps of ensembles are checked too. */
+    private static boolean contains(List<ModelRef> callers, String key, long version) {
+        for (int i = 0; i < callers.size(); i++) {
+            ModelRef caller = callers.get(i);
+            if (caller.version() == version && caller.name().equals(key)) {
+                return true;
+            }
+        }
+        return false;
     }
 }

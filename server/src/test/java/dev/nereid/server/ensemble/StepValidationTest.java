@@ -108,6 +108,26 @@ class StepValidationTest {
     }
 
     @Test
+    void refusesOutputsOfOneName() {
+        refused(
+                "in ensemble e, multiple outputs in model m are mapped to the same ensemble tensor OUT",
+                step("m", IN, OUT),
+                model("m", BATCHES, "I:FP32:2", "O:FP32:2 O:FP32:2"));
+    }
+
+    /** Whatever its configuration says. */
+    @Test
+    void isNotDecoupledIfNoStepIs() {
+        ModelConfig ensemble = config("name: 'e' platform: 'ensemble' " + BATCHES
+                + "model_transaction_policy { decoupled: true } " + tensors("input", "IN:FP32:2")
+                + tensors("output", "OUT:FP32:2") + "ensemble_scheduling { " + step("m", IN, OUT) + "}");
+        assertThat(StepValidation.check(ensemble, List.of(PLAIN))
+                        .getModelTransactionPolicy()
+                        .getDecoupled())
+                .isFalse();
+    }
+
+    @Test
     void refusesInputsWithoutTensor() {
         refused(
                 "in ensemble e, input B in model p is not mapped to any ensemble tensors",

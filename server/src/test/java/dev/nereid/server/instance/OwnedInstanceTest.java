@@ -67,6 +67,25 @@ final class OwnedInstanceTest {
     }
 
     @Test
+    void reportsMemoryThatAnInstanceLeaves() throws BackendException {
+        List<String> left = new ArrayList<>();
+        for (boolean isFreed : new boolean[] {true, false}) {
+            ModelInstance instance =
+                    OwnedInstance.create(model, plan, memory, (name, bytes) -> left.add(name + ": " + bytes));
+            AllocatedMemory allocated =
+                    contexts.getLast().memory(MemoryPlace.HOST).allocate(8);
+            if (isFreed) {
+                allocated.close();
+            }
+            instance.close();
+        }
+
+        assertThat(left).containsExactly(plan.name() + ": 8");
+        assertThat(memory.bytesInUse()).isZero();
+        memory.close();
+    }
+
+    @Test
     void allocatesMemoryOfDevices() throws BackendException {
         ModelInstance instance = OwnedInstance.create(model, plan, memory);
         InstanceContext context = contexts.getFirst();

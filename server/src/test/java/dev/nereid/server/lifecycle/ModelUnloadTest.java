@@ -204,7 +204,7 @@ final class ModelUnloadTest {
                 new RunningWarmups(),
                 new ModelLoadWatch(Supervision.NONE, System::nanoTime),
                 new MeterRegistry(InstantSource.system()),
-                _ -> new FakeModelClient(new LeakCheckingMemory()));
+                (_, _) -> new FakeModelClient(new LeakCheckingMemory()));
     }
 
     private PreparedModel prepare(String name, String execution, String more) throws IOException {

@@ -102,7 +102,7 @@ public final class TestGenerations implements AutoCloseable {
                 new RunningWarmups(),
                 watch,
                 new MeterRegistry(InstantSource.system()),
-                _ -> new FakeModelClient(new LeakCheckingMemory()));
+                (_, _) -> new FakeModelClient(new LeakCheckingMemory()));
     }
 
     /** Returns the directory of a model, which is created by its first load. */

@@ -84,6 +84,8 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -103,6 +105,7 @@ final class PluginBoundaryCompletenessTest {
             BatchingStrategy.class,
             FormingBatch.class,
             Fence.class,
+            ModelResponseObserver.class,
             CacheProvider.class,
             ResponseCache.class,
             CacheEntry.class,
@@ -113,9 +116,6 @@ final class PluginBoundaryCompletenessTest {
 
     /** Called by the SPI's own classes, which the server sees as a backend, a model and an instance. */
     private static final Set<Class<?>> CALLED_BY_THE_SPI = Set.of(AsyncTensorFunction.class, TensorFunction.class);
-
-    /** Incubating: passed to methods that no class of the server has yet. */
-    private static final Set<Class<?>> NOT_CALLED_YET = Set.of(ModelResponseObserver.class);
 
     private static final Set<Class<?>> IMPLEMENTED_BY_THE_SERVER = Set.of(
             AllocatedMemory.class,
@@ -150,7 +150,7 @@ final class PluginBoundaryCompletenessTest {
     private static final Set<Class<?>> DATA = Set.of(ParameterValue.class, Sequence.Id.class);
 
     /** Methods that hand a plugin's object to the server, which wraps it. */
-    private static final Set<String> CALLBACKS_WRAPPED = Set.of("LookupObserver#found");
+    private static final Set<String> CALLBACKS_WRAPPED = Set.of("LookupObserver#found", "ModelRequest#send");
 
     /** Methods with an action of the plugin: short and fit for any thread by contract, so not worth an object each. */
     private static final Set<String> CALLBACKS_LEFT_ALONE =
@@ -171,7 +171,7 @@ final class PluginBoundaryCompletenessTest {
     @Test
     void everyInterfaceOfTheSpiIsClassified() {
         List<Class<?>> classified = Stream.of(
-                        IMPLEMENTED_BY_PLUGINS, CALLED_BY_THE_SPI, NOT_CALLED_YET, IMPLEMENTED_BY_THE_SERVER, DATA)
+                        IMPLEMENTED_BY_PLUGINS, CALLED_BY_THE_SPI, IMPLEMENTED_BY_THE_SERVER, DATA)
                 .<Class<?>>flatMap(Set::stream)
                 .toList();
 
@@ -252,6 +252,7 @@ final class PluginBoundaryCompletenessTest {
         reach(wrapper(BackendProvider.class, new FakePlugin()), reached);
         reach(wrapper(CacheProvider.class, new FakePlugin()), reached);
         reach(wrapper(Fence.class, new FakePlugin()), reached); // of an output
+        reach(wrapper(ModelResponseObserver.class, new FakePlugin()), reached); // of a request to another model
         reach(wrapper(RepositoryAgentProvider.class, new FakePlugin()), reached);
         reach(wrapper(StorageProvider.class, new FakePlugin()), reached);
 
@@ -411,6 +412,7 @@ final class PluginBoundaryCompletenessTest {
             case BatchingStrategy strategy -> new IsolatedBatchingStrategy(strategy, boundary);
             case FormingBatch batch -> new IsolatedBatchingStrategy(() -> batch, boundary).begin();
             case Fence fence -> new IsolatedCallbacks(Runnable::run, boundary).isolate(fence);
+            case ModelResponseObserver observer -> new IsolatedResponseObserver(observer, boundary);
             case CacheProvider provider -> new IsolatedCacheProvider(provider, boundary, () -> {});
             case ResponseCache cache -> new IsolatedCache(cache, boundary, () -> {});
             case CacheEntry entry -> new IsolatedCacheEntry(entry, boundary);
@@ -435,6 +437,9 @@ final class PluginBoundaryCompletenessTest {
     private Object argument(Class<?> type) {
         if (type == CacheKey.class) {
             return new CacheKey(1, 2);
+        }
+        if (type == BackendException.class) {
+            return new BackendException(ErrorCode.INTERNAL, "an error");
         }
         if (type == Duration.class) {
             return Duration.ZERO;
@@ -466,6 +471,75 @@ final class PluginBoundaryCompletenessTest {
             }
             return null;
         });
+    }
+
+    /** Whatever thread completes the request: each action on its stage, and each call of its observer. */
+    @Test
+    void responsesOfOtherModelsComeThroughTheBoundary() {
+        List<ModelResponseObserver> observers = new ArrayList<>();
+        CompletableFuture<ModelResponse> response = new CompletableFuture<>();
+        CompletableFuture<Void> loaded = new CompletableFuture<>();
+        ModelRequest request = (ModelRequest) proxy(ModelRequest.class, (proxy, method, arguments) -> {
+            if (method.getName().equals("send") && arguments != null) {
+                observers.add((ModelResponseObserver) arguments[0]);
+                return null;
+            }
+            return method.getName().equals("send") ? response : proxy;
+        });
+        ModelClient client = new IsolatedCallbacks(Runnable::run, boundary).isolate((ModelClient)
+                proxy(ModelClient.class, (_, method, _) -> method.getName().equals("request") ? request : loaded));
+        List<String> seen = new ArrayList<>();
+        CompletionStage<Void> sent = client.request("m")
+                .id("1")
+                .priority(2)
+                .send()
+                .thenAccept(_ -> checkLoader())
+                .thenRun(() -> seen.add("response"));
+        client.request("m").send((ModelResponseObserver) proxy(ModelResponseObserver.class, (_, method, _) -> {
+            checkLoader();
+            seen.add(method.getName());
+            return null;
+        }));
+        CompletionStage<Void> load = client.load("m").thenRun(this::checkLoader);
+        CompletionStage<Void> unload = client.unload("m").thenRun(this::checkLoader);
+
+        response.complete((ModelResponse) proxy(ModelResponse.class, (_, _, _) -> null));
+        observers.getFirst().onCompleted();
+        loaded.complete(null);
+
+        assertThat(sent.toCompletableFuture()).isCompleted();
+        assertThat(load.toCompletableFuture()).isCompleted();
+        assertThat(unload.toCompletableFuture()).isCompleted();
+        assertThat(seen).containsExactly("response", "onCompleted");
+        assertThat(Thread.currentThread().getContextClassLoader()).isSameAs(before);
+    }
+
+    /** A plugin that cancels the stage leaves nothing open. */
+    @Test
+    void closesTheResponseThatAPluginWaitsForNoMore() {
+        CompletableFuture<ModelResponse> response = new CompletableFuture<>();
+        List<String> calls = new ArrayList<>();
+        CompletionStage<ModelResponse> isolated = boundary.stage(response, ModelResponse::close);
+        isolated.toCompletableFuture().cancel(false);
+
+        response.complete((ModelResponse) proxy(ModelResponse.class, (_, method, _) -> calls.add(method.getName())));
+
+        assertThat(calls).containsExactly("close");
+    }
+
+    /** Such as a class that a plugin lacks; exceptions pass as they are, and are logged by the caller. */
+    @Test
+    void errorsOfObserversBecomeExceptions() {
+        FakePlugin plugin = new FakePlugin();
+        plugin.failing = "onCompleted[]";
+        plugin.failure = new NoClassDefFoundError("lacking");
+        ModelResponseObserver observer =
+                new IsolatedResponseObserver((ModelResponseObserver) plugin.as(ModelResponseObserver.class), boundary);
+
+        assertThat(catchThrowable(observer::onCompleted))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessage("plugin 'test': ModelResponseObserver.onCompleted failed:"
+                        + " java.lang.NoClassDefFoundError: lacking");
     }
 
     private void checkLoader() {

@@ -40,6 +40,7 @@ public final class PluginJar {
     private final List<String> providers = new ArrayList<>();
     private final List<Path> classPath = new ArrayList<>();
     private final List<String> left = new ArrayList<>();
+    private String processing = "-proc:none";
     private final Map<String, String> attributes = new LinkedHashMap<>(Map.of("Backend-Spi-Version", "1.0"));
 
     public static PluginJar of(String... sources) {
@@ -69,6 +70,12 @@ public final class PluginJar {
 
     public PluginJar compiledAgainst(Path jar) {
         classPath.add(jar);
+        return this;
+    }
+
+    /** Compiles with the annotation processors of the class path, which may name classes in the service file. */
+    public PluginJar processed() {
+        processing = "-proc:full";
         return this;
     }
 
@@ -132,7 +139,7 @@ public final class PluginJar {
                             problems,
                             files,
                             null,
-                            List.of("-proc:none", "-cp", path, "-d", classes.toString()),
+                            List.of(processing, "-cp", path, "-d", classes.toString()),
                             null,
                             units)
                     .call();

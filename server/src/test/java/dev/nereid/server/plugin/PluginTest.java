@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.spi.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -18,6 +19,17 @@ import org.junit.jupiter.params.provider.CsvSource;
  * Class loading of plugins, and reports of broken ones. Plugins report what they see as the reason of unavailability.
  */
 final class PluginTest {
+    private static final String FUNCTION = """
+            package dev.example;
+            import dev.nereid.spi.*;
+            import dev.nereid.spi.function.*;
+            @BackendFunction(name = "annotated")
+            @Input(name = "IN", type = DataType.FP32, dims = -1)
+            public class Probe implements AnnotatedFunction {
+                public void apply(InferenceRequest request, ModelContext model) {}
+            }
+            """;
+
     @TempDir
     private Path plugins;
 
@@ -132,7 +144,49 @@ final class PluginTest {
 
         assertThat(brokenReason())
                 .startsWith("probe.jar: its manifest has no Backend-Spi-Version (expected: ")
-                .contains("add the entry to the manifest");
+                .contains("add the entry to the manifest")
+                .contains("<manifestEntries><Backend-Spi-Version>1.0</Backend-Spi-Version></manifestEntries>")
+                .endsWith(
+                        "jar --update --file probe.jar --manifest FILE with the line 'Backend-Spi-Version: 1.0' in FILE");
+    }
+
+    @Test
+    void acceptsAPluginWhoseManifestWasUpdatedAsReported() throws IOException {
+        Path jar = reporting("probe", "\"\"").spiVersion("").write(plugins.resolve("probe.jar"));
+        Path manifest = Files.writeString(plugins.resolve("manifest"), "Backend-Spi-Version: 1.0\n");
+
+        int status = ToolProvider.findFirst("jar")
+                .orElseThrow()
+                .run(System.out, System.err, "--update", "--file", jar.toString(), "--manifest", manifest.toString());
+
+        assertThat(status).isZero();
+        assertThat(open()).extracting(BackendStatus::state).containsExactly(BackendStatus.State.AVAILABLE);
+    }
+
+    @Test
+    void findsAFunctionThatTheCompilerNamed() {
+        PluginJar.of(FUNCTION).processed().write(plugins.resolve("probe.jar"));
+
+        assertThat(open()).containsExactly(new BackendStatus("annotated", "probe", BackendStatus.State.AVAILABLE, ""));
+    }
+
+    @Test
+    void saysHowTheCompilerNamesAFunction() {
+        PluginJar.of(FUNCTION).write(plugins.resolve("probe.jar"));
+
+        assertThat(brokenReason()).contains("for classes with @BackendFunction").contains("javac -proc:full");
+    }
+
+    @Test
+    void reportsAnAnnotationThatNoModelCanUse() {
+        PluginJar.of(FUNCTION.replace("dims = -1", "dims = {-1, 0}"))
+                .provider("dev.example.Probe")
+                .write(plugins.resolve("probe.jar"));
+
+        assertThat(brokenReason())
+                .isEqualTo(
+                        "java.lang.IllegalStateException: class dev.example.Probe: annotation @Input 'IN': dims: [-1, 0]"
+                                + " (expected: at least one, each 1 or more, or -1 for any size)");
     }
 
     @Test

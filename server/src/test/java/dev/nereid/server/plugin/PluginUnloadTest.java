@@ -12,7 +12,9 @@ import dev.nereid.testkit.FakeModelContext;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -247,6 +249,111 @@ final class PluginUnloadTest {
                     .extracting(BackendStatus::reason)
                     .asString()
                     .contains("needs a restart", "native libraries", "class loader");
+        }
+    }
+
+    @Test
+    void leavesAPluginWithNativeLibrariesAlsoIfItsFileHasAnotherName() throws Exception {
+        plugin("one", "first").attribute("Nereid-Native", "true").write(plugins.resolve("one-1/plugin.jar"));
+        late("first").write(plugins.resolve("one-1/late.jar"));
+        try (BackendRegistry registry = open()) {
+            String first = registry.digest("one");
+            Files.move(plugins.resolve("one-1"), plugins.resolve("one-2"));
+            late("second").write(plugins.resolve("one-2/late.jar"));
+            registry.refresh();
+
+            assertThat(registry.digest("one")).isEqualTo(first);
+            assertThat(registry.statuses())
+                    .extracting(BackendStatus::plugin, BackendStatus::reason)
+                    .containsExactly(
+                            tuple("one-1", PluginSlot.RESTART),
+                            tuple(
+                                    "one-2",
+                                    "takes the place of plugin 'one-1', whose jars are gone: " + PluginSlot.RESTART));
+            assertThatThrownBy(() -> registry.acquire("two"))
+                    .hasMessageContaining(" Plugin 'one-1': " + PluginSlot.RESTART + ".");
+            try (BackendLease lease = registry.acquire("one")) {
+                assertThat(lease.notice()).isEqualTo(PluginSlot.RESTART);
+            }
+        }
+    }
+
+    @Test
+    void keepsAPluginThatIsDeletedAndAddedAgain() throws Exception {
+        write("one", "first");
+        try (BackendRegistry registry = open();
+                BackendLease old = registry.acquire("one")) {
+            Files.move(plugins.resolve("one"), cache.resolve("aside"));
+            registry.refresh();
+            try (BackendLease lease = registry.acquire("one")) {
+                assertThat(lease.backend()).as("it serves on").isSameAs(old.backend());
+            }
+
+            Files.move(cache.resolve("aside"), plugins.resolve("one"));
+            registry.refresh();
+
+            try (BackendLease lease = registry.acquire("one")) {
+                assertThat(lease.backend()).isSameAs(old.backend());
+            }
+            assertThat(registry.changes()).isEqualTo(1);
+        }
+    }
+
+    /** Kubernetes mounts a volume as links to a hidden directory, and replaces it by one rename of a link. */
+    @Test
+    void followsLinksOfAMountedVolume() throws Exception {
+        late("first").write(cache.resolve("first/late.jar"));
+        plugin("one", "first").write(cache.resolve("first/plugin.jar"));
+        late("second").write(cache.resolve("second/late.jar"));
+        plugin("one", "second").write(cache.resolve("second/plugin.jar"));
+        Files.createSymbolicLink(plugins.resolve("..data"), cache.resolve("first"));
+        Files.createSymbolicLink(plugins.resolve("one"), Path.of("..data"));
+        try (BackendRegistry registry = open();
+                UnloadWatch watch = new UnloadWatch()) {
+            try (BackendLease lease = registry.acquire("one")) {
+                assertThat(text(lease)).isEqualTo("first");
+                Files.createSymbolicLink(plugins.resolve("..next"), cache.resolve("second"));
+                Files.move(
+                        plugins.resolve("..next"),
+                        plugins.resolve("..data"),
+                        StandardCopyOption.ATOMIC_MOVE,
+                        StandardCopyOption.REPLACE_EXISTING);
+
+                registry.refresh();
+
+                assertThat(text(lease)).isEqualTo("first");
+            }
+            try (BackendLease lease = registry.acquire("one")) {
+                assertThat(text(lease)).isEqualTo("second");
+            }
+            assertThat(watch.awaitUnloaded()).isTrue();
+        }
+    }
+
+    /** A copy in progress is reported, and looked at again as long as it changes. */
+    @Test
+    void usesAJarThatIsCopiedSlowlyOnceItIsComplete() throws Exception {
+        Path complete = plugin("one", "first").write(cache.resolve("one.jar"));
+        byte[] bytes = Files.readAllBytes(complete);
+        Path copied = plugins.resolve("one").resolve("one.jar");
+        late("first").write(plugins.resolve("one/late.jar"));
+        try (BackendRegistry registry = open()) {
+            for (int length = 0; length < bytes.length; length += bytes.length / 8) {
+                Files.write(copied, Arrays.copyOf(bytes, length));
+                registry.refresh();
+                assertThat(registry.statuses())
+                        .extracting(BackendStatus::state)
+                        .containsExactly(BackendStatus.State.BROKEN);
+            }
+            Files.write(copied, bytes);
+            registry.refresh();
+
+            assertThat(registry.statuses())
+                    .extracting(BackendStatus::state)
+                    .containsExactly(BackendStatus.State.AVAILABLE);
+            try (BackendLease lease = registry.acquire("one")) {
+                assertThat(text(lease)).isEqualTo("first");
+            }
         }
     }
 

@@ -7,18 +7,13 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.Shape;
-import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.contract.BackendContract;
 import dev.nereid.testkit.contract.ContractExample;
 import dev.nereid.testkit.contract.ContractModel;
-import java.lang.foreign.Arena;
-import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 
 final class DynaSequenceContractTest extends BackendContract {
-    private static final Shape ONE = Shape.of(1, 1);
-
     @Override
     protected BackendProvider provider() {
         return new DynaSequenceBackendProvider();
@@ -35,18 +30,14 @@ final class DynaSequenceContractTest extends BackendContract {
                                 .with(new ControlInput(ControlInput.Kind.SEQUENCE_END, "END", DataType.INT32))
                                 .with(new ControlInput(ControlInput.Kind.SEQUENCE_CORRID, "CORRID", DataType.UINT64)))
                         .build())
-                .with(example(7, 0).output("OUTPUT", Shape.of(1, 2), 3, 4))
-                .with(example(8, 1).output("OUTPUT", Shape.of(1, 2), 11, 12));
+                .with(add(3, 3).sequence(new Sequence(new Sequence.Id.Numeric(7), true, false)))
+                .with(add(3, 11).sequence(new Sequence(new Sequence.Id.Numeric(8), true, true)))
+                .withSequence(1, add(1, 1), add(2, 3), add(3, 7))
+                .withSequence(2, add(5, 5), add(7, 14));
     }
 
-    private static ContractExample example(long id, int end) {
-        return ContractExample.request()
-                .input("INPUT", Shape.of(1, 2), 3, 4)
-                .input("START", ONE, 1)
-                .input("END", ONE, end)
-                .input(
-                        "CORRID",
-                        Tensor.of(DataType.UINT64, ONE, Arena.ofAuto().allocateFrom(ValueLayout.JAVA_LONG, id)))
-                .sequence(new Sequence(new Sequence.Id.Numeric(id), true, end == 1));
+    private static ContractExample add(int number, int sum) {
+        Shape shape = Shape.of(1, 2);
+        return ContractExample.request().input("INPUT", shape, number, number).output("OUTPUT", shape, sum, sum);
     }
 }

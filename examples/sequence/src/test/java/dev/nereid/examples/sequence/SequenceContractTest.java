@@ -14,8 +14,6 @@ import dev.nereid.testkit.contract.ContractModel;
 import java.time.Duration;
 
 final class SequenceContractTest extends BackendContract {
-    private static final Shape ONE = Shape.of(1, 1);
-
     @Override
     protected BackendProvider provider() {
         return new SequenceBackendProvider();
@@ -31,15 +29,23 @@ final class SequenceContractTest extends BackendContract {
                                 .with(new ControlInput(ControlInput.Kind.SEQUENCE_START, "START", DataType.INT32))
                                 .with(new ControlInput(ControlInput.Kind.SEQUENCE_READY, "READY", DataType.INT32)))
                         .build())
-                .with(example(new Sequence.Id.Numeric(7)).output("OUTPUT", Shape.of(1, 2), 3, 4))
-                .with(example(new Sequence.Id.Text("seven")).failure("not an unsigned int"));
+                .with(add(3, 4, 3, 4).sequence(position(new Sequence.Id.Numeric(7))))
+                .with(ContractExample.request()
+                        .input("INPUT", Shape.of(1, 2), 3, 4)
+                        .sequence(position(new Sequence.Id.Text("seven")))
+                        .failure("not an unsigned int"))
+                .withSequence(1, add(1, 10, 1, 10), add(2, 20, 3, 30), add(3, 30, 6, 60))
+                .withSequence(2, add(5, 6, 5, 6), add(7, 8, 12, 14));
     }
 
-    private static ContractExample example(Sequence.Id id) {
+    private static ContractExample add(int first, int second, int firstSum, int secondSum) {
+        Shape shape = Shape.of(1, 2);
         return ContractExample.request()
-                .input("INPUT", Shape.of(1, 2), 3, 4)
-                .input("START", ONE, 1)
-                .input("READY", ONE, 1)
-                .sequence(new Sequence(id, true, false));
+                .input("INPUT", shape, first, second)
+                .output("OUTPUT", shape, firstSum, secondSum);
+    }
+
+    private static Sequence position(Sequence.Id id) {
+        return new Sequence(id, true, false);
     }
 }

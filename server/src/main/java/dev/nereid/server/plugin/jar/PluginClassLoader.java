@@ -26,6 +26,8 @@ public final class PluginClassLoader extends URLClassLoader {
     private static final Object[] NO_SIGNERS = {};
 
     private final ClassLoader shared;
+    private volatile int threads;
+    private volatile int threadLimit;
 
     /**
      * Creates the loader of a plugin.
@@ -36,6 +38,35 @@ public final class PluginClassLoader extends URLClassLoader {
     public PluginClassLoader(PluginSource plugin, ClassLoader shared) {
         super("plugin " + plugin.name(), urls(plugin.jars()), ClassLoader.getPlatformClassLoader());
         this.shared = shared;
+    }
+
+    /**
+     * Records the threads that the plugin has started. Called by the watchdog.
+     *
+     * @param count the number of threads
+     * @param limit the number from which on they are too many; 0 for none
+     */
+    public void threads(int count, int limit) {
+        threads = count;
+        threadLimit = limit;
+    }
+
+    /**
+     * Returns the number of platform threads that the plugin has started.
+     *
+     * @return the number at the last look of the watchdog; 0 while the process has few threads
+     */
+    public int threads() {
+        return threads;
+    }
+
+    /**
+     * Returns whether the plugin has started too many threads.
+     *
+     * @return whether they reach the limit
+     */
+    public boolean hasTooManyThreads() {
+        return threadLimit > 0 && threads >= threadLimit;
     }
 
     @Override

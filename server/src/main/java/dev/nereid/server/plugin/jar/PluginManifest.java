@@ -57,7 +57,9 @@ public final class PluginManifest {
             throw new PluginException("no provider: none of its jars has a file "
                     + sorted.stream().map(PluginManifest::serviceFile).collect(joining(" or "))
                     + " (expected: the name of a class that implements "
-                    + sorted.stream().map(Class::getName).collect(joining(" or ")) + ")");
+                    + sorted.stream().map(Class::getName).collect(joining(" or "))
+                    + "); the compiler writes it for classes with @BackendFunction if annotation processing is switched"
+                    + " on: javac -proc:full, or <maven.compiler.proc>full</maven.compiler.proc> in a pom.xml");
         }
     }
 
@@ -118,7 +120,12 @@ public final class PluginManifest {
         if (text == null) {
             throw new PluginException(jar + ": its manifest has no " + SPI_VERSION + " (expected: the version of"
                     + " nereid-backend-spi that the plugin was compiled against, such as " + server
-                    + "); add the entry to the manifest and build the plugin again");
+                    + "); add the entry to the manifest: in a pom.xml as <manifestEntries><" + SPI_VERSION + ">"
+                    + server
+                    + "</" + SPI_VERSION
+                    + "></manifestEntries> of the <archive> of maven-jar-plugin, or by jar --update"
+                    + " --file " + jar + " --manifest FILE with the line '" + SPI_VERSION + ": " + server
+                    + "' in FILE");
         }
         SpiVersion required = SpiVersion.parse(text.strip())
                 .orElseThrow(() -> new PluginException(

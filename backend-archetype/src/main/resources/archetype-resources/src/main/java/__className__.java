@@ -1,0 +1,27 @@
+package ${package};
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.function.AnnotatedFunction;
+import dev.nereid.spi.function.BackendFunction;
+import dev.nereid.spi.function.Input;
+import dev.nereid.spi.function.Output;
+
+/** Returns OUTPUT = 2 * INPUT. */
+@BackendFunction(name = "${artifactId}", maxBatchSize = 8)
+@Input(name = "INPUT", type = DataType.FP32, dims = -1)
+@Output(name = "OUTPUT", type = DataType.FP32, dims = -1)
+public final class ${className} implements AnnotatedFunction {
+    @Override
+    public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+        Tensor input = request.requireInput("INPUT");
+        float[] values = input.floats();
+        for (int i = 0; i < values.length; i++) {
+            values[i] = 2 * values[i];
+        }
+        request.response().putFloats("OUTPUT", input.shape(), values);
+    }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.nereid.spi.function;
+
+import org.jspecify.annotations.NullMarked;

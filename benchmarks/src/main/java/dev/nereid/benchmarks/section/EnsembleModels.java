@@ -1,0 +1,64 @@
+package dev.nereid.benchmarks.section;
+
+import dev.nereid.benchmarks.process.ModelRepositories;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Three steps that return their input, an ensemble of them, and the same model alone. Immutable.
+ *
+ * @param name the name of the ensemble; the others begin with it
+ */
+record EnsembleModels(String name) {
+    /** The number of steps. */
+    static final int STEPS = 3;
+
+    /** The largest batch of each model. */
+    static final int MAX_BATCH = 8;
+
+    private static final String TENSOR = "{ name: \"%s\" data_type: TYPE_FP32 dims: [ -1 ] }";
+    private static final String STEP = """
+            {
+              model_name: "%s"
+              model_version: -1
+              input_map { key: "INPUT0" value: "%s" }
+              output_map { key: "OUTPUT0" value: "%s" }
+            }""";
+
+    /**
+     * Writes the four models.
+     *
+     * @param repository where
+     * @param more the rest of the configuration of each step and of the model alone
+     */
+    EnsembleModels write(Path repository, String more) throws IOException {
+        List<String> flow = new ArrayList<>();
+        for (int i = 0; i < STEPS; i++) {
+            String from = i == 0 ? "INPUT0" : "tensor" + i;
+            String to = i == STEPS - 1 ? "OUTPUT0" : "tensor" + (i + 1);
+            flow.add(STEP.formatted(steps().get(i), from, to));
+            ModelRepositories.write(repository, steps().get(i), model("backend: \"identity\"", more));
+        }
+        ModelRepositories.write(repository, alone(), model("backend: \"identity\"", more));
+        String steps = "ensemble_scheduling { step [ " + String.join(",\n", flow) + " ] }";
+        ModelRepositories.write(repository, name, model("platform: \"ensemble\"", steps));
+        return this;
+    }
+
+    private static String model(String kind, String more) {
+        return kind + "\nmax_batch_size: " + MAX_BATCH + "\ninput [ " + TENSOR.formatted("INPUT0") + " ]\noutput [ "
+                + TENSOR.formatted("OUTPUT0") + " ]\n" + more + "\n";
+    }
+
+    /** Returns the name of the model that is none of the steps, and is the same. */
+    String alone() {
+        return name + "_alone";
+    }
+
+    /** Returns the names of the steps' models. */
+    List<String> steps() {
+        return List.of(name + "_step1", name + "_step2", name + "_step3");
+    }
+}

@@ -1,0 +1,47 @@
+package dev.nereid.distribution.log;
+
+import java.time.Instant;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.event.KeyValuePair;
+import org.slf4j.event.Level;
+
+/**
+ * One event of the log, before it is formatted. Immutable.
+ *
+ * @param time when it was logged
+ * @param thread the name of the thread that logged it
+ * @param level its severity
+ * @param logger the full name of the logger
+ * @param data keys with values, in order
+ * @param text the text, with its arguments in place
+ * @param thrown its cause; {@code null} for none
+ */
+record LogEvent(
+        Instant time,
+        String thread,
+        Level level,
+        String logger,
+        List<KeyValuePair> data,
+        String text,
+        @Nullable Throwable thrown) {
+    /** Maximum characters of one value. */
+    static final int MAX_VALUE_LENGTH = 4096;
+
+    /** Maximum characters of a text. */
+    static final int MAX_TEXT_LENGTH = 16384;
+
+    /** Returns the name of the logger without its package. */
+    String shortLogger() {
+        return logger.substring(logger.lastIndexOf('.') + 1);
+    }
+
+    /** Returns the stack trace of the cause, which ends with a line break; empty if there is none. */
+    String trace() {
+        StringBuilder trace = new StringBuilder();
+        if (thrown != null) {
+            LogTrace.append(trace, thrown);
+        }
+        return trace.toString();
+    }
+}

@@ -1,0 +1,72 @@
+package dev.nereid.distribution.log;
+
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/** The formats of log lines, by their names on the command line. */
+public enum LogFormat {
+    /** For people: time, thread, level, logger, data, text. */
+    DEFAULT("default") {
+        @Override
+        LogFormatter formatter() {
+            return new PlainFormatter();
+        }
+    },
+
+    /** That of the reference server with times in ISO 8601. */
+    ISO8601("ISO8601") {
+        @Override
+        LogFormatter formatter() {
+            return new Iso8601Formatter();
+        }
+    },
+
+    /** A JSON object in each line. */
+    JSON("json") {
+        @Override
+        LogFormatter formatter() {
+            return new JsonFormatter();
+        }
+    },
+
+    /** Pairs {@code key="value"} in each line. */
+    LOGFMT("logfmt") {
+        @Override
+        LogFormatter formatter() {
+            return new LogfmtFormatter();
+        }
+    };
+
+    private final String label;
+
+    LogFormat(String label) {
+        this.label = label;
+    }
+
+    /** Creates the formatter, which any thread may use. */
+    abstract LogFormatter formatter();
+
+    /**
+     * Finds a format by its name.
+     *
+     * @param name the name; the reference server's are case-sensitive, and so are all
+     * @return the format, or empty if there is none
+     */
+    public static Optional<LogFormat> named(String name) {
+        return Arrays.stream(values())
+                .filter(format -> format.label.equals(name))
+                .findFirst();
+    }
+
+    /** Returns the names, for errors and the help text. */
+    public static String names() {
+        return Arrays.stream(values()).map(format -> format.label).collect(Collectors.joining(", "));
+    }
+
+    @Override
+    public String toString() {
+        return label.toLowerCase(Locale.ROOT);
+    }
+}

@@ -1,0 +1,436 @@
+package dev.nereid.distribution;
+
+import static dev.nereid.distribution.testing.TensorBytes.floats;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.distribution.testing.ClientRequest;
+import dev.nereid.distribution.testing.Eventually;
+import dev.nereid.distribution.testing.GatedPlugin;
+import dev.nereid.distribution.testing.InstalledServer;
+import dev.nereid.distribution.testing.Repository;
+import dev.nereid.trouble.TroubleBackendProvider;
+import inference.GRPCInferenceServiceGrpc;
+import inference.GRPCInferenceServiceGrpc.GRPCInferenceServiceBlockingStub;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Every fault of a plugin that one process can contain, by the installed server: in the log, in readiness, metrics and
+ * index, while another model serves over both protocols. {@code docs/misbehaving-plugins.md} shows the same.
+ */
+@Timeout(300)
+@Tag("slow")
+final class MisbehaviorIT {
+    private static final int TIMEOUT_SECONDS = 60;
+    private static final String OTHER = "other";
+    private static final String SECOND = "1 s: ";
+    private static final Path PAGE = InstalledServer.CHECKOUT.resolve("docs/misbehaving-plugins.md");
+
+    /** Lets a request fail that waits for a fifth of a second behind the fault. */
+    private static final String IMPATIENT =
+            "dynamic_batching { default_queue_policy { default_timeout_microseconds: 200000 } }";
+
+    /** A fault, and how it is seen. {@code %s} is the model, named as the fault. */
+    enum Fault {
+        LOOP(
+                TroubleBackendProvider.LOOP,
+                "execution takes longer than its limit",
+                "TroubledModel.loop",
+                "instances whose executions take longer than " + SECOND + "%s_0",
+                "nereid_execution_overdue{model=\"%s\",version=\"1\"} 1"),
+        BLOCK(
+                TroubleBackendProvider.WAIT,
+                "execution takes longer than its limit",
+                "TroubledModel.await",
+                "instances whose executions take longer than " + SECOND + "%s_0",
+                "nereid_execution_overdue{model=\"%s\",version=\"1\"} 1"),
+        DEFER(
+                TroubleBackendProvider.DEFER,
+                "deferred execution takes longer than its limit",
+                "TroubledModel.await",
+                "requests whose deferred executions take longer than " + SECOND + "1",
+                "nereid_execution_overdue{model=\"%s\",version=\"1\"} 1"),
+        /** The action runs at once, on the thread of the execution, if the response is there before. */
+        CALL(
+                TroubleBackendProvider.CALL,
+                "execution takes longer than its limit",
+                "TroubledModel.await",
+                "executions take longer than " + SECOND,
+                "nereid_execution_overdue{model=\"%s\",version=\"1\"} 1"),
+        MEMORY(
+                TroubleBackendProvider.EXHAUST_DIRECT_MEMORY,
+                "backend failed unexpectedly",
+                "TroubledModel.exhaustDirectMemory",
+                "instances whose last executions failed with OutOfMemoryError: %s_0",
+                "nereid_execution_out_of_memory_total{model=\"%s\",version=\"1\"} "),
+        THREADS(
+                TroubleBackendProvider.LEAK_THREADS,
+                "plugin has started many threads",
+                "TroubledModel.await",
+                "plugin 'TroubleBackendProvider' has started ",
+                "nereid_plugin_threads{plugin=\"TroubleBackendProvider\"} 3"),
+        OUTPUT(
+                TroubleBackendProvider.CHANGE_OUTPUT,
+                "output was changed after it was passed to the server",
+                "dev.nereid.trouble",
+                "output 'OUTPUT0' was changed after it was passed to the server",
+                "nereid_output_changed_total{model=\"%s\",version=\"1\"} ");
+
+        private final int selector;
+        private final String event;
+        private final String frame;
+        private final String reason;
+        private final String metric;
+
+        Fault(int selector, String event, String frame, String reason, String metric) {
+            this.selector = selector;
+            this.event = event;
+            this.frame = frame;
+            this.reason = reason;
+            this.metric = metric;
+        }
+
+        String model() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+
+        String of(String text) {
+            return text.replace("%s", model());
+        }
+
+        /** Returns whether its request gets no response before the fault ends. */
+        boolean isHeld() {
+            return this == LOOP || this == BLOCK || this == DEFER || this == CALL;
+        }
+
+        /** Returns whether more than one request may be needed until it is seen. */
+        boolean isRepeated() {
+            return this == MEMORY || this == OUTPUT;
+        }
+
+        /** Returns whether requests wait behind it: a deferred execution leaves its instance free. */
+        boolean isHoldingInstance() {
+            return this == LOOP || this == BLOCK;
+        }
+
+        /** Returns whether only another load makes the model ready. */
+        boolean isForGood() {
+            return this == OUTPUT;
+        }
+    }
+
+    @TempDir
+    private static Path directory;
+
+    private static Repository models;
+    private static InstalledServer server;
+    private static ManagedChannel channel;
+
+    @BeforeAll
+    static void start() throws IOException {
+        models = new Repository(directory.resolve("models")).model(OTHER, Repository.identity(0, "FP32", "[ -1 ]", ""));
+        for (Fault fault : Fault.values()) {
+            models.model(fault.model(), config(fault.isHoldingInstance() ? IMPATIENT : parameters("callee", OTHER)));
+        }
+        for (String where : new String[] {"wait_in_load", "wait_in_close", "wait_in_model_close"}) {
+            models.model(where, config(parameters(where, "1")));
+        }
+        Path plugins = GatedPlugin.pack(directory.resolve("plugins"), TroubleBackendProvider.class);
+        server = InstalledServer.serve(
+                Map.of("NEREID_JAVA_OPTIONS", "-XX:MaxDirectMemorySize=512m"),
+                models.directory(),
+                "--backend-directory=" + plugins,
+                "--backend-directory=" + InstalledServer.CHECKOUT.resolve("examples/plugins"),
+                "--model-control-mode=explicit",
+                "--load-model=" + OTHER,
+                "--execution-watchdog-secs=1",
+                "--load-watchdog-secs=1",
+                "--plugin-thread-limit=200",
+                "--output-check-interval=1");
+        channel = Grpc.newChannelBuilder(server.address("gRPC"), InsecureChannelCredentials.create())
+                .build();
+    }
+
+    @AfterAll
+    static void stop() {
+        if (server != null) {
+            channel.shutdownNow();
+            server.close();
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void isSeenEverywhereWhileOtherModelsServe(Fault fault) throws Exception {
+        load(fault.model());
+        Path gate = close(fault.model());
+        CompletableFuture<HttpResponse<String>> faulty = inferLater(fault.model(), fault.selector);
+        if (!fault.isHeld()) {
+            faulty.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+        }
+
+        Eventually.holds("not ready", TIMEOUT_SECONDS, () -> {
+            if (fault.isRepeated()) { // one failure is not enough, or the thread had no processor
+                infer(fault.model(), fault.selector);
+            }
+            return status("/v2/models/" + fault.model() + "/ready") == 400;
+        });
+        assertThat(status("/v2/health/ready")).isEqualTo(400);
+        assertThat(status("/v2/health/live")).isEqualTo(200);
+        assertThat(server.post("/v2/repository/index", "{}").body()).contains(fault.of(fault.reason));
+        assertThat(server.metrics("GET", "/metrics").body()).contains(fault.of(fault.metric));
+        Eventually.holds("in the log", TIMEOUT_SECONDS, () -> server.errSoFar().contains(fault.event));
+        assertReported(fault);
+        assertOthersServe();
+        if (fault.isHoldingInstance()) {
+            HttpResponse<String> behind = infer(fault.model(), 4);
+            assertThat(behind.statusCode()).isEqualTo(503);
+            assertThat(behind.body()).contains("Request timeout expired");
+        }
+
+        Files.delete(gate);
+        if (fault.isHeld()) {
+            assertThat(faulty.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).statusCode())
+                    .isEqualTo(200);
+        }
+        if (fault.isForGood()) {
+            assertThat(status("/v2/models/" + fault.model() + "/ready")).isEqualTo(400);
+            unload(fault.model());
+            load(fault.model());
+        }
+        assertThat(infer(fault.model(), 4).body()).contains("[4.0]");
+        Eventually.holds("ready", TIMEOUT_SECONDS, () -> status("/v2/models/" + fault.model() + "/ready") == 200);
+        assertThat(status("/v2/health/ready")).isEqualTo(200);
+        unload(fault.model());
+    }
+
+    /** The log names model, version and instance, or the plugin, and the stack of the guilty thread follows. */
+    private static void assertReported(Fault fault) {
+        String log = server.errSoFar();
+        String of =
+                fault == Fault.THREADS ? "loader=plugin TroubleBackendProvider threads=3" : "model=" + fault.model();
+        String entry = log.lines()
+                .dropWhile(line -> !(line.contains(fault.event) && line.contains(of)))
+                .limit(40)
+                .collect(Collectors.joining("\n"));
+        assertThat(entry).contains(fault.frame);
+        if (fault != Fault.THREADS) {
+            assertThat(entry).contains("version=1", "instance=" + fault.model() + "_0");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"wait_in_close", "wait_in_model_close"})
+    void aCloseThatBlocksHoldsNoUnload(String model) throws Exception {
+        load(model);
+        Path gate = close(model);
+
+        unload(model);
+
+        assertStep(model, "close", "UNLOADING");
+        assertThat(server.errSoFar()).contains("close takes longer than its limit", "model=" + model);
+        assertThat(status("/v2/models/" + model + "/ready")).isEqualTo(404);
+        assertThat(status("/v2/health/ready")).isEqualTo(400);
+        assertOthersServe();
+        load("block"); // of the same plugin
+        assertThat(infer("block", 4).body()).contains("[4.0]");
+        unload("block");
+
+        Files.delete(gate);
+        Eventually.holds(
+                "closed",
+                TIMEOUT_SECONDS,
+                () -> !post("/v2/repository/index", "{}").body().contains("UNLOADING"));
+        assertThat(metrics()).doesNotContain("nereid_control_overdue");
+        assertThat(status("/v2/health/ready")).isEqualTo(200);
+    }
+
+    @Test
+    void aLoadThatBlocksHoldsNoOther() throws Exception {
+        String model = "wait_in_load";
+        Path gate = close(model);
+        CompletableFuture<HttpResponse<String>> loading =
+                later(() -> post("/v2/repository/models/" + model + "/load", "{}"));
+
+        assertStep(model, "load", "LOADING");
+        assertThat(server.errSoFar())
+                .contains("load takes longer than its limit", "model=wait_in_load version=1")
+                .contains("TroubledModel.of");
+        assertThat(status("/v2/models/" + model + "/ready")).isEqualTo(404);
+        assertThat(status("/v2/health/ready")).isEqualTo(400);
+        assertOthersServe();
+        load("block");
+        assertThat(infer("block", 4).body()).contains("[4.0]");
+        unload("block");
+
+        Files.delete(gate);
+        assertThat(loading.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).statusCode()).isEqualTo(200);
+        assertThat(infer(model, 4).body()).contains("[4.0]");
+        assertThat(status("/v2/health/ready")).isEqualTo(200);
+        assertThat(metrics()).doesNotContain("nereid_control_overdue");
+        unload(model);
+    }
+
+    private static void assertStep(String model, String step, String state) {
+        String reason = "{\"name\":\"" + model + "\",\"version\":\"1\",\"state\":\"" + state
+                + "\",\"reason\":\"takes longer than 1 s to " + step + "\"";
+        Eventually.holds(
+                "in the index",
+                TIMEOUT_SECONDS,
+                () -> post("/v2/repository/index", "{}").body().contains(reason));
+        assertThat(metrics())
+                .contains("nereid_control_overdue{model=\"" + model + "\",step=\"" + step + "\",version=\"1\"} ");
+    }
+
+    @Test
+    void aModelThatIsStuckIsUnloadedAndLoadedAgain() throws Exception {
+        load("block");
+        Path gate = close("block");
+        CompletableFuture<HttpResponse<String>> stuck = inferLater("block", TroubleBackendProvider.WAIT);
+        Eventually.holds("stuck", TIMEOUT_SECONDS, () -> status("/v2/models/block/ready") == 400);
+
+        unload("block");
+        load("block");
+
+        assertThat(infer("block", 4).body()).contains("[4.0]");
+        assertThat(status("/v2/models/block/ready")).isEqualTo(200);
+        assertOthersServe();
+        Files.delete(gate);
+        assertThat(stuck.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).statusCode()).isEqualTo(200);
+        unload("block");
+    }
+
+    @Test
+    void theDocumentNamesWhatIsSeenAndNothingElse() throws IOException {
+        String page = Files.readString(PAGE).replaceAll("\\s+", " ");
+
+        for (Fault fault : Fault.values()) {
+            assertThat(page).contains(fault.event);
+            assertThat(page).contains(fault.metric.substring(0, fault.metric.indexOf('{')));
+            String reason = fault.reason
+                    .replaceAll("1 s: .*|: %s_0", "")
+                    .replaceAll("TroubleBackendProvider|OUTPUT0", "NAME");
+            assertThat(page).contains(reason);
+        }
+        Set<String> named = Pattern.compile("nereid_[a-z_]+[a-z]")
+                .matcher(page)
+                .results()
+                .map(MatchResult::group)
+                .collect(Collectors.toSet());
+        Set<String> seen = Stream.of(Fault.values())
+                .map(fault -> fault.metric.substring(0, fault.metric.indexOf('{')))
+                .collect(Collectors.toSet());
+        seen.addAll(Set.of("nereid_control_overdue", "nereid_execution_overdue_total"));
+        assertThat(named).isEqualTo(seen);
+        assertThat(metrics()).contains("nereid_execution_overdue_total{");
+    }
+
+    private static void assertOthersServe() throws Exception {
+        GRPCInferenceServiceBlockingStub grpc =
+                GRPCInferenceServiceGrpc.newBlockingStub(channel).withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+        for (int i = 1; i <= 20; i++) {
+            assertThat(infer(OTHER, i).body()).contains("[" + i + ".0]");
+            assertThat(grpc.modelInfer(ClientRequest.of(OTHER)
+                                    .input("INPUT0", "FP32", floats(i), 1)
+                                    .overGrpc())
+                            .getRawOutputContents(0)
+                            .toByteArray())
+                    .isEqualTo(floats(i));
+        }
+        assertThat(status("/v2/models/" + OTHER + "/ready")).isEqualTo(200);
+    }
+
+    private static Path close(String model) throws IOException {
+        return Files.createFile(models.directory().resolve(model).resolve("gate"));
+    }
+
+    private static void load(String model) {
+        assertThat(post("/v2/repository/models/" + model + "/load", "{}").statusCode())
+                .as("load of " + model)
+                .isEqualTo(200);
+    }
+
+    private static void unload(String model) {
+        assertThat(post("/v2/repository/models/" + model + "/unload", "{}").statusCode())
+                .as("unload of " + model)
+                .isEqualTo(200);
+    }
+
+    private static HttpResponse<String> infer(String model, int first) {
+        return post(
+                "/v2/models/" + model + "/infer",
+                "{\"id\":\"seven\",\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1],\"data\":["
+                        + first + "]}]}");
+    }
+
+    private static CompletableFuture<HttpResponse<String>> inferLater(String model, int first) {
+        return later(() -> infer(model, first));
+    }
+
+    private static CompletableFuture<HttpResponse<String>> later(Supplier<HttpResponse<String>> request) {
+        return CompletableFuture.supplyAsync(request, InstalledServer.BLOCKING);
+    }
+
+    private static int status(String path) {
+        try {
+            return server.get(path).statusCode();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static HttpResponse<String> post(String path, String body) {
+        try {
+            return server.post(path, body);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static String metrics() {
+        try {
+            return server.metrics("GET", "/metrics").body();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static String parameters(String key, String value) {
+        return "parameters { key: \"" + key + "\" value { string_value: \"" + value + "\" } }";
+    }
+
+    private static String config(String more) {
+        return Repository.identity(0, "FP32", "[ -1 ]", more).replace("\"identity\"", "\"trouble\"");
+    }
+}

@@ -1,0 +1,113 @@
+package dev.nereid.scheduler.batch;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.DeviceMemory;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.memory.DeviceCopies;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BatchInput;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An input in memory of the server. Immutable.
+ *
+ * @param tensor the input
+ * @param memory its memory, to which the receiver has the only reference
+ */
+record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
+    /**
+     * Copies the parts of an input one after the other, from wherever they lie.
+     *
+     * @param shape the shape of all of them together
+     * @param place where the copy is to lie
+     */
+    static InputMemory copyOf(ModelScope model, String input, Shape shape, List<Tensor> parts, MemoryPlace place)
+            throws BackendException {
+        long byteSize = 0;
+        for (Tensor part : parts) {
+            byteSize = Math.addExact(byteSize, part.byteSize());
+        }
+        DeviceMemory device = place.isHost() ? null : device(model, input, place, "no memory in ");
+        for (Tensor part : parts) {
+            if (!part.place().isHost()) {
+                device(model, input, part.place(), "lies in ");
+            }
+        }
+        try {
+            TensorBuffer buffer = model.memory().allocate(byteSize, place);
+            try {
+                copy(model.memory(), parts, device, buffer.segment());
+            } catch (RuntimeException | Error e) {
+                buffer.close();
+                throw e;
+            }
+            MemoryPlace actual = device == null ? MemoryPlace.HOST : place;
+            Tensor copied = Tensor.of(parts.getFirst().type(), shape, buffer.segment(), actual);
+            return new InputMemory(copied, ReferenceCountedMemory.of(buffer));
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        }
+    }
+
+    /** Allocates an input that is derived from those of the requests of a batch, and writes it. */
+    static InputMemory derived(ModelScope model, BatchInput derived, List<Shape> sources, boolean batched)
+            throws BackendException {
+        Shape shape = DerivedInputs.shape(derived.kind(), sources, batched);
+        TensorBuffer buffer = OutputChecks.allocateZeroed(model, shape.byteSize(derived.type()));
+        ReferenceCountedMemory memory = ReferenceCountedMemory.of(buffer);
+        try {
+            DerivedInputs.write(derived.kind(), derived.type(), sources, batched, buffer.segment());
+            return new InputMemory(Tensor.of(derived.type(), shape, buffer.segment()), memory);
+        } catch (RuntimeException | Error e) {
+            memory.release();
+            throw e;
+        }
+    }
+
+    private static void copy(TensorMemory memory, List<Tensor> parts, @Nullable DeviceMemory device, MemorySegment to) {
+        long at = 0;
+        for (Tensor part : parts) {
+            copy(memory, part, device, to, at);
+            at += part.byteSize();
+        }
+    }
+
+    /** Copies a part to memory of the server, on a device or, if that is {@code null}, on the host. */
+    private static void copy(
+            TensorMemory memory, Tensor part, @Nullable DeviceMemory device, MemorySegment to, long at) {
+        if (device != null) {
+            DeviceCopies.toDevice(part, device, to.asSlice(at, part.byteSize()), memory);
+        } else if (part.place().isHost()) {
+            MemorySegment.copy(part.data(), 0, to, at, part.byteSize());
+        } else {
+            DeviceMemory source = memory.device(part.place()).orElseThrow();
+            DeviceCopies.toHost(part, source, to.asSlice(at, part.byteSize()));
+        }
+    }
+
+    private static DeviceMemory device(ModelScope model, String input, MemoryPlace place, String problem)
+            throws BackendException {
+        Optional<DeviceMemory> device = model.memory().device(place);
+        if (device.isEmpty()) {
+            throw error(model, input, ErrorCode.UNSUPPORTED, problem + place + " (expected: memory of the host)");
+        }
+        return device.get();
+    }
+
+    /** Creates an error that names an input. */
+    static BackendException error(ModelScope model, String input, ErrorCode code, String problem) {
+        return new BackendException(
+                code, "input '" + input + "' of model '" + model.settings().name() + "': " + problem);
+    }
+}

@@ -1,0 +1,39 @@
+package dev.nereid.scheduler.ensemble;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+
+/**
+ * The steps that one thread grants, one after the other. Confined to that thread.
+ *
+ * <p>A grant on the stack of another one waits until that has returned.
+ */
+final class Grants {
+    private static final ThreadLocal<Grants> CURRENT = ThreadLocal.withInitial(Grants::new);
+
+    private final Deque<InflightLimit.Waiter> granted = new ArrayDeque<>();
+    private boolean running;
+
+    private Grants() {}
+
+    /** Returns the grants of the calling thread. */
+    static Grants current() {
+        return CURRENT.get();
+    }
+
+    /** Notifies a step now, or after the one that the thread notifies. */
+    void add(InflightLimit.Waiter step) {
+        granted.add(step);
+        if (running) {
+            return;
+        }
+        running = true;
+        try {
+            for (InflightLimit.Waiter next = granted.poll(); next != null; next = granted.poll()) {
+                next.granted();
+            }
+        } finally {
+            running = false;
+        }
+    }
+}

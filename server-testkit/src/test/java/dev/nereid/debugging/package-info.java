@@ -1,0 +1,4 @@
+@NullMarked
+package dev.nereid.debugging;
+
+import org.jspecify.annotations.NullMarked;

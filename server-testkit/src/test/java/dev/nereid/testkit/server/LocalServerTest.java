@@ -1,0 +1,396 @@
+package dev.nereid.testkit.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.ResponseSender;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Tests the server in memory: requests, batches, sequences, ensembles, errors, and what its close finds. */
+final class LocalServerTest {
+    private static final Duration MAX_TIME = Duration.ofMillis(100);
+    private static final int TRIES = 10;
+    private static final String TENSORS = """
+            input { name: "INPUT" data_type: TYPE_FP32 dims: [ -1 ] }
+            output { name: "OUTPUT" data_type: TYPE_FP32 dims: [ -1 ] }
+            """;
+    private static final String DECOUPLED = "model_transaction_policy { decoupled: true }\n" + TENSORS;
+
+    /** Waits until four requests are there. */
+    private static final String FOURS = "max_batch_size: 8\n" + TENSORS
+            + "dynamic_batching { preferred_batch_size: [ 4 ] max_queue_delay_microseconds: 15000000 }\n";
+
+    private static final String QUADRUPLED = """
+            platform: "ensemble"
+            max_batch_size: 8
+            input { name: "IN" data_type: TYPE_FP32 dims: [ -1 ] }
+            output { name: "OUT" data_type: TYPE_FP32 dims: [ -1 ] }
+            ensemble_scheduling {
+              step { model_name: "first" model_version: -1
+                input_map { key: "INPUT" value: "IN" } output_map { key: "OUTPUT" value: "between" } }
+              step { model_name: "second" model_version: -1
+                input_map { key: "INPUT" value: "between" } output_map { key: "OUTPUT" value: "OUT" } }
+            }
+            """;
+
+    private static final String SUMS = "max_batch_size: 4\n" + TENSORS + """
+            sequence_batching {
+              state { input_name: "SUM_IN" output_name: "SUM_OUT" data_type: TYPE_FP32 dims: [ 1 ]
+                initial_state { name: "zero" data_type: TYPE_FP32 dims: [ 1 ] zero_data: true } }
+            }
+            """;
+
+    private static LocalServerBuilder doubled() {
+        return LocalServer.with(new Twice()).model("doubled");
+    }
+
+    private static void doublesNumbers() {
+        try (LocalServer server = doubled().start()) {
+            LocalOutputs outputs = server.infer("doubled", LocalRequest.of("INPUT", 1, 2.5f));
+
+            assertThat(outputs.floats("OUTPUT")).containsExactly(2, 5);
+            assertThat(outputs.shape("OUTPUT")).isEqualTo(Shape.of(1, 2));
+            assertThat(outputs.names()).containsExactly("OUTPUT");
+            assertThat(outputs.version()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void respondsByTheCompletionOfTheClassAlone() {
+        doublesNumbers();
+    }
+
+    @Test
+    void takesLittleTimeAfterTheFirst() {
+        doublesNumbers();
+        Duration best = Duration.ofDays(1);
+        for (int i = 0; i < TRIES && best.compareTo(MAX_TIME) >= 0; i++) {
+            long start = System.nanoTime();
+            doublesNumbers();
+            best = Duration.ofNanos(System.nanoTime() - start);
+        }
+        assertThat(best).isLessThan(MAX_TIME);
+    }
+
+    @Test
+    void batchesRequestsThatAreSentTogether() {
+        BlockingQueue<Integer> sizes = new LinkedBlockingQueue<>();
+        TestBackend counting = new TestBackend("counting", place -> batch -> {
+            sizes.add(batch.size());
+            batch.scatter("OUTPUT", batch.gather("INPUT"), () -> {});
+        });
+        try (LocalServer server = LocalServer.with(counting).model("m", FOURS).start()) {
+            List<PendingRequest> requests = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                requests.add(server.send("m", LocalRequest.of("INPUT", i)));
+            }
+            for (int i = 0; i < 4; i++) {
+                assertThat(requests.get(i).response().floats("OUTPUT")).containsExactly(i);
+            }
+        }
+        assertThat(sizes).containsExactly(4);
+    }
+
+    @Test
+    void keepsStatesOfSequences() {
+        TestBackend summing = new TestBackend("summing", place -> batch -> {
+            for (InferenceRequest request : batch.requests()) {
+                if (!request.isNullRequest()) {
+                    float sum = first(request.requireInput("INPUT")) + first(request.requireInput("SUM_IN"));
+                    write(request.state("SUM_OUT").allocate(DataType.FP32, Shape.of(1, 1)), sum);
+                    write(request.response().allocate("OUTPUT", DataType.FP32, Shape.of(1, 1)), sum);
+                }
+            }
+        });
+        try (LocalServer server = LocalServer.with(summing).model("sum", SUMS).start()) {
+            assertThat(sum(server, LocalRequest.of("INPUT", 1).sequence(7, true, false)))
+                    .isEqualTo(1);
+            assertThat(sum(server, LocalRequest.of("INPUT", 10).sequence(8, true, false)))
+                    .isEqualTo(10);
+            assertThat(sum(server, LocalRequest.of("INPUT", 2).sequence(7, false, false)))
+                    .isEqualTo(3);
+            assertThat(sum(server, LocalRequest.of("INPUT", 3).sequence(7, false, true)))
+                    .isEqualTo(6);
+            assertThat(server.send("sum", LocalRequest.of("INPUT", 3).sequence(7, false, true))
+                            .error())
+                    .hasMessageContaining("must specify the START flag on the first request of the sequence");
+        }
+    }
+
+    private static float sum(LocalServer server, LocalRequest request) {
+        return server.infer("sum", request).floats("OUTPUT")[0];
+    }
+
+    private static float first(Tensor tensor) {
+        return tensor.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
+    }
+
+    private static void write(Tensor tensor, float number) {
+        tensor.data().set(ValueLayout.JAVA_FLOAT_UNALIGNED, 0, number);
+    }
+
+    @Test
+    void runsEnsemblesOfSeveralModels() {
+        try (LocalServer server = LocalServer.with(new Twice())
+                .model("first")
+                .model("second", "dynamic_batching { }")
+                .model("quadrupled", QUADRUPLED)
+                .start()) {
+            assertThat(server.infer("quadrupled", LocalRequest.of("IN", 1, 3)).floats("OUT"))
+                    .containsExactly(4, 12);
+            InferenceException refused =
+                    server.send("quadrupled", LocalRequest.of("IN", Float.NaN)).error();
+            assertThat(refused)
+                    .hasMessageContaining("quadrupled")
+                    .hasMessageContaining("INPUT: NaN (expected: finite)");
+        }
+    }
+
+    @Test
+    void failsWithTheErrorsOfTheServer() {
+        try (LocalServer server = doubled().start()) {
+            assertThatExceptionOfType(InferenceException.class)
+                    .isThrownBy(() -> server.infer("tripled", LocalRequest.of("INPUT", 1)))
+                    .withMessage("Request for unknown model: 'tripled' is not found")
+                    .returns(ErrorCode.NOT_FOUND, InferenceException::code);
+            assertThatExceptionOfType(InferenceException.class)
+                    .isThrownBy(
+                            () -> server.infer("doubled", LocalRequest.request().input("INPUT", 1)))
+                    .withMessageContaining(
+                            "inference input 'INPUT' data-type is 'INT32', but model 'doubled' expects 'FP32'");
+            assertThatExceptionOfType(InferenceException.class)
+                    .isThrownBy(() -> server.infer("doubled", LocalRequest.of("INPUT", Float.NaN)))
+                    .withMessage("INPUT: NaN (expected: finite)")
+                    .returns(ErrorCode.INVALID_ARGUMENT, InferenceException::code);
+        }
+    }
+
+    @Test
+    void namesTheReasonsOfAFailedStart() {
+        assertThatExceptionOfType(InferenceException.class)
+                .isThrownBy(() -> doubled().model("wrong", "max_batch_size: 9").start())
+                .withMessageContaining("wrong")
+                .withMessageContaining("max_batch_size: 9 (expected: at most 8)");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> LocalServer.with(new Twice(), new Twice()).start())
+                .withMessageContaining("backend name: 'twice'")
+                .withMessageContaining("expected: a name of its own");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> LocalServer.with(new TestBackend("Not a name", place -> batch -> {}))
+                        .start())
+                .withMessageContaining("name: 'Not a name' (expected: lower-case letters, digits, _ and -)");
+    }
+
+    /** Sends the input as often as it says. */
+    private static ModelInstance counting() {
+        return batch -> {
+            for (InferenceRequest request : batch.requests()) {
+                ResponseSender sender = request.sender();
+                float count = first(request.requireInput("INPUT"));
+                for (int i = 0; i < count; i++) {
+                    var response = sender.newResponse();
+                    write(response.allocate("OUTPUT", DataType.FP32, Shape.of(1)), i);
+                    sender.send(response);
+                }
+                sender.complete();
+            }
+        };
+    }
+
+    @Test
+    void returnsAllResponsesOfDecoupledModels() {
+        try (LocalServer server = LocalServer.with(new TestBackend("numbers", place -> counting()))
+                .model("numbers", DECOUPLED)
+                .start()) {
+            assertThat(server.inferAll("numbers", LocalRequest.of("INPUT", 3)))
+                    .extracting(outputs -> outputs.floats("OUTPUT")[0])
+                    .containsExactly(0f, 1f, 2f);
+            assertThat(server.inferAll("numbers", LocalRequest.of("INPUT", 0))).isEmpty();
+            assertThatExceptionOfType(AssertionError.class)
+                    .isThrownBy(() -> server.infer("numbers", LocalRequest.of("INPUT", 2)))
+                    .withMessageEndingWith("(expected: one)");
+        }
+    }
+
+    @Test
+    void awaitsSingleResponsesAndCancels() throws InterruptedException {
+        BlockingQueue<ResponseSender> senders = new LinkedBlockingQueue<>();
+        TestBackend open = new TestBackend(
+                "open",
+                place -> batch -> senders.add(batch.requests().getFirst().sender()));
+        try (LocalServer server =
+                LocalServer.with(open).model("open", DECOUPLED).start()) {
+            PendingRequest pending = server.send("open", LocalRequest.of("INPUT", 1));
+            ResponseSender sender = senders.poll(10, TimeUnit.SECONDS);
+            sender.sendError(new BackendException(ErrorCode.INTERNAL, "one failed"));
+            sender.send(sender.newResponse());
+
+            assertThat(pending.awaitResponses(1)).hasSize(1);
+            assertThat(pending.failedResponses())
+                    .singleElement()
+                    .satisfies(failure -> assertThat(failure).hasMessage("one failed"));
+            assertThat(pending.hasEnded()).isFalse();
+            pending.cancel();
+            assertThat(sender.isCancelled()).isTrue();
+            sender.complete();
+            assertThat(pending.error().code()).isEqualTo(ErrorCode.CANCELLED);
+            assertThatExceptionOfType(AssertionError.class)
+                    .isThrownBy(() -> pending.awaitResponses(2))
+                    .withMessageContaining("responses: 1 at the end of the request (expected: 2)");
+        }
+    }
+
+    @Test
+    void failsForRequestsWithoutAnEnd() {
+        TestBackend open = new TestBackend(
+                "open", place -> batch -> batch.requests().getFirst().sender());
+        LocalServer server = LocalServer.with(open)
+                .model("open", DECOUPLED)
+                .timeout(Duration.ofMillis(50))
+                .start();
+        assertThatExceptionOfType(AssertionError.class)
+                .isThrownBy(() -> server.infer("open", LocalRequest.of("INPUT", 1)))
+                .withMessage("request: no end after PT0.05S (responses: 0)");
+        assertThatExceptionOfType(InferenceException.class)
+                .isThrownBy(server::close)
+                .withMessageContaining("Exit timeout expired");
+    }
+
+    @Test
+    void findsScratchMemoryThatIsLeft() {
+        TestBackend leaking = new TestBackend("leaking", place -> {
+            place.memory(MemoryPlace.HOST).allocate(64);
+            return batch -> batch.scatter("OUTPUT", batch.gather("INPUT"), () -> {});
+        });
+        LocalServer server = LocalServer.with(leaking).model("m", TENSORS).start();
+        assertThat(server.infer("m", LocalRequest.of("INPUT", 1)).floats("OUTPUT"))
+                .containsExactly(1);
+        assertThatExceptionOfType(AssertionError.class)
+                .isThrownBy(server::close)
+                .withMessage("scratch memory left by instances: [m_0: 64 bytes]"
+                        + " (expected: none, freed by ModelInstance.close)");
+    }
+
+    @Test
+    void passesElementsOfAllKinds(@TempDir Path directory) throws IOException {
+        TestBackend echo = new TestBackend("echo", place -> batch -> {
+            InferenceRequest request = batch.requests().getFirst();
+            for (String input : batch.inputs()) {
+                request.response().put(input.replaceFirst("^IN", "OUT"), request.requireInput(input));
+            }
+            request.parameters().forEach(request.response()::parameter);
+        });
+        StringBuilder config = new StringBuilder("name: \"echo\" backend: \"echo\"\n");
+        for (String type : List.of("FP32", "FP64", "INT32", "INT64", "STRING", "BOOL")) {
+            String dims = type.equals("INT32") ? "2, -1" : "-1";
+            String rest = "_" + type + "\" data_type: TYPE_" + type + " dims: [ " + dims + " ]";
+            config.append("input { name: \"IN").append(rest).append(" optional: true }\n");
+            config.append("output { name: \"OUT").append(rest).append(" }\n");
+        }
+        Path model =
+                Files.createDirectories(directory.resolve("echo").resolve("1")).getParent();
+        Files.writeString(model.resolve("config.pbtxt"), config);
+        Tensor flag = Tensor.of(DataType.BOOL, Shape.of(1), Arena.ofAuto().allocate(1));
+        Tensor wide = Tensor.of(DataType.FP64, Shape.of(1), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_DOUBLE, 0.5));
+        try (LocalServer server = LocalServer.with(echo).model(model).start()) {
+            LocalOutputs outputs = server.infer(
+                    "echo",
+                    LocalRequest.request()
+                            .id("r")
+                            .parameter("p", new ParameterValue.Int(3))
+                            .input("IN_INT32", 1, 2, 3, 4)
+                            .input("IN_INT64", 5L, 6L)
+                            .input("IN_STRING", "a", "ä")
+                            .input("IN_BOOL", flag)
+                            .input("IN_FP64", wide));
+
+            assertThat(outputs.ints("OUT_INT32")).containsExactly(1, 2, 3, 4);
+            assertThat(outputs.shape("OUT_INT32")).isEqualTo(Shape.of(2, 2));
+            assertThat(outputs.longs("OUT_INT64")).containsExactly(5, 6);
+            assertThat(outputs.strings("OUT_STRING")).containsExactly("a", "ä");
+            assertThat(outputs.byteStrings("OUT_STRING").getFirst()).containsExactly('a');
+            assertThat(outputs.doubles("OUT_FP64")).containsExactly(0.5);
+            assertThat(outputs.tensor("OUT_BOOL").byteSize()).isEqualTo(1);
+            assertThat(outputs.parameters()).containsEntry("p", new ParameterValue.Int(3));
+            assertThat(outputs.id()).isEqualTo("r");
+            assertThatExceptionOfType(AssertionError.class)
+                    .isThrownBy(() -> outputs.floats("OUT_INT32"))
+                    .withMessage("output 'OUT_INT32': INT32 (expected: FP32)");
+            assertThatExceptionOfType(AssertionError.class)
+                    .isThrownBy(() -> outputs.floats("OUT"))
+                    .withMessageStartingWith("output 'OUT': not in the response (it has: ");
+        }
+    }
+
+    @Test
+    void requestsOutputsAndVersionsByName() {
+        try (LocalServer server = doubled().start()) {
+            assertThat(server.infer("doubled", LocalRequest.of("INPUT", 1).outputs("OUTPUT"))
+                            .floats("OUTPUT"))
+                    .containsExactly(2);
+            assertThat(server.send("doubled", LocalRequest.of("INPUT", 1).outputs("OTHER"))
+                            .error())
+                    .hasMessageContaining("OTHER");
+            assertThat(server.send("doubled", LocalRequest.of("INPUT", 1).version(2))
+                            .error()
+                            .code())
+                    .isEqualTo(ErrorCode.NOT_FOUND);
+        }
+    }
+
+    @Test
+    void copiesFilesIntoModelsAndDeletesThemAtTheClose(@TempDir Path directory) throws IOException {
+        Path weights = Files.writeString(directory.resolve("weights"), "3");
+        List<Path> seen = new ArrayList<>();
+        TestBackend reading = new TestBackend("reading", place -> batch -> {}, model -> {
+            seen.add(model.versionDirectory());
+            assertThat(model.versionDirectory().resolve("weights")).hasContent("3");
+        });
+        try (LocalServer server = LocalServer.with(reading)
+                .model("m", TENSORS)
+                .file("m", "1/weights", weights)
+                .options(options -> options.withBackendSetting("reading", "key", "value"))
+                .start()) {
+            assertThat(server.server().isReady()).isTrue();
+        }
+        assertThat(seen).singleElement().satisfies(path -> assertThat(path).doesNotExist());
+    }
+
+    @Test
+    void endsItsThreads() throws InterruptedException {
+        doublesNumbers(); // threads that the JVM starts and keeps
+        Set<Thread> before = Set.copyOf(Thread.getAllStackTraces().keySet());
+        doublesNumbers();
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            if (!before.contains(thread) && !thread.getName().startsWith("ForkJoinPool")) {
+                assertThat(thread.join(Duration.ofSeconds(20)))
+                        .as(thread.getName())
+                        .isTrue();
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.nereid.testkit.server;
+
+import org.jspecify.annotations.NullMarked;

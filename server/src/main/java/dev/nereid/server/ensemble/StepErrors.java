@@ -1,0 +1,50 @@
+package dev.nereid.server.ensemble;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.server.repository.ModelKey;
+import dev.nereid.spi.ErrorCode;
+
+/** Creates the errors of ensembles whose steps cannot be used, with the texts of the reference server. Static functions only. */
+public final class StepErrors {
+    private StepErrors() {}
+
+    /**
+     * The model of a step has a wrong configuration, or is an ensemble that does not fit its own steps.
+     *
+     * @param ensemble the key of the ensemble
+     * @param step the key of the model
+     * @param reason why it is not valid
+     * @return the error
+     */
+    public static InferenceException notValid(String ensemble, String step, String reason) {
+        return invalid(
+                ensemble, step, "which is not valid. Model '" + ModelKey.name(step) + "' failed with error: " + reason);
+    }
+
+    /**
+     * No version of the model of a step serves.
+     *
+     * @param ensemble the key of the ensemble
+     * @param step the key of the model
+     * @param reason why none does
+     * @return the error
+     */
+    public static InferenceException notLoaded(String ensemble, String step, String reason) {
+        return invalid(
+                ensemble,
+                step,
+                "which has no loaded version. Model '" + ModelKey.name(step) + "' loading failed with error: "
+                        + reason);
+    }
+
+    /** The version that a step requires does not serve. */
+    static InferenceException versionNotLoaded(String ensemble, String step, long version) {
+        return invalid(ensemble, step, "whose required version " + version + " is not loaded.");
+    }
+
+    private static InferenceException invalid(String ensemble, String step, String problem) {
+        return new InferenceException(
+                ErrorCode.INVALID_ARGUMENT,
+                "ensemble '" + ModelKey.name(ensemble) + "' depends on '" + ModelKey.name(step) + "' " + problem);
+    }
+}

@@ -1,0 +1,33 @@
+package dev.nereid.server.plugin;
+
+import dev.nereid.spi.ModelClient;
+import dev.nereid.spi.ModelRequest;
+import java.util.concurrent.CompletionStage;
+
+/**
+ * The client of a model of a plugin, through the plugin boundary. Immutable; safe for use by any thread.
+ *
+ * @param client the client of the server
+ * @param boundary the boundary of the plugin
+ */
+record IsolatedModelClient(ModelClient client, PluginBoundary boundary) implements ModelClient {
+    @Override
+    public ModelRequest request(String model) {
+        return new IsolatedModelRequest(client.request(model), boundary);
+    }
+
+    @Override
+    public boolean isReady(String model) {
+        return client.isReady(model);
+    }
+
+    @Override
+    public CompletionStage<Void> load(String model) {
+        return boundary.stage(client.load(model), _ -> {});
+    }
+
+    @Override
+    public CompletionStage<Void> unload(String model) {
+        return boundary.stage(client.unload(model), _ -> {});
+    }
+}

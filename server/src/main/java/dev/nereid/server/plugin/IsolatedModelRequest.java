@@ -1,0 +1,99 @@
+package dev.nereid.server.plugin;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ModelRequest;
+import dev.nereid.spi.ModelResponse;
+import dev.nereid.spi.ModelResponseObserver;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.SentRequest;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Tensor;
+import java.util.concurrent.CompletionStage;
+
+/** A request of a plugin to another model, whose responses come through the plugin boundary. Confined as that request is. */
+final class IsolatedModelRequest implements ModelRequest {
+    private final ModelRequest request;
+    private final PluginBoundary boundary;
+
+    IsolatedModelRequest(ModelRequest request, PluginBoundary boundary) {
+        this.request = request;
+        this.boundary = boundary;
+    }
+
+    @Override
+    public ModelRequest onBehalfOf(InferenceRequest cause) {
+        request.onBehalfOf(cause);
+        return this;
+    }
+
+    @Override
+    public ModelRequest id(String id) {
+        request.id(id);
+        return this;
+    }
+
+    @Override
+    public ModelRequest priority(long priority) {
+        request.priority(priority);
+        return this;
+    }
+
+    @Override
+    public ModelRequest timeoutMicros(long micros) {
+        request.timeoutMicros(micros);
+        return this;
+    }
+
+    @Override
+    public ModelRequest version(long version) {
+        request.version(version);
+        return this;
+    }
+
+    @Override
+    public ModelRequest input(String name, Tensor tensor) {
+        request.input(name, tensor);
+        return this;
+    }
+
+    @Override
+    public ModelRequest output(String name) {
+        request.output(name);
+        return this;
+    }
+
+    @Override
+    public ModelRequest output(String name, MemoryPlace place) {
+        request.output(name, place);
+        return this;
+    }
+
+    @Override
+    public ModelRequest parameter(String name, ParameterValue value) {
+        request.parameter(name, value);
+        return this;
+    }
+
+    @Override
+    public ModelRequest sequence(Sequence sequence) {
+        request.sequence(sequence);
+        return this;
+    }
+
+    @Override
+    public CompletionStage<ModelResponse> send() {
+        return boundary.stage(request.send(), ModelResponse::close);
+    }
+
+    @Override
+    public ModelResponse sendAndWait() throws BackendException, InterruptedException {
+        return request.sendAndWait();
+    }
+
+    @Override
+    public SentRequest send(ModelResponseObserver observer) {
+        return request.send(new IsolatedResponseObserver(observer, boundary));
+    }
+}

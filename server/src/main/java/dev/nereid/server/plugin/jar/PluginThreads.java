@@ -1,0 +1,45 @@
+package dev.nereid.server.plugin.jar;
+
+import static java.util.Objects.requireNonNull;
+
+/**
+ * The threads that a plugin has started. Immutable.
+ *
+ * @param plugin the name of the plugin; empty for none
+ * @param count the number of its platform threads at the last look of the watchdog
+ * @param tooMany whether they reach the limit of the server
+ */
+public record PluginThreads(String plugin, int count, boolean tooMany) {
+    /** No plugin and no threads. */
+    public static final PluginThreads NONE = new PluginThreads("", 0, false);
+
+    /** Checks the components. */
+    public PluginThreads {
+        requireNonNull(plugin, "plugin");
+    }
+
+    /**
+     * Reads the threads of a plugin.
+     *
+     * @param plugin the name of the plugin
+     * @param loader its class loader
+     * @return its threads
+     */
+    public static PluginThreads of(String plugin, ClassLoader loader) {
+        return loader instanceof PluginClassLoader counting
+                ? new PluginThreads(plugin, counting.threads(), counting.hasTooManyThreads())
+                : new PluginThreads(plugin, 0, false);
+    }
+
+    /**
+     * Returns what is wrong with the threads.
+     *
+     * @return one line; empty if there are not too many
+     */
+    public String problem() {
+        return tooMany
+                ? "plugin '" + plugin + "' has started " + count + " threads and not ended them"
+                        + " (expected: fewer than --plugin-thread-limit)"
+                : "";
+    }
+}

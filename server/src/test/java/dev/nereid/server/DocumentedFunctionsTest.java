@@ -1,0 +1,115 @@
+package dev.nereid.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendProvider;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorFunction;
+import dev.nereid.testkit.contract.ContractExample;
+import dev.nereid.testkit.contract.ContractModel;
+import dev.nereid.testkit.contract.LocalModel;
+import dev.nereid.testkit.contract.LocalResponse;
+import java.awt.image.BufferedImage;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import javax.imageio.ImageIO;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Runs the one-class functions of {@code docs/backend-authors.md}. */
+final class DocumentedFunctionsTest {
+    @TempDir
+    private Path directory;
+
+    private URLClassLoader loader;
+
+    @BeforeEach
+    void setUp() throws IOException {
+        Path jar = directory.resolve("functions.jar");
+        TestPlugins.documentedFunctions(jar);
+        loader = new URLClassLoader(new URL[] {jar.toUri().toURL()}, getClass().getClassLoader());
+    }
+
+    @AfterEach
+    void tearDown() throws IOException {
+        loader.close();
+    }
+
+    @Test
+    void doublesNumbers() throws Exception {
+        try (LocalModel twice = load("Twice")) {
+            assertThat(twice.infer(ContractExample.request().input("INPUT", Shape.of(1, 2), 1, 2.5f))
+                            .output("OUTPUT")
+                            .floats())
+                    .containsExactly(2, 5);
+        }
+    }
+
+    @Test
+    void namesTheLargestScores() throws Exception {
+        ContractExample request = ContractExample.request().input("SCORES", Shape.of(3), 0.2f, 0.7f, 0.1f);
+        try (LocalModel labels = load("Labels")) {
+            assertThat(labels.infer(request).output("LABELS").strings()).containsExactly("class 1");
+
+            LocalResponse two = labels.infer(request.input("TOP", Tensor.ofInts(Shape.of(1), 2)));
+            assertThat(two.output("LABELS").strings()).containsExactly("class 1", "class 0");
+        }
+    }
+
+    @Test
+    void decodesImages() throws Exception {
+        try (LocalModel sizes = load("ImageSize")) {
+            Tensor images = Tensor.ofByteStrings(Shape.of(2, 1), List.of(image("png", 5, 3), image("jpg", 1, 2)));
+            LocalResponse response = sizes.infer(ContractExample.request().input("IMAGE", images));
+
+            assertThat(response.output("SIZE").shape()).isEqualTo(Shape.of(2, 2));
+            assertThat(response.output("SIZE").ints()).containsExactly(5, 3, 1, 2);
+
+            Tensor text = Tensor.ofByteStrings(Shape.of(1, 1), List.of("no image".getBytes(StandardCharsets.UTF_8)));
+            assertThat(sizes.infer(ContractExample.request().input("IMAGE", text))
+                            .failure())
+                    .get()
+                    .returns("IMAGE: unknown format (expected: PNG or JPEG)", BackendException::getMessage)
+                    .returns(ErrorCode.INVALID_ARGUMENT, BackendException::code);
+            assertThat(sizes.infer(ContractExample.request().input("IMG", images))
+                            .failure())
+                    .get()
+                    .extracting(BackendException::getMessage)
+                    .isEqualTo("input 'IMAGE': not in the request (it has: [IMG])");
+        }
+    }
+
+    private static byte[] image(String format, int width, int height) throws IOException {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        assertThat(ImageIO.write(new BufferedImage(width, height, BufferedImage.TYPE_INT_RGB), format, out))
+                .isTrue();
+        return out.toByteArray();
+    }
+
+    /** Loads a model with nothing but what the function declares. */
+    private LocalModel load(String type) throws Exception {
+        TensorFunction function = (TensorFunction) loader.loadClass(type)
+                .asSubclass(BackendProvider.class)
+                .getDeclaredConstructor()
+                .newInstance();
+        ModelCompletion declared = function.completion();
+        ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
+                .maxBatchSize(declared.maxBatchSize().orElseThrow());
+        declared.inputs().forEach(settings::input);
+        declared.outputs().forEach(settings::output);
+        return LocalModel.load(function, ContractModel.of(settings.build()));
+    }
+}
