@@ -15,6 +15,7 @@ Written, below `examples/`:
     images/digit_<label>_<k>.png       for each digit its first test image that the network gets right (k counts the
                                        test images of that digit), 8-bit gray: round(pixel * 255 / 16)
     training/digits_test.csv           the test set, one image a line: label, then 64 pixel values 0 to 16
+    training/digits_train.csv          the images to train with, likewise, in the order of scikit-learn's data set
     training/digits_accuracy.txt       the test accuracy: correct results, test images, their ratio
 
 Needs Debian 12's python3-torch, python3-sklearn, python3-onnx and python3-pil; run it from anywhere:
@@ -26,6 +27,7 @@ bytes. Another processor may round sums in another order, and then the weights d
 """
 
 import io
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +43,7 @@ EXAMPLES = Path(__file__).resolve().parent.parent
 MODEL = EXAMPLES / "models" / "digits" / "1" / "model.onnx"
 IMAGES = EXAMPLES / "images"
 TEST_SET = EXAMPLES / "training" / "digits_test.csv"
+TRAINING_SET = EXAMPLES / "training" / "digits_train.csv"
 ACCURACY = EXAMPLES / "training" / "digits_accuracy.txt"
 
 SEED = 2026
@@ -144,9 +147,24 @@ def export(model: nn.Module) -> None:
     MODEL.write_bytes(proto.SerializeToString(deterministic=True))
 
 
+def lines_of(pixels: np.ndarray, labels: np.ndarray) -> list[str]:
+    return [",".join(str(int(value)) for value in [label, *row]) for label, row in zip(labels, pixels)]
+
+
 def write_test_set(pixels: np.ndarray, labels: np.ndarray) -> None:
-    lines = [",".join(str(int(value)) for value in [label, *row]) for label, row in zip(labels, pixels)]
-    TEST_SET.write_text("\n".join(lines) + "\n", encoding="ascii")
+    TEST_SET.write_text("\n".join(lines_of(pixels, labels)) + "\n", encoding="ascii")
+
+
+def write_training_set(pixels: np.ndarray, labels: np.ndarray, test: list[str]) -> None:
+    """Writes all images that are not in the test set; an image that occurs twice may be in both."""
+    left = Counter(test)
+    lines = []
+    for line in lines_of(pixels, labels):
+        if left[line] > 0:
+            left[line] -= 1
+        else:
+            lines.append(line)
+    TRAINING_SET.write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
 def write_images(pixels: np.ndarray, labels: np.ndarray, predictions: np.ndarray) -> None:
@@ -174,6 +192,7 @@ def main() -> None:
     right = int((predictions == test_labels).sum())
     export(model)
     write_test_set(test_pixels, test_labels)
+    write_training_set(data.data, data.target, lines_of(test_pixels, test_labels))
     write_images(test_pixels, test_labels, predictions)
     accuracy = f"{right} of {len(test_labels)} = {right / len(test_labels):.4f}"
     ACCURACY.write_text(accuracy + "\n", encoding="ascii")

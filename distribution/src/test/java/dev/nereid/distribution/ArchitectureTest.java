@@ -69,6 +69,7 @@ class ArchitectureTest {
     private static final String HTTP = "dev.nereid.http..";
     private static final String GRPC = "dev.nereid.grpc..";
     private static final String BACKENDS = "dev.nereid.backend..";
+    private static final String TENSORFLOW_FILES = "dev.nereid.backend.tensorflow.graph..";
     private static final String CACHES = "dev.nereid.cache..";
     private static final String STORAGES = "dev.nereid.storage..";
     private static final String EXAMPLES = "dev.nereid.examples..";
@@ -110,9 +111,26 @@ class ArchitectureTest {
                         .resideInAnyPackage(BACKENDS, CACHES, STORAGES, EXAMPLES)
                         .should()
                         .dependOnClassesThat()
-                        .resideInAnyPackage(
-                                API, MESSAGES, SCHEDULER, SERVER, HTTP, GRPC, DISTRIBUTION, "com.google.protobuf..")
+                        .resideInAnyPackage(API, MESSAGES, SCHEDULER, SERVER, HTTP, GRPC, DISTRIBUTION)
                         .because("plugins depend on the SPI and nothing else of Nereid"),
+                noClasses()
+                        .that()
+                        .resideInAnyPackage(BACKENDS, CACHES, STORAGES, EXAMPLES)
+                        .and()
+                        .resideOutsideOfPackage(TENSORFLOW_FILES)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAnyPackage("com.google.protobuf..", "org.tensorflow..")
+                        .because(
+                                "protobuf is the server's, but for the reader of TensorFlow's files, whose plugin has a"
+                                        + " protobuf of its own"),
+                noClasses()
+                        .that()
+                        .resideInAPackage(TENSORFLOW_FILES)
+                        .should()
+                        .dependOnClassesThat(resideInAPackage("org.tensorflow..")
+                                .and(DescribedPredicate.not(resideInAPackage("org.tensorflow.proto.."))))
+                        .because("of TensorFlow Java the messages alone are used, which load nothing native"),
                 noClasses()
                         .that()
                         .resideInAPackage(API)
@@ -190,9 +208,16 @@ class ArchitectureTest {
                         .resideInAnyPackage(SERVER, SCHEDULER, SPI, API, HTTP, GRPC, DISTRIBUTION, BACKENDS)
                         .should()
                         .dependOnClassesThat()
-                        .resideInAnyPackage(ONNX_RUNTIME_JAVA_API, "org.tensorflow..", "org.bytedeco..")
+                        .resideInAnyPackage(ONNX_RUNTIME_JAVA_API, "org.bytedeco..")
                         .because("frameworks are bound by their backends; ONNX Runtime's Java API is an oracle for"
                                 + " tests"),
+                noClasses()
+                        .that()
+                        .resideInAnyPackage(SERVER, SCHEDULER, SPI, API, HTTP, GRPC, DISTRIBUTION)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAPackage("org.tensorflow..")
+                        .because("frameworks are bound by their backends"),
                 noClasses()
                         .that()
                         .resideOutsideOfPackage(BACKENDS)

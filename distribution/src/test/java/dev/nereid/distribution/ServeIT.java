@@ -41,7 +41,7 @@ final class ServeIT {
                 .containsPattern("(?m)^BACKEND +PLUGIN +STATE +REASON$")
                 .containsPattern("(?m)^onnxruntime +onnx +AVAILABLE$")
                 .containsPattern("(?m)^tensorrt +tensorrt +UNAVAILABLE +not available: .+$")
-                .containsPattern("(?m)^tensorflow +tensorflow +UNAVAILABLE +not available: .+$")
+                .containsPattern("(?m)^tensorflow +tensorflow +AVAILABLE$")
                 .containsPattern("(?m)^MODEL +VERSION +STATUS$")
                 .containsPattern("(?m)^add_sub +1 +READY$")
                 .containsPattern("(?m)^digits +1 +READY$")

@@ -1,16 +1,17 @@
 package dev.nereid.backend.tensorflow;
 
+import dev.nereid.backend.tensorflow.capi.Processor;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
-import dev.nereid.spi.ErrorCode;
 import java.util.Optional;
 import java.util.Set;
 
-/** Placeholder of the TensorFlow backend: its models fail to load with that reason. Immutable. */
+/** Entry point of the plugin: creates the TensorFlow backend. Immutable. */
 public final class TensorFlowBackendProvider implements BackendProvider {
-    private static final String REASON = "not available: this version of Nereid has no TensorFlow runtime";
+    /** Creates the provider; called by the service loader. */
+    public TensorFlowBackendProvider() {}
 
     @Override
     public String name() {
@@ -22,13 +23,14 @@ public final class TensorFlowBackendProvider implements BackendProvider {
         return Set.of("tensorflow_graphdef", "tensorflow_savedmodel");
     }
 
+    /** Returns whether TensorFlow runs on this processor, without loading or unpacking it. */
     @Override
     public Optional<String> unavailable() {
-        return Optional.of(REASON);
+        return Processor.obstacle().map(reason -> "not available: " + reason);
     }
 
     @Override
     public Backend create(BackendContext context) throws BackendException {
-        throw new BackendException(ErrorCode.UNAVAILABLE, REASON);
+        return TensorFlowBackend.open(context);
     }
 }

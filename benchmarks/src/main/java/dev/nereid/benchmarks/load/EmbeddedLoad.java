@@ -19,6 +19,9 @@ import java.util.stream.Stream;
  * thread that measures.
  */
 public final class EmbeddedLoad implements Workload, AutoCloseable {
+    /** As memory of the server's own. */
+    private static final long ALIGNMENT = 64;
+
     private final String name;
     private final Arena arena = Arena.ofShared();
     private final List<EmbeddedLane> lanes;
@@ -64,7 +67,7 @@ public final class EmbeddedLoad implements Workload, AutoCloseable {
             boolean onInstanceThreads) {
         this.name = name;
         MemorySegment content = MemorySegment.ofBuffer(body.tensor());
-        MemorySegment data = arena.allocate(content.byteSize()).copyFrom(content);
+        MemorySegment data = arena.allocate(content.byteSize(), ALIGNMENT).copyFrom(content);
         List<InputTensor> inputs =
                 List.of(InputTensor.of(body.input(), InferBody.TYPE, body.shape(), data, MemoryPlace.HOST));
         InferRequest call = InferRequest.of(ModelRef.latest(model), inputs, () -> {});

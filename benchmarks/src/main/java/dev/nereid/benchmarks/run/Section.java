@@ -32,6 +32,8 @@ public enum Section {
     BATCHING(true),
     /** A model that computes. */
     SQUEEZENET(true),
+    /** Models of TensorFlow beside its C API. */
+    TENSORFLOW(false),
     /** Start and memory. */
     START(false),
     /** Many models without requests. */

@@ -25,6 +25,7 @@ public final class SectionRunner {
             case MLP -> MlpSection.measure(bench);
             case BATCHING -> BatchingSection.measure(bench);
             case SQUEEZENET -> SqueezenetSection.measure(bench);
+            case TENSORFLOW -> TensorFlowSection.measure(bench);
             case START -> StartSection.measure(bench);
             case MODELS -> ModelsSection.measure(bench);
             case MINUTE -> FirstMinuteSection.measure(bench);

@@ -1,0 +1,161 @@
+package dev.nereid.backend.tensorflow;
+
+import dev.nereid.backend.tensorflow.capi.TfErrorCode;
+import dev.nereid.backend.tensorflow.capi.TfException;
+import dev.nereid.backend.tensorflow.capi.TfLibrary;
+import dev.nereid.backend.tensorflow.capi.TfSession;
+import dev.nereid.backend.tensorflow.capi.TfTensorInfo;
+import dev.nereid.backend.tensorflow.graph.Executor;
+import dev.nereid.backend.tensorflow.graph.GraphDefReader;
+import dev.nereid.backend.tensorflow.graph.GraphException;
+import dev.nereid.backend.tensorflow.graph.GraphModel;
+import dev.nereid.backend.tensorflow.graph.GraphTensor;
+import dev.nereid.backend.tensorflow.graph.SavedModelReader;
+import dev.nereid.backend.tensorflow.graph.SessionConfig;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.SequenceBatching;
+import dev.nereid.spi.StateSpec;
+import dev.nereid.spi.TensorSpec;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
+
+/** Reads the files of one model and opens its sessions. Confined to one load. */
+final class ModelLoader {
+    /** How the executor on one thread refuses a graph, in TensorFlow's words. */
+    private static final String REFUSAL = "Single-threaded executor";
+
+    private final ModelContext context;
+    private final TensorFlowModelOptions options;
+    private final Path file;
+    private final boolean isGraphDef;
+
+    ModelLoader(ModelContext context, TensorFlowModelOptions options) throws BackendException {
+        this.context = context;
+        this.options = options;
+        file = TensorFlowModelPath.of(context);
+        isGraphDef = TensorFlowModelPath.isGraphDef(context);
+    }
+
+    /** Returns whether the types of some tensors are known only when a session is open. */
+    boolean needsSession() {
+        return isGraphDef;
+    }
+
+    /** Reads what the files say about the model. */
+    GraphModel read() throws BackendException {
+        try {
+            return isGraphDef
+                    ? GraphDefReader.read(file, configuredOutputs())
+                    : SavedModelReader.read(file, options.tags(), options.signature());
+        } catch (GraphException e) {
+            throw TensorFlowErrors.cannotLoad(context, e);
+        }
+    }
+
+    /** Returns the size of the files with the values of variables. */
+    long variableBytes() {
+        return isGraphDef ? 0 : SavedModelReader.variableBytes(file);
+    }
+
+    private List<String> configuredOutputs() {
+        ModelSettings settings = context.settings();
+        Stream<String> states = settings.sequenceBatching().map(SequenceBatching::states).stream()
+                .flatMap(List::stream)
+                .map(StateSpec::outputName);
+        return settings.outputs().isEmpty()
+                ? List.of()
+                : Stream.concat(settings.outputs().stream().map(TensorSpec::name), states)
+                        .distinct()
+                        .toList();
+    }
+
+    /** Opens a session, with an executor for any graph where the simple one refuses this one. */
+    TfSession open(TfLibrary library, SessionConfig config) throws BackendException {
+        try {
+            for (String operators : context.settings().operatorLibraries()) {
+                library.loadOperators(TensorFlowModelPath.operatorLibrary(context, operators));
+            }
+            TfSession session = openOrFallBack(library, config);
+            try {
+                if (options.initOpsFile().isPresent()) {
+                    session.runOperations(
+                            InitOpsFile.read(context, options.initOpsFile().get()));
+                }
+                return session;
+            } catch (BackendException | TfException | RuntimeException e) {
+                session.close();
+                throw e;
+            }
+        } catch (TfException e) {
+            throw TensorFlowErrors.cannotLoad(context, e);
+        } catch (IllegalArgumentException e) { // an operation that the graph does not have
+            throw TensorFlowErrors.cannotLoad(context.settings().name(), String.valueOf(e.getMessage()));
+        } catch (IOException e) {
+            throw TensorFlowErrors.cannotLoad(context.settings().name(), "the graph cannot be read: " + e.getMessage());
+        }
+    }
+
+    private TfSession openOrFallBack(TfLibrary library, SessionConfig config) throws TfException, IOException {
+        try {
+            return openNow(library, config);
+        } catch (TfException e) {
+            boolean isRefusal = config.executor() == Executor.SINGLE_THREADED
+                    && (e.code() == TfErrorCode.UNIMPLEMENTED || e.code() == TfErrorCode.FAILED_PRECONDITION)
+                    && String.valueOf(e.getMessage()).contains(REFUSAL);
+            if (!isRefusal) {
+                throw e;
+            }
+            return openNow(library, config.with(Executor.CALLING_THREAD));
+        }
+    }
+
+    private TfSession openNow(TfLibrary library, SessionConfig config) throws TfException, IOException {
+        byte[] serialized = config.serialized();
+        return isGraphDef
+                ? GraphDefReader.load(file, content -> TfSession.openGraph(library, content, serialized))
+                : TfSession.openSavedModel(library, file, List.copyOf(options.tags()), serialized);
+    }
+
+    /**
+     * Completes the types and shapes of a graph without a signature from the session. Its inputs are those of the
+     * configuration, which may name any tensor, or else its placeholders.
+     */
+    GraphModel resolve(GraphModel model, TfSession session) throws BackendException {
+        if (!isGraphDef) {
+            return model;
+        }
+        Set<String> configured = new LinkedHashSet<>(TensorFlowValidation.names(context.settings()));
+        List<GraphTensor> inputs = new ArrayList<>();
+        for (GraphTensor placeholder : model.inputs()) {
+            boolean isNamed = configured.remove(placeholder.name()) || configured.isEmpty();
+            String name =
+                    isNamed || !configured.remove(placeholder.tensor()) ? placeholder.name() : placeholder.tensor();
+            inputs.add(resolve(name, placeholder.tensor(), session, "input"));
+        }
+        for (String name : configured) {
+            inputs.add(resolve(name, name, session, "input"));
+        }
+        List<GraphTensor> outputs = new ArrayList<>();
+        for (GraphTensor output : model.outputs()) {
+            outputs.add(resolve(output.name(), output.tensor(), session, "output"));
+        }
+        return new GraphModel(model.signature(), inputs, outputs, model.operators());
+    }
+
+    private static GraphTensor resolve(String name, String tensor, TfSession session, String role)
+            throws BackendException {
+        try {
+            TfTensorInfo info = session.tensor(tensor);
+            return new GraphTensor(name, tensor, info.type(), info.shape());
+        } catch (IllegalArgumentException e) {
+            throw TensorFlowErrors.invalid("unexpected inference " + role + " '" + name + "': " + e.getMessage());
+        }
+    }
+}

@@ -1,0 +1,132 @@
+package dev.nereid.backend.tensorflow;
+
+import dev.nereid.backend.tensorflow.graph.GraphModel;
+import dev.nereid.backend.tensorflow.graph.GraphTensor;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.SequenceBatching;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+
+/** Completes a configuration from the signature of a model. Stateless. */
+final class TensorFlowCompletion {
+    private TensorFlowCompletion() {}
+
+    /** Returns whether inputs or outputs are missing in a configuration; otherwise nothing is completed. */
+    static boolean isNeeded(ModelSettings settings) {
+        return (settings.inputs().isEmpty() && settings.batchInputs().isEmpty())
+                || settings.outputs().isEmpty();
+    }
+
+    /**
+     * Completes a configuration. It returns batching as far as the model allows it, and the inputs or outputs that the
+     * configuration lacks.
+     *
+     * @param defaultMaxBatchSize the largest batch where the configuration has none
+     */
+    static ModelCompletion of(ModelContext context, GraphModel model, int defaultMaxBatchSize) throws BackendException {
+        ModelSettings settings = context.settings();
+        int maxBatchSize = maxBatchSize(context, model, Math.max(0, defaultMaxBatchSize));
+        boolean batches = maxBatchSize > 0;
+        ModelCompletion completion = ModelCompletion.EMPTY.withMaxBatchSize(maxBatchSize);
+        if (settings.inputs().isEmpty() && settings.batchInputs().isEmpty()) {
+            completion = completion.withInputs(
+                    specs(without(model.inputs(), namesOfSequences(settings, true)), "input", settings, batches));
+        }
+        if (settings.outputs().isEmpty()) {
+            completion = completion.withOutputs(
+                    specs(without(model.outputs(), namesOfSequences(settings, false)), "output", settings, batches));
+        }
+        return maxBatchSize > 1 ? completion.withDynamicBatching() : completion;
+    }
+
+    /** The names of controls and states, which are configured elsewhere than inputs and outputs. */
+    private static Set<String> namesOfSequences(ModelSettings settings, boolean inputs) {
+        Set<String> names = new HashSet<>();
+        Optional<SequenceBatching> sequences = settings.sequenceBatching();
+        sequences.ifPresent(batching -> {
+            batching.states().forEach(state -> names.add(inputs ? state.inputName() : state.outputName()));
+            if (inputs) {
+                batching.controls().forEach(control -> names.add(control.name()));
+            }
+        });
+        return names;
+    }
+
+    private static List<GraphTensor> without(List<GraphTensor> tensors, Set<String> names) {
+        return tensors.stream().filter(tensor -> !names.contains(tensor.name())).toList();
+    }
+
+    /** A configured 0 counts as none, as in the reference server. */
+    private static int maxBatchSize(ModelContext context, GraphModel model, int defaultMaxBatchSize)
+            throws BackendException {
+        ModelSettings settings = context.settings();
+        boolean canBatch = model.inputs().stream().allMatch(TensorFlowCompletion::hasBatchDimension)
+                && model.outputs().stream().allMatch(TensorFlowCompletion::hasBatchDimension)
+                && !model.inputs().isEmpty();
+        if (!canBatch && settings.batches()) {
+            throw TensorFlowErrors.invalid("autofill failed for model '" + settings.name()
+                    + "': model does not support batching while non-zero max_batch_size is specified");
+        }
+        if (!canBatch) {
+            return 0;
+        }
+        if (settings.batches()) {
+            return settings.maxBatchSize();
+        }
+        // The reference server's text, since scripts search for it.
+        context.logger()
+                .log(
+                        System.Logger.Level.WARNING,
+                        "autofilled max_batch_size to " + defaultMaxBatchSize + " for model '" + settings.name()
+                                + "' since batching is supporrted but no max_batch_size is specified in model"
+                                + " configuration. Must specify max_batch_size to utilize autofill with a larger max"
+                                + " batch size");
+        return defaultMaxBatchSize;
+    }
+
+    private static boolean hasBatchDimension(GraphTensor tensor) {
+        return tensor.shape()
+                .filter(dims -> dims.length > 0 && dims[0] == Shape.VARIABLE)
+                .isPresent();
+    }
+
+    private static List<TensorSpec> specs(
+            List<GraphTensor> tensors, String role, ModelSettings settings, boolean batches) throws BackendException {
+        List<TensorSpec> specs = new ArrayList<>();
+        for (GraphTensor tensor : tensors) {
+            specs.add(spec(tensor, role, settings, batches));
+        }
+        return specs;
+    }
+
+    /**
+     * Describes a tensor for the configuration. One without dimensions of its own is configured as [1], and in a batch
+     * reshaped to the model's shape.
+     */
+    private static TensorSpec spec(GraphTensor tensor, String role, ModelSettings settings, boolean batches)
+            throws BackendException {
+        DataType type = TensorFlowTensors.dataType(tensor, role, settings.name());
+        Optional<Shape> shape = TensorFlowTensors.shape(tensor);
+        if (shape.isEmpty()) {
+            throw TensorFlowErrors.cannotLoad(
+                    settings.name(),
+                    role + " '" + tensor.name() + "': the model does not say how many dimensions it has (expected: its"
+                            + " dims in the configuration)");
+        }
+        Shape dims = batches ? shape.get().dropFirst() : shape.get();
+        if (dims.rank() > 0) {
+            return TensorSpec.of(tensor.name(), type, dims);
+        }
+        TensorSpec single = TensorSpec.of(tensor.name(), type, Shape.of(1));
+        return batches ? single.withReshape(Shape.SCALAR) : single;
+    }
+}

@@ -1,0 +1,100 @@
+package dev.nereid.backend.tensorflow;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelContext;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Resolves the files that a configuration names, within the model's own directories. Stateless. */
+final class TensorFlowModelPath {
+    private static final String SAVED_MODEL = "model.savedmodel";
+    private static final String GRAPH_DEF = "model.graphdef";
+
+    private static final Pattern PLATFORM =
+            Pattern.compile("\"platform\"\\s*:\\s*\"tensorflow_(graphdef|savedmodel)\"");
+
+    private TensorFlowModelPath() {}
+
+    /**
+     * Returns what to load: {@code default_model_filename} of the version, else a directory {@code model.savedmodel},
+     * else a file {@code model.graphdef}. A directory is a SavedModel, a file is a graph.
+     */
+    static Path of(ModelContext context) throws BackendException {
+        String model = context.settings().name();
+        String filename = context.settings().modelFilename();
+        if (filename.isEmpty()) {
+            boolean isGraph = Files.exists(context.versionDirectory().resolve(GRAPH_DEF));
+            filename = isGraph ? GRAPH_DEF : SAVED_MODEL;
+        }
+        Path file = within(context.versionDirectory(), filename, model, "default_model_filename");
+        String shown = model + "/" + context.settings().version() + "/" + filename;
+        if (!Files.exists(file)) {
+            throw new BackendException(
+                    ErrorCode.INTERNAL, "unable to find '" + shown + "' for model instance '" + model + "'");
+        }
+        boolean isDirectory = Files.isDirectory(file);
+        if (isGraphDef(context) ? !Files.isRegularFile(file) : !isDirectory) {
+            throw TensorFlowErrors.cannotLoad(
+                    model,
+                    "'" + shown + "': "
+                            + (isDirectory ? "a directory" : "no directory") + " (expected: "
+                            + (isGraphDef(context) ? "a file with a GraphDef" : "the directory of a SavedModel") + ")");
+        }
+        return file;
+    }
+
+    /** Returns whether the model is a graph without a signature, by its platform and files. */
+    static boolean isGraphDef(ModelContext context) {
+        Matcher platform = PLATFORM.matcher(context.settings().json());
+        if (platform.find()) {
+            return platform.group(1).equals("graphdef");
+        }
+        String filename = context.settings().modelFilename();
+        return filename.isEmpty()
+                ? Files.exists(context.versionDirectory().resolve(GRAPH_DEF))
+                : Files.isRegularFile(context.versionDirectory().resolve(filename));
+    }
+
+    /** Returns a library of operators ({@code op_library_filename}) in the model's directory. */
+    static Path operatorLibrary(ModelContext context, String filename) throws BackendException {
+        String model = context.settings().name();
+        Path file = within(context.modelDirectory(), filename, model, "op_library_filename");
+        if (!Files.isRegularFile(file)) {
+            throw new BackendException(
+                    ErrorCode.NOT_FOUND,
+                    "unable to load model '" + model + "', op_library_filename: '" + filename
+                            + "' (expected: a file in the model's directory)");
+        }
+        return file;
+    }
+
+    /** Returns the file of a parameter, in the directory of the version or else of the model. */
+    static Path parameterFile(ModelContext context, String parameter, String filename) throws BackendException {
+        String model = context.settings().name();
+        Path ofVersion = within(context.versionDirectory(), filename, model, parameter);
+        if (Files.isRegularFile(ofVersion)) {
+            return ofVersion;
+        }
+        Path ofModel = within(context.modelDirectory(), filename, model, parameter);
+        if (Files.isRegularFile(ofModel)) {
+            return ofModel;
+        }
+        throw TensorFlowErrors.cannotLoad(
+                model,
+                "parameter " + parameter + ": '" + filename
+                        + "' (expected: a file in the directory of the version or of the model)");
+    }
+
+    private static Path within(Path directory, String filename, String model, String option) throws BackendException {
+        Path root = directory.toAbsolutePath().normalize();
+        Path file = root.resolve(filename).normalize();
+        if (!file.startsWith(root) || file.equals(root)) {
+            throw TensorFlowErrors.cannotLoad(
+                    model, option + ": '" + filename + "' (expected: a path within the model's directory)");
+        }
+        return file;
+    }
+}

@@ -1,0 +1,207 @@
+package dev.nereid.backend.tensorflow;
+
+import dev.nereid.backend.tensorflow.graph.GraphModel;
+import dev.nereid.backend.tensorflow.graph.GraphTensor;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BatchInput;
+import dev.nereid.spi.ControlInput;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.SequenceBatching;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.StateSpec;
+import dev.nereid.spi.TensorSpec;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** Compares the inputs and outputs of a configuration with those of its model. Immutable. */
+final class TensorFlowValidation {
+    private final ModelSettings settings;
+    private final GraphModel model;
+
+    private TensorFlowValidation(ModelSettings settings, GraphModel model) {
+        this.settings = settings;
+        this.model = model;
+    }
+
+    /** Refuses a configuration that does not agree with its model. */
+    static void check(ModelSettings settings, GraphModel model) throws BackendException {
+        TensorFlowValidation validation = new TensorFlowValidation(settings, model);
+        validation.checkNames();
+        for (TensorSpec spec : settings.inputs()) {
+            validation.checkInput(spec);
+        }
+        for (BatchInput derived : settings.batchInputs()) {
+            for (String name : derived.names()) {
+                validation.checkType(name, derived.type(), find(name, model.inputs(), "input"), "input");
+            }
+        }
+        for (TensorSpec spec : settings.outputs()) {
+            validation.checkOutput(spec);
+        }
+        if (settings.sequenceBatching().isPresent()) {
+            validation.checkSequences(settings.sequenceBatching().get());
+        }
+    }
+
+    private static GraphTensor find(String name, List<GraphTensor> tensors, String role) throws BackendException {
+        Optional<GraphTensor> found =
+                tensors.stream().filter(tensor -> tensor.name().equals(name)).findFirst();
+        return found.orElseThrow(() -> TensorFlowErrors.invalid("unexpected inference " + role + " '" + name
+                + "', allowed " + role + "s are: "
+                + tensors.stream().map(GraphTensor::name).sorted().collect(Collectors.joining(", "))));
+    }
+
+    /** Refuses a model with an input that would get no value, since it would fail at each request. */
+    private void checkNames() throws BackendException {
+        Set<String> configured = names(settings);
+        Set<String> missing =
+                model.inputs().stream().map(GraphTensor::name).collect(Collectors.toCollection(TreeSet::new));
+        int provided = missing.size();
+        missing.removeAll(configured);
+        if (!missing.isEmpty()) {
+            throw refused("configuration expects " + configured.size() + " inputs, model provides " + provided
+                    + " (not required by the configuration: " + String.join(", ", missing) + ")");
+        }
+    }
+
+    /** Returns the names of all that a batch may carry: inputs, derived ones, controls and states. */
+    static Set<String> names(ModelSettings settings) {
+        Stream<String> plain = Stream.concat(
+                settings.inputs().stream().map(TensorSpec::name),
+                settings.batchInputs().stream().flatMap(input -> input.names().stream()));
+        Stream<String> ofSequences = settings.sequenceBatching().stream()
+                .flatMap(batching -> Stream.concat(
+                        batching.controls().stream().map(ControlInput::name),
+                        batching.states().stream().map(StateSpec::inputName)));
+        return Stream.concat(plain, ofSequences).collect(Collectors.toCollection(TreeSet::new));
+    }
+
+    private void checkInput(TensorSpec spec) throws BackendException {
+        if (spec.is(TensorSpec.Trait.OPTIONAL)) {
+            throw refused("optional input '" + spec.name() + "' (expected: an input of every request, since a graph"
+                    + " has no optional inputs)");
+        }
+        GraphTensor tensor = find(spec.name(), model.inputs(), "input");
+        checkType(spec.name(), spec.type(), tensor, "input");
+        Optional<Shape> shape = TensorFlowTensors.shape(tensor);
+        if (shape.isEmpty()) {
+            return;
+        }
+        if (!spec.is(TensorSpec.Trait.RAGGED)) {
+            checkDims(spec, shape.get());
+        } else if (shape.get().rank() != 1 || shape.get().dim(0) != Shape.VARIABLE) {
+            throw refused("configuration expects model provides input with shape [-1]  for ragged input '" + spec.name()
+                    + "', model provides " + shape.get());
+        }
+    }
+
+    private void checkOutput(TensorSpec spec) throws BackendException {
+        GraphTensor tensor = find(spec.name(), model.outputs(), "output");
+        checkType(spec.name(), spec.type(), tensor, "output");
+        Optional<Shape> shape = TensorFlowTensors.shape(tensor);
+        boolean isCut = settings.batchOutputs().stream()
+                .anyMatch(output -> output.names().contains(spec.name()));
+        if (shape.isPresent() && !isCut) { // the model may produce any shape of a tensor that is cut
+            checkDims(spec, shape.get());
+        }
+    }
+
+    private void checkSequences(SequenceBatching batching) throws BackendException {
+        for (ControlInput control : batching.controls()) {
+            checkType(control.name(), control.type(), find(control.name(), model.inputs(), "input"), "control input");
+        }
+        for (StateSpec state : batching.states()) {
+            checkState(state, find(state.inputName(), model.inputs(), "input"), "state input");
+            checkState(state, find(state.outputName(), model.outputs(), "output"), "state output");
+        }
+    }
+
+    private void checkState(StateSpec state, GraphTensor tensor, String role) throws BackendException {
+        checkType(tensor.name(), state.type(), tensor, role);
+        Optional<Shape> shape = TensorFlowTensors.shape(tensor);
+        if (shape.isPresent()) {
+            checkDims(TensorSpec.of(tensor.name(), state.type(), state.dims()), shape.get());
+        }
+    }
+
+    private void checkType(String name, DataType configured, GraphTensor tensor, String role) throws BackendException {
+        DataType type = TensorFlowTensors.dataType(tensor, role, settings.name());
+        if (type != configured) {
+            throw refused("configuration expects datatype " + configured.configName() + " for " + role + " '" + name
+                    + "', model provides " + type.configName());
+        }
+    }
+
+    private void checkDims(TensorSpec spec, Shape expected) throws BackendException {
+        Shape configured = spec.backendDims();
+        if (expected.rank() == 0) {
+            checkScalar(spec, configured);
+            if (settings.batches()) {
+                throw hasNoBatch(spec, expected); // it would produce one item for any size of the batch
+            }
+        } else if (settings.batches()) {
+            checkBatch(spec, expected, configured);
+        } else if (!fits(expected, configured)) {
+            throw differs(spec, expected, configured.rank() + " dimensions (shape " + configured + ")");
+        }
+    }
+
+    private void checkScalar(TensorSpec spec, Shape configured) throws BackendException {
+        for (int i = 0; i < configured.rank(); i++) {
+            if (configured.dim(i) != 1) {
+                throw refused("scalar tensor '" + spec.name()
+                        + "', should only provide 1 in the model configuration when the model doesn't support"
+                        + " batching. Model configuration provided: " + configured + ".");
+            }
+        }
+    }
+
+    private void checkBatch(TensorSpec spec, Shape expected, Shape configured) throws BackendException {
+        if (expected.dim(0) != Shape.VARIABLE) {
+            throw hasNoBatch(spec, expected);
+        }
+        Shape full = configured.prepend(Shape.VARIABLE);
+        if (!fits(expected, full)) {
+            throw differs(
+                    spec,
+                    expected,
+                    full.rank() + " dimensions (an initial batch dimension because max_batch_size > 0 followed by the"
+                            + " explicit tensor shape, making complete shape " + full + ")");
+        }
+    }
+
+    /** A dimension that is open on one side only is checked by TensorFlow and by the server at each request. */
+    private static boolean fits(Shape model, Shape configured) {
+        if (model.rank() != configured.rank()) {
+            return false;
+        }
+        for (int i = 0; i < model.rank(); i++) {
+            boolean isOpen = model.dim(i) == Shape.VARIABLE || configured.dim(i) == Shape.VARIABLE;
+            if (!isOpen && model.dim(i) != configured.dim(i)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private BackendException hasNoBatch(TensorSpec spec, Shape expected) {
+        return TensorFlowErrors.invalid("model '" + settings.name() + "', tensor '" + spec.name()
+                + "': for the model to support batching the shape should have at least 1 dimension and the first"
+                + " dimension must be -1; but shape expected by the model is " + expected);
+    }
+
+    private BackendException differs(TensorSpec spec, Shape expected, String configured) {
+        return TensorFlowErrors.invalid("model '" + settings.name() + "', tensor '" + spec.name()
+                + "': the model expects " + expected.rank() + " dimensions (shape " + expected
+                + ") but the model configuration specifies " + configured);
+    }
+
+    private BackendException refused(String message) {
+        return TensorFlowErrors.cannotLoad(settings.name(), message);
+    }
+}

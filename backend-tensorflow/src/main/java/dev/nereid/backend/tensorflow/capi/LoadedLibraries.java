@@ -1,0 +1,40 @@
+package dev.nereid.backend.tensorflow.capi;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * Finds the copies of TensorFlow that are mapped into the process. Stateless.
+ *
+ * <p>A second copy of TensorFlow would abort the process, whatever class loader or library loads it, and TensorFlow
+ * stays mapped when it is closed. So the process itself is asked, not this class, which every plugin has of its own.
+ */
+final class LoadedLibraries {
+    private static final Path MAPS = Path.of("/proc/self/maps");
+    private static final String DELETED = " (deleted)";
+    private static final int PATH_FIELD = 6;
+
+    private LoadedLibraries() {}
+
+    /** Returns the paths of mapped files of a name; none on a system without {@code /proc}. */
+    static List<Path> named(String fileName) throws IOException {
+        return Files.isReadable(MAPS) ? named(fileName, MAPS) : List.of();
+    }
+
+    /** Returns the paths of files of a name that a list of mappings has. */
+    static List<Path> named(String fileName, Path maps) throws IOException {
+        try (Stream<String> lines = Files.lines(maps)) {
+            return lines.map(line -> line.split("\\s+", PATH_FIELD))
+                    .filter(fields -> fields.length == PATH_FIELD && fields[PATH_FIELD - 1].startsWith("/"))
+                    .map(fields -> fields[PATH_FIELD - 1])
+                    .map(path -> path.endsWith(DELETED) ? path.substring(0, path.length() - DELETED.length()) : path)
+                    .map(Path::of)
+                    .filter(path -> path.endsWith(fileName))
+                    .distinct()
+                    .toList();
+        }
+    }
+}

@@ -1,0 +1,13 @@
+package dev.nereid.backend.tensorflow.capi;
+
+import java.util.Optional;
+
+/**
+ * An output of an operation in a loaded graph: what is fed or fetched. Immutable; valid as long as its session.
+ *
+ * @param operation the handle of the operation
+ * @param index the number of its output
+ * @param type the type of its elements
+ * @param shape the dimensions, -1 where they are open; empty if not even their number is known
+ */
+record TfPort(long operation, int index, TfDataType type, Optional<long[]> shape) {}

@@ -1,0 +1,90 @@
+package dev.nereid.backend.tensorflow.capi;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+
+/**
+ * Converts between the strings of a request and those of TensorFlow. Stateless.
+ *
+ * <p>A request has each string as its length in 4 bytes, little-endian, and its bytes. TensorFlow has an array of
+ * {@code TF_TString}, of 24 bytes each; a view among them refers to the bytes of the request, without a copy.
+ */
+final class TfStrings {
+    /** The size of a {@code TF_TString}. */
+    static final long STRING_BYTES = 24;
+
+    private static final long LENGTH_BYTES = 4;
+    private static final long MAX_LENGTH = Integer.toUnsignedLong(-1);
+    private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+    private TfStrings() {}
+
+    /**
+     * Writes views of the {@code count} strings in {@code source} into {@code target}.
+     *
+     * @throws IllegalArgumentException if {@code source} holds fewer or more strings
+     */
+    static void view(TfApi api, MemorySegment source, long count, MemorySegment target) {
+        long offset = 0;
+        for (long i = 0; i < count; i++) {
+            long length = lengthAt(source, offset, i, count);
+            offset += LENGTH_BYTES;
+            long string = target.address() + i * STRING_BYTES;
+            api.shortCall(TfFunction.StringInit, string);
+            api.shortCall(TfFunction.StringAssignView, string, source.address() + offset, length);
+            offset += length;
+        }
+        if (offset != source.byteSize()) {
+            throw new IllegalArgumentException(
+                    "strings: " + source.byteSize() + " bytes (expected: " + offset + " for " + count + " strings)");
+        }
+    }
+
+    private static long lengthAt(MemorySegment source, long offset, long index, long count) {
+        long left = source.byteSize() - offset - LENGTH_BYTES;
+        long length = left < 0 ? 0 : Integer.toUnsignedLong(source.get(LENGTH, offset));
+        if (length > left) {
+            throw new IllegalArgumentException(
+                    "strings: end within string " + index + " (expected: " + count + " strings)");
+        }
+        return length;
+    }
+
+    /** Returns the bytes that {@link #copy} needs for an array of strings. */
+    static long byteSize(TfApi api, MemorySegment strings) {
+        long count = strings.byteSize() / STRING_BYTES;
+        long total = Math.multiplyExact(count, LENGTH_BYTES);
+        for (long i = 0; i < count; i++) {
+            total = Math.addExact(total, length(api, strings.address() + i * STRING_BYTES));
+        }
+        return total;
+    }
+
+    /** Writes an array of strings into {@code target}, which they fill exactly. */
+    static void copy(TfApi api, MemorySegment strings, MemorySegment target) {
+        long count = strings.byteSize() / STRING_BYTES;
+        long offset = 0;
+        for (long i = 0; i < count; i++) {
+            long string = strings.address() + i * STRING_BYTES;
+            long length = length(api, string);
+            if (length > MAX_LENGTH) {
+                throw new IllegalArgumentException("string: " + length + " bytes (expected: <= " + MAX_LENGTH + ")");
+            }
+            target.set(LENGTH, offset, (int) length);
+            offset += LENGTH_BYTES;
+            MemorySegment bytes = memory(api.shortPointer(TfFunction.StringGetDataPointer, string), length);
+            MemorySegment.copy(bytes, 0, target, offset, length);
+            offset += length;
+        }
+    }
+
+    private static long length(TfApi api, long string) {
+        return api.shortPointer(TfFunction.StringGetSize, string);
+    }
+
+    @SuppressWarnings("restricted")
+    private static MemorySegment memory(long address, long byteSize) {
+        return MemorySegment.ofAddress(address).reinterpret(byteSize);
+    }
+}

@@ -1,0 +1,12 @@
+/**
+ * Binding of TensorFlow's C API by foreign functions, built like that of ONNX Runtime.
+ *
+ * <p>Starting points: {@link dev.nereid.backend.tensorflow.capi.NativeLibrary} finds and unpacks the native library,
+ * {@link dev.nereid.backend.tensorflow.capi.TfLibrary} loads it, {@link dev.nereid.backend.tensorflow.capi.TfSession} is
+ * a loaded model, {@link dev.nereid.backend.tensorflow.capi.TfExecution} runs it; {@link
+ * dev.nereid.backend.tensorflow.capi.ReferenceCount} decides when an object may be released.
+ */
+@NullMarked
+package dev.nereid.backend.tensorflow.capi;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,336 @@
+package dev.nereid.backend.tensorflow;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.tensorflow.proto.MetaGraphDef;
+import org.tensorflow.proto.NodeDef;
+import org.tensorflow.proto.SavedModel;
+import org.tensorflow.proto.SignatureDef;
+import org.tensorflow.proto.TensorInfo;
+
+/** Files and parameters that cannot be served: one clear reason each, at the load, and nothing else suffers. */
+class BrokenFilesTest {
+    private static final Shape FOUR = Shape.of(4);
+    private static final Shape TWO = Shape.of(2);
+
+    @TempDir
+    private Path directory;
+
+    private Path savedModel;
+    private Path file;
+
+    @BeforeEach
+    void write() {
+        TestModels.variable(directory);
+        savedModel = directory.resolve(TestModels.SAVED_MODEL);
+        file = savedModel.resolve("saved_model.pb");
+    }
+
+    private static ModelSettingsBuilder settings() {
+        return ModelSettings.builder("m", 1)
+                .maxBatchSize(8)
+                .input(TensorSpec.of("x", DataType.FP32, FOUR))
+                .output(TensorSpec.of("sum", DataType.FP32, FOUR));
+    }
+
+    private void isRefused(ModelSettingsBuilder settings, String... reason) throws BackendException {
+        try (TestBackend test = new TestBackend(directory)) {
+            assertThatThrownBy(() -> test.load(settings))
+                    .isInstanceOf(BackendException.class)
+                    .hasMessageStartingWith("unable to load model 'm', ")
+                    .message()
+                    .contains(reason)
+                    .doesNotContain("\n")
+                    .doesNotContain(directory.toString());
+        }
+    }
+
+    private void servesOthers() throws BackendException {
+        Path other = directory.resolve("other");
+        TestModels.variable(other);
+        try (TestBackend test = new TestBackend(other)) {
+            assertThat(TestBackend.floats(test.run(
+                                    test.instance(settings()),
+                                    settings().build(),
+                                    1,
+                                    Map.of("x", test.floats(Shape.of(1, 4), 1, 1, 1, 1)))
+                            .get("sum")))
+                    .containsExactly(2, 3, 4, 5);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0.5", "0.98", "0.1"})
+    void truncatedProtobuf(double part) throws IOException, BackendException {
+        byte[] whole = Files.readAllBytes(file);
+        Files.write(file, Arrays.copyOf(whole, (int) (whole.length * part)));
+
+        isRefused(settings(), "saved_model.pb: damaged or cut short (expected: a SavedModel)");
+        servesOthers();
+    }
+
+    @Test
+    void emptyProtobuf() throws IOException, BackendException {
+        Files.write(file, new byte[0]);
+
+        isRefused(settings(), "saved_model.pb: without a graph (expected: a SavedModel)");
+    }
+
+    @Test
+    void noProtobuf() throws IOException, BackendException {
+        Files.delete(file);
+
+        isRefused(settings(), "saved_model.pb: missing (expected: saved_model.pb or saved_model.pbtxt)");
+    }
+
+    @Test
+    void noVariables() throws IOException, BackendException {
+        deleteVariables("variables.index");
+
+        isRefused(settings(), "variables/variables.index: missing (expected: the values of the model's variables)");
+        servesOthers();
+    }
+
+    @Test
+    void noValuesOfVariables() throws IOException, BackendException {
+        deleteVariables("variables.data-00000-of-00001");
+
+        isRefused(settings(), "TensorFlow error ", "m/1/model.savedmodel/variables");
+        servesOthers();
+    }
+
+    private void deleteVariables(String name) throws IOException {
+        Files.delete(savedModel.resolve("variables").resolve(name));
+    }
+
+    @Test
+    void shortValuesOfVariables() throws IOException, BackendException {
+        Path values = savedModel.resolve("variables/variables.data-00000-of-00001");
+        Files.write(values, Arrays.copyOf(Files.readAllBytes(values), 7));
+
+        isRefused(settings(), "TensorFlow error ");
+    }
+
+    @Test
+    void unknownOperation() throws IOException, BackendException {
+        change(model -> model.getGraphDefBuilder()
+                .addNode(NodeDef.newBuilder().setName("other").setOp("NoSuchOperation")));
+
+        isRefused(settings(), "TensorFlow error NOT_FOUND: ", "Op type not registered 'NoSuchOperation'");
+        servesOthers();
+    }
+
+    @Test
+    void wrongTag() throws BackendException {
+        isRefused(settings().parameter("TF_GRAPH_TAG", "gpu"), "TF_GRAPH_TAG: 'gpu' (expected: 'serve', the tags in");
+        servesOthers();
+    }
+
+    @Test
+    void wrongSignature() throws BackendException {
+        isRefused(
+                settings().parameter("TF_SIGNATURE_DEF", "none"),
+                "TF_SIGNATURE_DEF: 'none' (expected: product or serving_default)");
+    }
+
+    @Test
+    void noSignature() throws IOException, BackendException {
+        change(MetaGraphDef.Builder::clearSignatureDef);
+
+        isRefused(settings(), "signature: none (expected: a SavedModel with a signature)");
+    }
+
+    @Test
+    void typeThatTheProtocolsLack() throws IOException, BackendException {
+        SignatureDef.Builder signature = SignatureDef.newBuilder();
+        change(model -> {
+            SignatureDef old = model.getSignatureDefOrThrow("serving_default");
+            TensorInfo input = old.getInputsOrThrow("x").toBuilder()
+                    .setDtype(org.tensorflow.proto.DataType.DT_COMPLEX64)
+                    .build();
+            model.putSignatureDef(
+                    "serving_default",
+                    signature.mergeFrom(old).putInputs("x", input).build());
+        });
+
+        isRefused(settings(), "input 'x': data type DT_COMPLEX64 (expected: a type of the protocol)");
+        try (TestBackend test = new TestBackend(directory)) {
+            assertThatThrownBy(() -> test.complete(ModelSettings.builder("m", 1)))
+                    .hasMessage("unable to load model 'm', input 'x': data type DT_COMPLEX64 (expected: a type of the"
+                            + " protocol)");
+        }
+        servesOthers();
+    }
+
+    @Test
+    void sparseTensor() throws IOException, BackendException {
+        change(model -> {
+            SignatureDef.Builder signature = model.getSignatureDefOrThrow("serving_default").toBuilder();
+            TensorInfo.Builder sparse =
+                    signature.getInputsOrThrow("x").toBuilder().clearName();
+            sparse.getCooSparseBuilder().setValuesTensorName("x:0");
+            model.putSignatureDef(
+                    "serving_default", signature.putInputs("x", sparse.build()).build());
+        });
+
+        isRefused(settings(), "input 'x': a sparse or composite tensor (expected: a dense tensor)");
+    }
+
+    @Test
+    void tensorThatTheGraphLacks() throws IOException, BackendException {
+        change(model -> {
+            SignatureDef.Builder signature = model.getSignatureDefOrThrow("serving_default").toBuilder();
+            TensorInfo other = signature.getOutputsOrThrow("sum").toBuilder()
+                    .setName("elsewhere:0")
+                    .build();
+            model.putSignatureDef(
+                    "serving_default", signature.putOutputs("sum", other).build());
+        });
+
+        isRefused(settings(), "'elsewhere': missing (expected: an operation of the graph)");
+    }
+
+    @Test
+    void emptyGraph() throws IOException, BackendException {
+        Files.write(directory.resolve("model.graphdef"), new byte[0]);
+
+        isRefused(
+                settings().modelFilename("model.graphdef"), "graph: without operations (expected: a frozen GraphDef)");
+        servesOthers();
+    }
+
+    @Test
+    void halfAGraph() throws IOException, BackendException {
+        GraphFiles graph = new GraphFiles()
+                .placeholder("x", org.tensorflow.proto.DataType.DT_FLOAT, 4)
+                .operation("y", "Identity", org.tensorflow.proto.DataType.DT_FLOAT, "x");
+        byte[] whole = graph.graph().toByteArray();
+        Files.write(directory.resolve("model.graphdef"), Arrays.copyOf(whole, whole.length - 9));
+
+        isRefused(
+                settings().modelFilename("model.graphdef"),
+                "graph: damaged or cut short (expected: a frozen GraphDef)");
+    }
+
+    @Test
+    void graphWithAnUnknownOperation() throws BackendException {
+        new GraphFiles()
+                .placeholder("x", org.tensorflow.proto.DataType.DT_FLOAT, -1, 4)
+                .operation("sum", "NoSuchOperation", org.tensorflow.proto.DataType.DT_FLOAT, "x")
+                .write(directory.resolve("model.graphdef"));
+
+        isRefused(settings().modelFilename("model.graphdef"), "Op type not registered 'NoSuchOperation'");
+    }
+
+    @Test
+    void fileInPlaceOfADirectory() throws IOException, BackendException {
+        Files.writeString(directory.resolve("file"), "text");
+
+        isRefused(
+                settings().modelFilename("file").json("{\"platform\":\"tensorflow_savedmodel\"}"),
+                "'m/1/file': no directory (expected: the directory of a SavedModel)");
+        isRefused(settings().modelFilename("../other"), "default_model_filename: '../other' (expected: a path within");
+    }
+
+    @Test
+    void missingModel() throws BackendException {
+        try (TestBackend test = new TestBackend(directory)) {
+            assertThatThrownBy(() -> test.load(settings().modelFilename("nothing")))
+                    .hasMessage("unable to find 'm/1/nothing' for model instance 'm'");
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "TF_NUM_INTER_THREADS | -2 | TF_NUM_INTER_THREADS: '-2' (expected: a number of threads, or 0)",
+                "TF_NUM_INTER_THREADS | many | failed to convert 'many' to integral number",
+                "MAX_SESSION_SHARE_COUNT | 0 | MAX_SESSION_SHARE_COUNT: '0' (expected: the number of instances",
+                "TF_USE_PER_SESSION_THREADS | maybe | failed to convert 'maybe' to boolean",
+                "TF_INIT_OPS_FILE | none.json | TF_INIT_OPS_FILE: 'none.json' (expected: a file in the directory of",
+                "TF_INIT_OPS_FILE | ../x.json | TF_INIT_OPS_FILE: '../x.json' (expected: a path within the model's"
+            })
+    void wrongParameters(String name, String value, String reason) throws BackendException {
+        try (TestBackend test = new TestBackend(directory)) {
+            assertThatThrownBy(() -> test.load(settings().parameter(name, value)))
+                    .isInstanceOf(BackendException.class)
+                    .hasMessageContaining(reason)
+                    .hasMessageContaining("unable to load model 'm'");
+        }
+    }
+
+    /** Each mismatch of the configuration is named with what was expected. */
+    @Test
+    void configurationsThatDoNotFit() throws BackendException {
+        ModelSettingsBuilder empty = ModelSettings.builder("m", 1).maxBatchSize(8);
+        TensorSpec sum = TensorSpec.of("sum", DataType.FP32, FOUR);
+        try (TestBackend test = new TestBackend(directory)) {
+            assertThatThrownBy(() -> test.load(empty.output(sum)))
+                    .hasMessage("unable to load model 'm', configuration expects 0 inputs, model provides 1 (not"
+                            + " required by the configuration: x)");
+            assertThatThrownBy(() -> test.load(settings().input(TensorSpec.of("z", DataType.FP32, FOUR))))
+                    .hasMessage("unexpected inference input 'z', allowed inputs are: x");
+            assertThatThrownBy(() -> test.load(settings().output(TensorSpec.of("z", DataType.FP32, FOUR))))
+                    .hasMessage("unexpected inference output 'z', allowed outputs are: sum, tenfold");
+            assertThatThrownBy(() -> test.load(settings().output(TensorSpec.of("tenfold", DataType.INT32, FOUR))))
+                    .hasMessage("unable to load model 'm', configuration expects datatype TYPE_INT32 for output"
+                            + " 'tenfold', model provides TYPE_FP32");
+            assertThatThrownBy(() -> test.load(settings().output(TensorSpec.of("tenfold", DataType.FP32, TWO))))
+                    .hasMessage("model 'm', tensor 'tenfold': the model expects 2 dimensions (shape [-1,4]) but the"
+                            + " model configuration specifies 2 dimensions (an initial batch dimension because"
+                            + " max_batch_size > 0 followed by the explicit tensor shape, making complete shape"
+                            + " [-1,2])");
+            assertThatThrownBy(() -> test.load(ModelSettings.builder("m", 1)
+                            .input(TensorSpec.of("x", DataType.FP32, FOUR))
+                            .output(sum)))
+                    .hasMessage("model 'm', tensor 'x': the model expects 2 dimensions (shape [-1,4]) but the model"
+                            + " configuration specifies 1 dimensions (shape [4])");
+        }
+    }
+
+    @Test
+    void batchesOfAModelWithoutABatchDimension() throws BackendException {
+        TestModels.scalar(directory);
+        ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
+                .maxBatchSize(8)
+                .input(TensorSpec.of("x", DataType.FP32, Shape.of(3)))
+                .input(TensorSpec.of("scale", DataType.FP32, Shape.of(1)))
+                .output(TensorSpec.of("scaled", DataType.FP32, Shape.of(3)));
+        try (TestBackend test = new TestBackend(directory)) {
+            assertThatThrownBy(() -> test.load(settings))
+                    .hasMessageContaining("for the model to support batching the shape should have at least 1"
+                            + " dimension and the first dimension must be -1; but shape expected by the model is ");
+            assertThatThrownBy(() -> test.complete(ModelSettings.builder("m", 1).maxBatchSize(8)))
+                    .hasMessage("autofill failed for model 'm': model does not support batching while non-zero"
+                            + " max_batch_size is specified");
+        }
+    }
+
+    private interface Change {
+        void apply(MetaGraphDef.Builder model);
+    }
+
+    private void change(Change change) throws IOException {
+        SavedModel.Builder model = SavedModel.parseFrom(Files.readAllBytes(file)).toBuilder();
+        change.apply(model.getMetaGraphsBuilder(0));
+        Files.write(file, model.build().toByteArray());
+    }
+}

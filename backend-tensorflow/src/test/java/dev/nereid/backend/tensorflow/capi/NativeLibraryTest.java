@@ -1,0 +1,202 @@
+package dev.nereid.backend.tensorflow.capi;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.RandomAccessFile;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Finding and unpacking, with small files in place of libraries. */
+class NativeLibraryTest {
+    private static final NativePlatform PLATFORM = NativePlatform.of("Linux", "x86_64");
+    private static final String PREFIX = "org/tensorflow/internal/c_api/linux-x86_64/";
+
+    @TempDir
+    private Path directory;
+
+    private Path plugin;
+    private Path cache;
+
+    @BeforeEach
+    void prepare() throws IOException {
+        plugin = Files.createDirectory(directory.resolve("plugin"));
+        cache = directory.resolve("cache");
+    }
+
+    private Path artifact(String content) throws IOException {
+        Path jar = Files.createDirectories(plugin.resolve("natives")).resolve("tensorflow-core-native.jar");
+        try (OutputStream out = Files.newOutputStream(jar);
+                ZipOutputStream zip = new ZipOutputStream(out)) {
+            write(zip, "libtensorflow_cc.so.2", content);
+            write(zip, "libtensorflow_framework.so.2", "framework of " + content);
+            write(zip, "libjnitensorflow.so", "not used");
+            write(zip, "LICENSE", "not a library");
+        }
+        return jar;
+    }
+
+    private static void write(ZipOutputStream zip, String name, String content) throws IOException {
+        zip.putNextEntry(new ZipEntry(PREFIX + name));
+        zip.write(content.getBytes(StandardCharsets.UTF_8));
+        zip.closeEntry();
+    }
+
+    private Path find(Path... mapped) throws IOException {
+        try (URLClassLoader empty = new URLClassLoader(new URL[0], null)) {
+            return NativeLibrary.find(PLATFORM, plugin, empty, cache, List.of(mapped));
+        }
+    }
+
+    @Test
+    void unpacksBothLibrariesAndNothingElse() throws IOException {
+        artifact("one");
+
+        Path library = find();
+
+        assertThat(library).hasContent("one").hasFileName("libtensorflow_cc.so.2");
+        assertThat(filesBelow(cache))
+                .containsExactlyInAnyOrder(library, library.resolveSibling("libtensorflow_framework.so.2"));
+    }
+
+    @Test
+    void takesWhatAnEarlierStartUnpackedAndReplacesWhatWasCutShort() throws IOException {
+        artifact("one");
+        Path library = find();
+        Files.setLastModifiedTime(library, FileTime.fromMillis(0));
+
+        assertThat(find()).isEqualTo(library);
+        assertThat(Files.getLastModifiedTime(library)).isEqualTo(FileTime.fromMillis(0));
+
+        Files.writeString(library, "on");
+        assertThat(find()).isEqualTo(library).hasContent("one");
+        assertThat(filesBelow(cache)).hasSize(2);
+    }
+
+    @Test
+    void unpacksOnceForManyAtTheSameTime() throws Exception {
+        artifact("one");
+        try (ExecutorService threads = Executors.newFixedThreadPool(8)) {
+            List<Future<Path>> found = IntStream.range(0, 32)
+                    .mapToObj(_ -> threads.submit(() -> find()))
+                    .toList();
+            for (Future<Path> path : found) {
+                assertThat(path.get()).hasContent("one");
+            }
+        }
+        assertThat(filesBelow(cache)).hasSize(2);
+    }
+
+    @Test
+    void keepsDifferentContentsApart() throws IOException {
+        artifact("one");
+        Path first = find();
+        artifact("two");
+
+        assertThat(find()).isNotEqualTo(first).hasContent("two");
+        assertThat(first).hasContent("one");
+    }
+
+    @Test
+    void usesTheMappedCopyOfAnEarlierPluginWhereItLies() throws IOException {
+        artifact("one");
+        Path ofEarlierPlugin = find();
+        cache = directory.resolve("cache of the next plugin");
+
+        assertThat(find(ofEarlierPlugin)).isEqualTo(ofEarlierPlugin);
+        assertThat(cache).doesNotExist();
+    }
+
+    @Test
+    void usesAMappedCopyOfAnotherOwnerIfItIsTheSame() throws IOException {
+        artifact("one");
+        Path elsewhere = Files.createDirectory(directory.resolve("javacpp"));
+        Files.writeString(elsewhere.resolve("libtensorflow_framework.so.2"), "framework of one");
+        Path library = Files.writeString(elsewhere.resolve("libtensorflow_cc.so.2"), "one");
+
+        assertThat(find(library)).isEqualTo(library);
+
+        Files.writeString(elsewhere.resolve("libtensorflow_framework.so.2"), "framework of two");
+        assertThatThrownBy(() -> find(library)).isInstanceOf(IllegalStateException.class);
+    }
+
+    /** A second copy in one process would abort it. */
+    @Test
+    void refusesAnotherTensorFlowThanTheMappedOne() throws IOException {
+        artifact("one");
+        Path mapped = find();
+        artifact("two");
+
+        assertThatThrownBy(() -> find(mapped))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageMatching("another TensorFlow is loaded in this process, from tensorflow-\\S+ \\(expected:"
+                        + " tensorflow-\\S+\\): restart the server to use this one");
+    }
+
+    @Test
+    void namesTheArtifactThatIsMissing() {
+        assertThatThrownBy(this::find)
+                .isInstanceOf(IOException.class)
+                .hasMessage("libtensorflow_cc.so.2: missing (expected: tensorflow-core-native-…-linux-x86_64.jar in the"
+                        + " directory natives of the plugin)");
+    }
+
+    @Test
+    void refusesADamagedArtifact() throws IOException {
+        Path jar = artifact("a content that does not become shorter".repeat(1));
+        byte[] bytes = Files.readAllBytes(jar);
+        int place = indexOf(bytes, (PREFIX + "libtensorflow_cc.so.2").getBytes(StandardCharsets.UTF_8)) + 90;
+        try (RandomAccessFile file = new RandomAccessFile(jar.toFile(), "rw")) {
+            file.seek(place);
+            file.write(bytes[place] ^ 0x55);
+        }
+
+        assertThatThrownBy(this::find).isInstanceOf(IOException.class);
+        assertThat(filesBelow(cache)).isEmpty();
+    }
+
+    private static int indexOf(byte[] bytes, byte[] part) {
+        return new String(bytes, StandardCharsets.ISO_8859_1).indexOf(new String(part, StandardCharsets.ISO_8859_1));
+    }
+
+    private static List<Path> filesBelow(Path directory) throws IOException {
+        if (!Files.exists(directory)) {
+            return List.of();
+        }
+        try (Stream<Path> files = Files.walk(directory)) {
+            return files.filter(Files::isRegularFile).toList();
+        }
+    }
+
+    @Test
+    void findsWhatIsMapped() throws IOException {
+        Path maps = Files.writeString(directory.resolve("maps"), """
+                7f0000000000-7f0000001000 r--p 00000000 fe:00 123 /a b/libtensorflow_cc.so.2
+                7f0000001000-7f0000002000 r-xp 00001000 fe:00 123 /a b/libtensorflow_cc.so.2
+                7f0000002000-7f0000003000 rw-p 00000000 00:00 0
+                7f0000003000-7f0000004000 rw-p 00000000 00:00 0 [heap]
+                7f0000004000-7f0000005000 r--p 00000000 fe:00 9 /old/libtensorflow_cc.so.2 (deleted)
+                7f0000005000-7f0000006000 r--p 00000000 fe:00 9 /old/libtensorflow_framework.so.2
+                """);
+
+        assertThat(LoadedLibraries.named("libtensorflow_cc.so.2", maps))
+                .containsExactly(Path.of("/a b/libtensorflow_cc.so.2"), Path.of("/old/libtensorflow_cc.so.2"));
+    }
+}
