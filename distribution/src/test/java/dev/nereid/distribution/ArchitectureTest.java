@@ -291,7 +291,7 @@ class ArchitectureTest {
                         .because("locks are fields"),
                 noClasses().should().accessTargetWhere(sleeping()).because("nothing sleeps"),
                 noClasses()
-                        .that(are(not(named("dev.nereid.server.plugin.PluginBoundary"))))
+                        .that(are(not(named("dev.nereid.server.plugin.boundary.PluginBoundary"))))
                         .should()
                         .callMethod(Thread.class, "setContextClassLoader", ClassLoader.class)
                         .because("there is one boundary to plugins"),

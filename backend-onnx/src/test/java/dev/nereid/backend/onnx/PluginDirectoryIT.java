@@ -21,7 +21,9 @@ class PluginDirectoryIT {
                     .map(name -> name.replaceAll("-\\d.*\\.jar$", ".jar"))
                     .toList();
 
-            assertThat(names).containsExactlyInAnyOrder("nereid-backend-onnx.jar", "onnxruntime.jar");
+            assertThat(names)
+                    .containsExactlyInAnyOrder(
+                            "nereid-backend-onnx.jar", "onnxruntime.jar", "sbom.cdx.json", "THIRD-PARTY.txt");
         }
     }
 

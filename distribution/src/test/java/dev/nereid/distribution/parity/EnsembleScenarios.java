@@ -234,7 +234,7 @@ final class EnsembleScenarios {
                         .responds(floats(14)),
                 stream("a decoupled step fails", 0)
                         .withParameter("many", "fail")
-                        .fails(ErrorCode.INTERNAL, "in ensemble 'stream', the script fails"));
+                        .fails(ErrorCode.INTERNAL, "in ensemble 'stream', the script fails (step 'many')"));
     }
 
     private static Stream<Scenario> sequences() {

@@ -91,7 +91,8 @@ final class EnsembleStepsIT {
 
         models.open(id, "right");
 
-        assertThat(refusal(EnsembleServer.end(outcome))).isEqualTo("in ensemble 'fork', the script fails (step 'right')");
+        assertThat(refusal(EnsembleServer.end(outcome)))
+                .isEqualTo("in ensemble 'fork', the script fails (step 'right')");
     }
 
     @ParameterizedTest
@@ -110,7 +111,8 @@ final class EnsembleStepsIT {
         Outcome refused = server.run(protocol, request("queued", id + "-3", 3));
 
         assertThat(refusal(refused))
-                .isEqualTo("in ensemble 'queued', [request id: " + id + "-3] Exceeds maximum queue size (step 'bounded')");
+                .isEqualTo(
+                        "in ensemble 'queued', [request id: " + id + "-3] Exceeds maximum queue size (step 'bounded')");
         models.open(id, "bounded");
         assertThat(floatsOf(response(EnsembleServer.end(executing)), "OUTPUT0")).containsExactly(1);
         assertThat(floatsOf(response(EnsembleServer.end(waiting)), "OUTPUT0")).containsExactly(2);

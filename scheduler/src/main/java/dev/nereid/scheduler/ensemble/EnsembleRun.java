@@ -52,8 +52,8 @@ public final class EnsembleRun implements StepModels.Receiver {
     private final AtomicInteger pending = new AtomicInteger(1);
 
     private final ComputeTotals totals = new ComputeTotals();
-    private final StepSet submitted = new StepSet();
-    private final StepSet waiting = new StepSet();
+    private final StepSet<StepExecution> submitted = new StepSet<>();
+    private final StepSet<StepExecution> waiting = new StepSet<>();
     private final EnsembleFlow producers;
     private final ResponseStream responses;
     private final EnsembleTimeout timeout;

@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
  * One request to the model of a step. Its observer's methods pass everything on to the {@link EnsembleRun}, to which its
  * fields are confined.
  */
-final class StepExecution implements ResponseObserver, ComputeListener, PartOfRequest, InflightLimit.Waiter {
+final class StepExecution
+        implements ResponseObserver, ComputeListener, PartOfRequest, InflightLimit.Waiter, StepSet.Member {
     private final EnsembleRun run;
     private final DataFlow.Ready ready;
     private final @Nullable ResponseFlow flow;
@@ -84,23 +85,24 @@ final class StepExecution implements ResponseObserver, ComputeListener, PartOfRe
         }
     }
 
-    /** Sets its place in a set. */
-    void placed(Object owner, int index) {
+    @Override
+    public void placed(Object owner, int index) {
         set = owner;
         place = index;
     }
 
-    /** Takes note that it is in no set. */
-    void removed() {
+    @Override
+    public void removed() {
         set = null;
     }
 
-    @SuppressWarnings("ReferenceEquality") // Sets are mutable.
-    boolean isIn(Object other) {
+    @Override
+    public boolean isIn(Object other) {
         return set == other;
     }
 
-    int place() {
+    @Override
+    public int place() {
         return place;
     }
 

@@ -6,29 +6,44 @@ import java.util.function.Consumer;
 import java.util.function.Predicate;
 
 /**
- * The steps of one request in one state, in no order. Confined to its {@link EnsembleRun}.
+ * The steps of one request in one state, in no order. Confined to its {@code EnsembleRun}.
  *
  * <p>Each step has its place in the set, and is in one set at most; so removal takes constant time and allocates nothing.
  */
-final class StepSet {
-    private final List<StepExecution> steps = new ArrayList<>(0);
+final class StepSet<T extends StepSet.Member> {
+    /** What a step keeps for the set that it is in. */
+    interface Member {
+        /** Sets its place in a set. */
+        void placed(Object owner, int index);
+
+        /** Takes note that it is in no set. */
+        void removed();
+
+        /** Returns whether it is in a set. */
+        boolean isIn(Object set);
+
+        /** Returns its place in its set. */
+        int place();
+    }
+
+    private final List<T> steps = new ArrayList<>(0);
 
     boolean isEmpty() {
         return steps.isEmpty();
     }
 
     /** Adds a step that is in no set. */
-    void add(StepExecution step) {
+    void add(T step) {
         step.placed(this, steps.size());
         steps.add(step);
     }
 
     /** Removes a step; returns whether it was in this set. */
-    boolean remove(StepExecution step) {
+    boolean remove(T step) {
         if (!step.isIn(this)) {
             return false;
         }
-        StepExecution last = steps.removeLast();
+        T last = steps.removeLast();
         if (step.place() < steps.size()) {
             last.placed(this, step.place());
             steps.set(step.place(), last);
@@ -38,14 +53,14 @@ final class StepSet {
     }
 
     /** Calls an action with each step; it must not change the set. */
-    void forEach(Consumer<StepExecution> action) {
+    void forEach(Consumer<T> action) {
         steps.forEach(action);
     }
 
     /** Removes the steps for which a condition holds. */
-    void removeIf(Predicate<StepExecution> condition) {
+    void removeIf(Predicate<T> condition) {
         for (int i = steps.size() - 1; i >= 0; i--) { // the last one takes the place of a removed one
-            StepExecution step = steps.get(i);
+            T step = steps.get(i);
             if (condition.test(step)) {
                 remove(step);
             }

@@ -436,7 +436,8 @@ class EnsembleRunTest {
         assertThat(client.responses).containsExactly(Map.of("OUT", 1L));
         assertThat(client.error)
                 .isNotNull()
-                .satisfies(error -> assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', bad token (step 'many')"));
+                .satisfies(error ->
+                        assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', bad token (step 'many')"));
     }
 
     /** The limit counts the requests of all requests to the ensemble; those that wait may leave. */
@@ -622,7 +623,8 @@ class EnsembleRunTest {
         assertThat(others)
                 .allSatisfy(other -> assertThat(other.error)
                         .isNotNull()
-                        .satisfies(error -> assertThat(error.publicMessage()).isEqualTo("in ensemble 'e', no luck (step 'first')")));
+                        .satisfies(error -> assertThat(error.publicMessage())
+                                .isEqualTo("in ensemble 'e', no luck (step 'first')")));
         assertThat(memory.buffersInUse()).isZero();
     }
 

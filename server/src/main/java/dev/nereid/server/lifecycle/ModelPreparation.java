@@ -1,6 +1,5 @@
 package dev.nereid.server.lifecycle;
 
-import dev.nereid.server.config.UnsupportedFeatures;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.agent.AgentChain;
 import dev.nereid.server.agent.RepositoryAgents;
@@ -8,6 +7,7 @@ import dev.nereid.server.config.ConfigCompletion;
 import dev.nereid.server.config.ConfigNormalization;
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelConfigReader;
+import dev.nereid.server.config.UnsupportedFeatures;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.repository.ModelLayout;

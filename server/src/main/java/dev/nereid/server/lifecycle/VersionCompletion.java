@@ -1,11 +1,11 @@
 package dev.nereid.server.lifecycle;
 
-import dev.nereid.server.config.UnsupportedFeatures;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.config.ConfigCompletion;
 import dev.nereid.server.config.ConfigNormalization;
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.config.UnsupportedFeatures;
 import dev.nereid.server.plugin.PluginLogger;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;

@@ -1,6 +1,5 @@
 package dev.nereid.server.lifecycle;
 
-import dev.nereid.server.config.BatchingStrategyFactory;
 import static java.util.stream.Collectors.toList;
 
 import dev.nereid.api.InferenceException;
@@ -16,6 +15,7 @@ import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
+import dev.nereid.server.config.BatchingStrategyFactory;
 import dev.nereid.server.config.ExecutionLimitReader;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.config.SequencePlanReader;

@@ -1,8 +1,8 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.scheduler.batch.BackendCallbacks;
 import dev.nereid.server.plugin.boundary.IsolatedModelClient;
 import dev.nereid.server.plugin.boundary.PluginBoundary;
-import dev.nereid.scheduler.batch.BackendCallbacks;
 import dev.nereid.spi.Fence;
 import dev.nereid.spi.ModelClient;
 import java.util.Map;

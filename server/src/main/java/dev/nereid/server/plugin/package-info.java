@@ -8,5 +8,4 @@
 @NullMarked
 package dev.nereid.server.plugin;
 
-import dev.nereid.server.plugin.boundary.PluginBoundary;
 import org.jspecify.annotations.NullMarked;

@@ -1,11 +1,11 @@
 package dev.nereid.server.plugin;
 
-import dev.nereid.server.plugin.boundary.IsolatedResponseObserver;
-import dev.nereid.server.plugin.boundary.PluginBoundary;
 import static java.util.stream.Collectors.toSet;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
+import dev.nereid.server.plugin.boundary.IsolatedResponseObserver;
+import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.AsyncTensorFunction;
 import dev.nereid.spi.Backend;

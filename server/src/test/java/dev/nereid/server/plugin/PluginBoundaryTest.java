@@ -1,9 +1,9 @@
 package dev.nereid.server.plugin;
 
-import dev.nereid.server.plugin.boundary.PluginBoundary;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;

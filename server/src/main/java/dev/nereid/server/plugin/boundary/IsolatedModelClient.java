@@ -1,6 +1,5 @@
 package dev.nereid.server.plugin.boundary;
 
-import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelRequest;
 import java.util.concurrent.CompletionStage;

@@ -1,6 +1,5 @@
 package dev.nereid.server.plugin.boundary;
 
-import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
