@@ -9,6 +9,7 @@ import dev.nereid.distribution.process.Endpoint;
 import dev.nereid.distribution.process.Endpoints;
 import dev.nereid.server.PluginExtension;
 import dev.nereid.server.plugin.BackendStatus;
+import dev.nereid.spi.DataType;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -159,7 +160,9 @@ public record StartReport(
     private Optional<String> line(String name, CurlExample example) {
         try {
             ModelMetadata model = models.metadata(ModelRef.latest(name));
-            return model.decoupled()
+            // An empty text is no picture, and no sentence: what a model expects of its bytes is unknown.
+            boolean hasTexts = model.inputs().stream().anyMatch(input -> input.type() == DataType.BYTES);
+            return model.decoupled() || hasTexts
                     ? Optional.empty()
                     : Optional.of(example.line(model, models.config(ModelRef.latest(name))));
         } catch (InferenceException unloadedMeanwhile) {

@@ -76,6 +76,19 @@ final class StartReportTest {
                 .contains("models: broken (expected: every model loads; reasons in the table above)");
     }
 
+    /** An example with an empty text would fail at a model that expects pictures. */
+    @Test
+    void hasNoExampleForModelsOfBytes() {
+        server.add(FakeModel.identity("pictures", DataType.BYTES, 8, 1));
+        ModelStatus pictures = new ModelStatus("pictures", OptionalLong.of(1), ModelStatus.State.READY, "");
+
+        assertThat(lines(report(List.of(GOOD, pictures))))
+                .filteredOn(line -> line.startsWith("curl "))
+                .singleElement()
+                .asString()
+                .contains("/v2/models/good/infer");
+    }
+
     @Test
     void listsARepositoryThatFailedWithItsReason() {
         StartReport report = report(List.of(GOOD), REPOSITORY);

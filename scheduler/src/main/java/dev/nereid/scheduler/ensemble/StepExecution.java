@@ -97,6 +97,7 @@ final class StepExecution
     }
 
     @Override
+    @SuppressWarnings("ReferenceEquality") // Sets are mutable.
     public boolean isIn(Object other) {
         return set == other;
     }
