@@ -28,7 +28,7 @@ final class Traffic implements AutoCloseable {
     private final ScheduledExecutorService clock = Executors.newScheduledThreadPool(CLIENTS);
     private final HttpRequest request;
     private final String awaited;
-    private final CountDownLatch seen = new CountDownLatch(1);
+    private final CountDownLatch seen = new CountDownLatch(CLIENTS);
     private final List<Queue<String>> responses = new ArrayList<>();
     private final List<Future<?>> clients = new ArrayList<>();
 
@@ -42,19 +42,23 @@ final class Traffic implements AutoCloseable {
         for (int i = 0; i < CLIENTS; i++) {
             Queue<String> own = new ConcurrentLinkedQueue<>();
             responses.add(own);
-            clients.add(
-                    clock.scheduleWithFixedDelay(() -> own.add(send()), 0, PAUSE.toMillis(), TimeUnit.MILLISECONDS));
+            clients.add(clock.scheduleWithFixedDelay(() -> send(own), 0, PAUSE.toMillis(), TimeUnit.MILLISECONDS));
+        }
+    }
+
+    private void send(Queue<String> own) {
+        String response = send();
+        boolean isFirst = response.contains(awaited) && own.stream().noneMatch(one -> one.contains(awaited));
+        own.add(response);
+        if (isFirst) {
+            seen.countDown();
         }
     }
 
     private String send() {
         try {
             HttpResponse<String> response = client.send(request, BodyHandlers.ofString());
-            String text = response.statusCode() + " " + response.body();
-            if (text.contains(awaited)) {
-                seen.countDown();
-            }
-            return text;
+            return response.statusCode() + " " + response.body();
         } catch (IOException e) {
             return e.toString();
         } catch (InterruptedException e) {
@@ -63,7 +67,7 @@ final class Traffic implements AutoCloseable {
         }
     }
 
-    /** Waits for the response that was named. */
+    /** Waits until each client has the response that was named. */
     boolean await() throws InterruptedException {
         return seen.await(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
     }

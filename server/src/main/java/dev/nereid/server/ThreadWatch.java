@@ -4,11 +4,12 @@ import dev.nereid.api.ThreadStack;
 import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.server.plugin.jar.PluginClassLoader;
 import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,8 +18,8 @@ import org.slf4j.LoggerFactory;
  * Reports plugins that start ever more threads. Confined to the thread of the watchdog.
  *
  * <p>A thread belongs to the plugin whose class loader is its context class loader, which threads inherit from those that
- * start them. They are listed only if the process has many threads, and reported when their number has doubled since the
- * last time. The class loader of the plugin keeps their number, by which its models are ready or not.
+ * start them. They are listed only if the process has many threads, and reported when those of one plugin have doubled since
+ * the last time. The class loader of the plugin keeps their number, by which its models are ready or not.
  */
 final class ThreadWatch implements Watchdog.Watched {
     /** The number of threads of the process from which on they are listed. */
@@ -26,6 +27,9 @@ final class ThreadWatch implements Watchdog.Watched {
 
     /** The number of threads of one plugin that are reported. */
     static final int MIN_OF_PLUGIN = 128;
+
+    /** The prefix of the names of threads of instances, which are the server's while they execute code of a plugin. */
+    private static final String OF_INSTANCES = "instance/";
 
     /** Looks that are left out, so that the start does not wait for the bean. */
     private static final int SKIPPED_CHECKS = 5;
@@ -52,7 +56,10 @@ final class ThreadWatch implements Watchdog.Watched {
     private final Threads threads;
     private final int pluginLimit;
     private int checks;
-    private int limit = MIN_THREADS;
+
+    /** The number of threads of one plugin from which on it is reported again. */
+    private int limit = MIN_OF_PLUGIN;
+
     private Set<PluginClassLoader> counted = Set.of();
 
     /**
@@ -98,21 +105,39 @@ final class ThreadWatch implements Watchdog.Watched {
         int count = threads.count();
         if (count < smallest()) {
             count(Map.of());
+            limit = MIN_OF_PLUGIN;
             return Optional.empty();
         }
-        Map<PluginClassLoader, List<Thread>> ofPlugins = threads.all()
-                .filter(thread -> thread.getContextClassLoader() instanceof PluginClassLoader)
-                .collect(Collectors.groupingBy(thread -> (PluginClassLoader) thread.getContextClassLoader()));
+        Map<PluginClassLoader, List<Thread>> ofPlugins = ofPlugins();
         count(ofPlugins);
-        if (count < limit) {
-            return Optional.empty();
-        }
-        limit = 2 * count;
-        return ofPlugins.entrySet().stream()
+        Optional<Leak> most = ofPlugins.entrySet().stream()
                 .max((one, other) ->
                         Integer.compare(one.getValue().size(), other.getValue().size()))
-                .filter(most -> most.getValue().size() >= MIN_OF_PLUGIN)
-                .map(most -> new Leak(most.getKey(), most.getValue()));
+                .map(plugin -> new Leak(plugin.getKey(), plugin.getValue()));
+        int largest = most.map(leak -> leak.threads().size()).orElse(0);
+        if (largest < MIN_OF_PLUGIN) {
+            limit = MIN_OF_PLUGIN;
+        }
+        if (count < MIN_THREADS || largest < limit) {
+            return Optional.empty();
+        }
+        limit = 2 * largest;
+        return most;
+    }
+
+    private Map<PluginClassLoader, List<Thread>> ofPlugins() {
+        Map<PluginClassLoader, List<Thread>> ofPlugins = new HashMap<>();
+        threads.all()
+                .filter(thread -> !thread.getName().startsWith(OF_INSTANCES))
+                .forEach(thread -> {
+                    if (thread.getContextClassLoader()
+                            instanceof PluginClassLoader plugin) { // read once: executions change it
+                        ofPlugins
+                                .computeIfAbsent(plugin, _ -> new ArrayList<>())
+                                .add(thread);
+                    }
+                });
+        return ofPlugins;
     }
 
     /** Returns the number of threads of the process from which on those of plugins are counted. */

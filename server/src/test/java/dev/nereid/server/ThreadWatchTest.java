@@ -45,10 +45,42 @@ final class ThreadWatchTest {
         ThreadWatch.Leak leak = watch.look().orElseThrow();
         assertThat(leak.plugin()).isSameAs(other);
         assertThat(leak.threads()).hasSize(ThreadWatch.MIN_THREADS - 100);
-        add(other, ThreadWatch.MIN_THREADS - 1);
+        add(other, leak.threads().size() - 1);
         assertThat(watch.look()).isEmpty();
         add(other, 1);
         assertThat(watch.look()).isPresent();
+    }
+
+    @Test
+    void reportsAPluginOfAServerThatHasManyThreadsItself() {
+        add(ThreadWatch.class.getClassLoader(), 2 * ThreadWatch.MIN_THREADS);
+        assertThat(watch.look()).isEmpty();
+
+        add(one, ThreadWatch.MIN_OF_PLUGIN);
+
+        assertThat(watch.look()).isPresent();
+    }
+
+    @Test
+    void reportsAnotherLeakAfterTheFirstHasEnded() {
+        add(one, ThreadWatch.MIN_THREADS);
+        assertThat(watch.look()).isPresent();
+        threads.clear();
+        assertThat(watch.look()).isEmpty();
+
+        add(one, ThreadWatch.MIN_THREADS);
+
+        assertThat(watch.look()).isPresent();
+    }
+
+    /** Threads of instances have the class loader of the plugin while they execute its code. */
+    @Test
+    void countsNoThreadsOfInstances() {
+        add(one, 2 * ThreadWatch.MIN_THREADS);
+        threads.forEach(thread -> thread.setName("instance/m/1/m_0"));
+
+        assertThat(watch.look()).isEmpty();
+        assertThat(one.threads()).isZero();
     }
 
     @Test

@@ -24,6 +24,7 @@ record LeftThreads(Set<Thread> before) {
             "Cleaner-",
             "process reaper",
             "Attach Listener",
+            "Java2D Disposer",
             "Signal Dispatcher");
 
     static LeftThreads now() {

@@ -17,7 +17,7 @@ import org.slf4j.event.KeyValuePair;
  * Formats events as JSON objects, one in each line, in ASCII. Immutable.
  *
  * <p>The data are members beside time, level, logger, thread and message. One whose key is taken gets the prefix {@code
- * data.}, and so does a second one of a key.
+ * data.}, and so do further ones of a key.
  */
 final class JsonFormatter implements LogFormatter {
     private static final Set<String> OWN = Set.of("time", "level", "logger", "thread", "message", "exception");
@@ -39,7 +39,10 @@ final class JsonFormatter implements LogFormatter {
             Set<String> taken = new HashSet<>(OWN);
             for (KeyValuePair pair : event.data()) {
                 String key = cut(pair.key, LogEvent.MAX_VALUE_LENGTH);
-                object.writeFieldName(taken.add(key) ? key : "data." + key);
+                while (!taken.add(key)) {
+                    key = "data." + key;
+                }
+                object.writeFieldName(key);
                 write(object, pair.value);
             }
             if (event.thrown() != null) {
@@ -62,6 +65,10 @@ final class JsonFormatter implements LogFormatter {
     }
 
     private static String cut(String text, int maxLength) {
-        return text.length() <= maxLength ? text : text.substring(0, maxLength) + "…";
+        if (text.length() <= maxLength) {
+            return text;
+        }
+        int end = Character.isHighSurrogate(text.charAt(maxLength - 1)) ? maxLength - 1 : maxLength;
+        return text.substring(0, end) + "…";
     }
 }

@@ -45,6 +45,7 @@ final class LogFormatTest {
                 .addKeyValue("ratio", Double.NaN)
                 .addKeyValue("message", "mine")
                 .addKeyValue("model", "again")
+                .addKeyValue("model", "and again")
                 .setCause(new IllegalStateException("broken"))
                 .log("loaded in {} ms", 5);
 
@@ -66,7 +67,8 @@ final class LogFormatTest {
                         Map.entry("ready", true),
                         Map.entry("ratio", "NaN"),
                         Map.entry("data.message", "mine"),
-                        Map.entry("data.model", "again"));
+                        Map.entry("data.model", "again"),
+                        Map.entry("data.data.model", "and again"));
     }
 
     @Test

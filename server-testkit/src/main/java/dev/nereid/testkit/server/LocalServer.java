@@ -91,15 +91,21 @@ public final class LocalServer implements AutoCloseable {
         List<TensorBuffer> buffers = new ArrayList<>();
         List<InputTensor> inputs = new ArrayList<>();
         DefaultShapes shapes = DefaultShapes.of(server, request.model(model));
-        request.inputs().forEach((name, input) -> {
-            Tensor tensor = input.tensor(shapes.shape(name, input.elements()));
-            TensorBuffer buffer = server.memory().allocate(tensor.byteSize());
-            buffers.add(buffer);
-            MemorySegment.copy(tensor.data(), 0, buffer.segment(), 0, tensor.byteSize());
-            inputs.add(InputTensor.of(name, Tensor.of(tensor.type(), tensor.shape(), buffer.segment())));
-        });
+        InferRequest received;
+        try {
+            request.inputs().forEach((name, input) -> {
+                Tensor tensor = input.tensor(shapes.shape(name, input.elements()));
+                TensorBuffer buffer = server.memory().allocate(tensor.byteSize());
+                buffers.add(buffer);
+                MemorySegment.copy(tensor.data(), 0, buffer.segment(), 0, tensor.byteSize());
+                inputs.add(InputTensor.of(name, Tensor.of(tensor.type(), tensor.shape(), buffer.segment())));
+            });
+            received = request.received(model, inputs, () -> buffers.forEach(TensorBuffer::close));
+        } catch (RuntimeException | Error e) { // such as an input of another size
+            buffers.forEach(TensorBuffer::close);
+            throw e;
+        }
         PendingRequest pending = new PendingRequest(timeout);
-        InferRequest received = request.received(model, inputs, () -> buffers.forEach(TensorBuffer::close));
         pending.begin(server.infer(received, pending.observer()));
         return pending;
     }

@@ -40,7 +40,7 @@ public record InstanceOptions(
     }
 
     /**
-     * Creates options of instances whose scratch memory nobody watches.
+     * Creates options of instances whose scratch memory is not watched.
      *
      * @param processors the processors that backends may use, at least 1
      * @param gpus the numbers of the graphics processors that instances may run on

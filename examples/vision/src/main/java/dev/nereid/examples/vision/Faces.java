@@ -58,9 +58,8 @@ public final class Faces implements AsyncTensorFunction {
         int maxFaces = Settings.positive(model.settings(), "max_faces", MAX_FACES);
         Picture picture = PictureDecoder.decode(file, maxPixels);
         FaceModels models = new FaceModels(request, model);
-        // Not on the thread of the server that brings the response: it takes milliseconds to cut large faces out.
         return models.detect(picture, maxFaces)
-                .thenComposeAsync(faces -> classify(models, picture, faces))
+                .thenCompose(faces -> classify(models, picture, faces))
                 .thenAccept(found -> respond(request, model, found));
     }
 

@@ -34,7 +34,10 @@ record JpegHeader(int components, int scans, int orientation) {
                 continue;
             }
             at += 2;
-            if (marker == START_OF_IMAGE || marker == END_OF_IMAGE || at + 1 >= file.length) {
+            if (marker == END_OF_IMAGE) {
+                break; // what follows is another file
+            }
+            if (marker == START_OF_IMAGE || at + 1 >= file.length) {
                 continue;
             }
             int length = Math.min(unsignedShort(file, at), file.length - at);

@@ -1,7 +1,7 @@
 package dev.nereid.examples.vision;
 
 /**
- * A decoded picture. Immutable: nobody writes the array.
+ * A decoded picture. Immutable: no code writes the array.
  *
  * @param width the width in pixels
  * @param height the height in pixels
