@@ -81,7 +81,7 @@ final class MisbehaviorIT {
                 "execution takes longer than its limit",
                 "TroubledModel.await",
                 "executions take longer than " + SECOND,
-                "nereid_execution_overdue{model=\"%s\",version=\"1\"} 1"),
+                "nereid_execution_overdue{model=\"%s\",version=\"1\"} "),
         MEMORY(
                 TroubleBackendProvider.EXHAUST_DIRECT_MEMORY,
                 "backend failed unexpectedly",
@@ -203,7 +203,8 @@ final class MisbehaviorIT {
         assertThat(status("/v2/health/ready")).isEqualTo(400);
         assertThat(status("/v2/health/live")).isEqualTo(200);
         assertThat(server.post("/v2/repository/index", "{}").body()).contains(fault.of(fault.reason));
-        assertThat(server.metrics("GET", "/metrics").body()).contains(fault.of(fault.metric));
+        assertThat(server.metrics("GET", "/metrics").body())
+                .containsPattern(Pattern.quote(fault.of(fault.metric)) + (fault.metric.endsWith(" ") ? "[1-9]" : "\n"));
         Eventually.holds("in the log", TIMEOUT_SECONDS, () -> entry(fault).contains(fault.frame));
         assertReported(fault);
         assertOthersServe();

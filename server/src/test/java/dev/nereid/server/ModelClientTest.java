@@ -348,6 +348,16 @@ final class ModelClientTest {
 
     @Test
     void keepsTheInputsOfACauseThatDoesNotWait() throws Exception {
+        keepsTheInputs("caller");
+    }
+
+    @Test
+    void keepsTheInputsOfACauseInAnEnsembleThatDoesNotWait() throws Exception {
+        ensemble("outer", "caller");
+        keepsTheInputs("outer");
+    }
+
+    private void keepsTheInputs(String model) throws Exception {
         calling("caller", "leave", "a");
         models.recording("a", parameter("gate", gate.toString()));
         Files.createFile(gate);
@@ -355,7 +365,7 @@ final class ModelClientTest {
             TensorBuffer memory = server.memory().allocate(Float.BYTES);
             memory.segment().set(ValueLayout.JAVA_FLOAT, 0, 7);
             RecordingObserver observer = new RecordingObserver();
-            server.infer(request(memory, "caller", RequestOptions.DEFAULT), observer);
+            server.infer(request(memory, model, RequestOptions.DEFAULT), observer);
             assertThat(observer.response().values()).containsExactly(7f);
 
             assertThat(memory.segment().get(ValueLayout.JAVA_FLOAT, 0)).isEqualTo(7); // the other model may read it

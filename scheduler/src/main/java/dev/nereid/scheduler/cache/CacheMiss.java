@@ -43,7 +43,7 @@ final class CacheMiss implements CompletionListener {
 
     @Override
     public void executedBy(Supplier<Optional<String>> executing) {
-        isOther = !executing.get().equals(Optional.of(loadId));
+        isOther |= !executing.get().equals(Optional.of(loadId));
     }
 
     /** Inserts a successful response; called before its delivery. Never throws. */

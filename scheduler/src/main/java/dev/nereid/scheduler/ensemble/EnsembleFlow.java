@@ -3,6 +3,7 @@ package dev.nereid.scheduler.ensemble;
 import dev.nereid.api.ResponseFlow;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -16,7 +17,10 @@ import org.jspecify.annotations.Nullable;
 final class EnsembleFlow {
     private final ResponseFlow client;
     private final List<StepFlow> steps = new CopyOnWriteArrayList<>();
-    private volatile boolean congested;
+
+    /** The responses that wait for the thread that handles the events of the request. */
+    private final AtomicInteger unhandled = new AtomicInteger();
+
     private volatile boolean ended;
 
     /** Creates the flow of a request. */
@@ -24,9 +28,9 @@ final class EnsembleFlow {
         this.client = client;
     }
 
-    /** Creates the flow of a step. */
-    ResponseFlow ofStep() {
-        StepFlow flow = new StepFlow();
+    /** Creates the flow of a step in an iteration. */
+    ResponseFlow ofStep(Iteration iteration) {
+        StepFlow flow = new StepFlow(iteration);
         steps.add(flow);
         return flow;
     }
@@ -36,10 +40,30 @@ final class EnsembleFlow {
         steps.remove(flow);
     }
 
-    /** Sets whether later steps are behind. */
-    void setCongested(boolean changed) {
-        if (congested != changed) {
-            congested = changed;
+    /** Takes note of a response that waits until it is handled. Called by the thread that sends it. */
+    void arrived() {
+        unhandled.incrementAndGet();
+    }
+
+    /**
+     * Takes note that responses were handled, and decides which steps pause. Called by the thread that handles events.
+     *
+     * <p>The outermost step pauses while later steps are behind. An inner one must not: what is behind may wait for its
+     * iteration. It pauses for its own responses.
+     *
+     * @param responses the number of responses that were handled
+     * @param behind whether later steps are behind
+     * @param maxOwn the number of its own unfinished responses for which an inner step pauses
+     */
+    void handled(int responses, boolean behind, int maxOwn) {
+        boolean changed = responses > 0 && unhandled.addAndGet(-responses) == 0;
+        for (StepFlow step : steps) {
+            changed |= step.setCongested(
+                    step.iteration.depth() == 0
+                            ? behind
+                            : step.iteration.children().size() >= maxOwn);
+        }
+        if (changed) {
             check();
         }
     }
@@ -50,25 +74,47 @@ final class EnsembleFlow {
         check();
     }
 
-    private boolean isOpen() {
-        return ended || (!congested && client.isOpen());
-    }
-
     private void check() {
-        if (isOpen()) {
-            steps.forEach(StepFlow::run);
-        } else if (!congested) {
+        boolean isClientAwaited = false;
+        for (StepFlow step : steps) {
+            if (step.isOpen()) {
+                step.run();
+            } else {
+                isClientAwaited |= step.waiting.get() != null && step.keepsUp();
+            }
+        }
+        if (isClientAwaited) {
             client.whenOpen(this::check);
         }
     }
 
     /** The flow of one step. */
     private final class StepFlow implements ResponseFlow {
+        /** Its children are read by the thread that handles events alone. */
+        private final Iteration iteration;
+
         private final AtomicReference<@Nullable Runnable> waiting = new AtomicReference<>();
+        private volatile boolean congested;
+
+        StepFlow(Iteration iteration) {
+            this.iteration = iteration;
+        }
+
+        /** Sets whether it pauses; returns whether that changed. */
+        boolean setCongested(boolean congests) {
+            boolean changed = congested != congests;
+            congested = congests;
+            return changed;
+        }
+
+        /** Returns whether its responses were handled, and nothing but the client may make it wait. */
+        boolean keepsUp() {
+            return !congested && unhandled.get() == 0;
+        }
 
         @Override
         public boolean isOpen() {
-            return EnsembleFlow.this.isOpen();
+            return ended || (keepsUp() && client.isOpen());
         }
 
         @Override

@@ -21,6 +21,7 @@ final class EnsembleInputs {
         List<TensorSpec> specs = settings.inputs();
         RequestInputs inputs = request.checked().inputs();
         request.retain();
+        request.lendInputs(); // a step may read them after its response, as may a request that it sent
         ReferenceCountedMemory all = ReferenceCountedMemory.of(
                 () -> {
                     request.freeReadInputs();

@@ -66,6 +66,12 @@ public final class EnsembleRun implements StepModels.Receiver {
     private boolean responded;
     private boolean finished;
 
+    /** The responses of decoupled steps that were handled since the last decision about their flow. */
+    private int handled;
+
+    /** Why the time is over; {@code null} until then. A step that has to wait after that fails the request. */
+    private @Nullable InferenceException overdue;
+
     private EnsembleRun(EnsembleScope scope, ScheduledRequest request) {
         this.scope = scope;
         this.request = request;
@@ -130,6 +136,11 @@ public final class EnsembleRun implements StepModels.Receiver {
         return request.needsInstanceThread();
     }
 
+    /** Takes note of a response of a decoupled step, before it is offered. Called by any thread. */
+    void arrived() {
+        producers.arrived();
+    }
+
     /** Adds an event, and handles it unless another thread handles events. */
     void offer(EnsembleEvent event) {
         events.add(event);
@@ -161,6 +172,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         try {
             submitReady();
             respond();
+            pace();
             if (acquiring && !stopped) {
                 timeout.start();
             }
@@ -225,15 +237,37 @@ public final class EnsembleRun implements StepModels.Receiver {
     private void submitReady() {
         for (DataFlow.Ready next = flow.nextReady(); next != null; next = flow.nextReady()) {
             boolean isDecoupled = next.step().decoupled();
-            StepExecution step = new StepExecution(this, next, isDecoupled ? producers.ofStep() : null);
+            StepExecution step = new StepExecution(this, next, isDecoupled ? producers.ofStep(next.iteration()) : null);
             if (scope.acquire(step)) {
                 submit(step);
             } else {
                 waiting.add(step);
-                timeout.start();
+                InferenceException late = overdue;
+                if (late == null) {
+                    timeout.start();
+                } else {
+                    fail(late);
+                }
             }
         }
-        producers.setCongested(!waiting.isEmpty() || flow.iterations() >= MAX_ITERATIONS);
+    }
+
+    /** Lets decoupled steps pause or go on. Last of all, since responses of the ensemble end iterations. */
+    private void pace() {
+        int iterations = flow.iterations();
+        EnsembleLimits limits = plan.limits();
+        boolean behind = !waiting.isEmpty()
+                || iterations >= MAX_ITERATIONS
+                || (iterations >= MIN_ITERATIONS && bytes() > limits.maxBufferedBytes() / 2);
+        int responses = handled;
+        handled = 0;
+        // A step that paused for its own responses would keep others from the limit of requests in flight.
+        producers.handled(responses, behind, limits.maxInflightRequests() == 0 ? MAX_ITERATIONS : Integer.MAX_VALUE);
+    }
+
+    /** Returns the bytes of unfinished responses of decoupled steps. */
+    private long bytes() {
+        return flow.bufferedBytes() + flow.iterations() * RESPONSE_BYTES;
     }
 
     private void granted(StepExecution step) {
@@ -269,6 +303,9 @@ public final class EnsembleRun implements StepModels.Receiver {
 
     private void responded(StepExecution step, InferResponse response) {
         boolean last = response.isFinal();
+        if (step.step().decoupled()) {
+            handled++;
+        }
         try {
             if (stopped) {
                 response.close();
@@ -301,8 +338,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         }
         flow.responded(step.ready(), values);
         long max = plan.limits().maxBufferedBytes();
-        int iterations = flow.iterations();
-        if (iterations > MIN_ITERATIONS && flow.bufferedBytes() + iterations * RESPONSE_BYTES > max) {
+        if (flow.iterations() > MIN_ITERATIONS && bytes() > max) {
             fail(EnsembleErrors.tooManyBytes(step.step(), max));
         }
     }
@@ -338,6 +374,10 @@ public final class EnsembleRun implements StepModels.Receiver {
             boolean last = !plan.isDecoupled() || (isIdle() && flow.nextAnswer() == null);
             responded |= last;
             if (last) {
+                PinnedModels executing = models;
+                if (executing != null) { // again: a step of a nested ensemble may have been loaded anew
+                    request.delivery().executedBy(executing::identity);
+                }
                 responses.complete(response);
             } else {
                 responses.send(response);
@@ -373,6 +413,7 @@ public final class EnsembleRun implements StepModels.Receiver {
     }
 
     private void expired(InferenceException error) {
+        overdue = error;
         if (acquiring || !waiting.isEmpty()) {
             fail(error);
         }

@@ -140,6 +140,9 @@ final class StepExecution
 
     @Override
     public void onResponse(InferResponse response) {
+        if (flow != null) {
+            run.arrived();
+        }
         run.offer(new EnsembleEvent.Responded(this, response));
     }
 

@@ -138,10 +138,14 @@ final class CancelActions {
     private void runAll() {
         Runnable deferred = null;
         for (Hook hook = next(); hook != null; hook = next()) {
+            ObserverScope calls = ObserverScope.current();
+            calls.open(); // the thread may be an event loop: requests to other models must not wait on it
             try {
                 hook.action.run();
             } catch (Throwable e) {
                 LOG.atError().setCause(e).log("cancel action of backend failed");
+            } finally {
+                calls.close();
             }
             ended(hook);
         }

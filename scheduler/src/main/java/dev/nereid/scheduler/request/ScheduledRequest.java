@@ -48,6 +48,9 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
     /** Whether only instance threads may execute the request. It needs more work than its execution then. */
     private boolean needsInstanceThread;
 
+    /** Whether others read the inputs, and free them when the last of them is done. */
+    private volatile boolean inputsLent;
+
     /**
      * The last position in a queue. A queue writes it and then checks that the request still waits; a thread that
      * completes a waiting request takes the step of the latch and then reads it. Both are volatile, so that at least
@@ -338,9 +341,17 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
      * uses memory of the client, whose registrations last as long as the request, only copies are freed.
      */
     public void freeInputs() {
-        if (latch.isShared() && cancellation.areActionsDone()) {
+        if (!inputsLent && latch.isShared() && cancellation.areActionsDone()) {
             freeUnusedInputs();
         }
+    }
+
+    /**
+     * Leaves it to others to free the inputs, by {@link #freeReadInputs}: they may read them after the executions. Each
+     * holds a reference. Called during the execution.
+     */
+    public void lendInputs() {
+        inputsLent = true;
     }
 
     /**

@@ -422,6 +422,53 @@ class EnsembleRunTest {
     }
 
     /** The failure of one response fails the request; what was sent stays. */
+    /** Later steps catch up in one pass, after which nothing else happens that could wake the producer. */
+    @Test
+    void aProducerGoesOnWhenAllWaitedForTheFirst() {
+        step("many I=IN O=one !");
+        step("next I=one O=OUT");
+        start("OUT");
+        send(1);
+        FakeSteps.Call many = call(0);
+        for (int i = 0; i < 64; i++) {
+            many.respond(Map.of("O", (long) i), false);
+        }
+        List<String> opened = new ArrayList<>();
+        many.observer.flow().whenOpen(() -> opened.add("opened"));
+        List<FakeSteps.Call> next = calls(1);
+        for (int i = 63; i >= 0; i--) {
+            next.get(i).respond(Map.of("O", 1L), true);
+        }
+
+        assertThat(client.responses).hasSize(64);
+        assertThat(opened).hasSize(1);
+        many.complete();
+        assertThat(client.hasEnded()).isTrue();
+    }
+
+    /** What is behind waits for the inner producer: if that paused too, the request would never end. */
+    @Test
+    void anInnerProducerDoesNotPauseForTheOuterOne() {
+        step("many I=IN O=one !");
+        step("more I=one O=OUT !");
+        start("OUT");
+        send(1);
+        FakeSteps.Call many = call(0);
+        for (int i = 0; i < 64; i++) {
+            many.respond(Map.of("O", (long) i), false);
+        }
+
+        assertThat(many.observer.flow().isOpen()).isFalse();
+        assertThat(calls(1).getFirst().observer.flow().isOpen()).isTrue();
+
+        many.complete();
+        for (FakeSteps.Call more : calls(1)) {
+            more.respond(Map.of("O", 1L), false);
+            more.complete();
+        }
+        assertThat(client.hasEnded()).isTrue();
+    }
+
     @Test
     void failsWithAFailedResponse() {
         step("many I=IN O=OUT !");

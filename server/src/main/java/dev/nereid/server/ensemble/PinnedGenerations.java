@@ -59,7 +59,7 @@ final class PinnedGenerations implements PinnedModels {
             try {
                 generation.used(arrivedNanos);
                 checked = model.check(request, arrivedNanos);
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) { // such as no memory
                 request.release().run();
                 observer.onRefused(refusal(request, e));
                 return Cancellation.NONE;
@@ -67,7 +67,7 @@ final class PinnedGenerations implements PinnedModels {
             return model.submit(checked, observer);
         }
 
-        private static InferenceException refusal(InferRequest request, RuntimeException cause) {
+        private static InferenceException refusal(InferRequest request, Throwable cause) {
             if (cause instanceof InferenceException refusal) {
                 return refusal;
             }

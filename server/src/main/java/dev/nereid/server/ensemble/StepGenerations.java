@@ -94,6 +94,9 @@ final class StepGenerations implements StepModels {
         } catch (InferenceException e) {
             receiver.failed(e);
             return;
+        } catch (RuntimeException | Error e) { // such as no memory: the receiver waits
+            receiver.failed(new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
+            return;
         } finally {
             hold.run();
         }

@@ -81,7 +81,14 @@ public final class Tokenize implements BackendProvider {
 
         void execute(InferenceRequest request) {
             try {
-                List<String> texts = request.requireInput(input).strings();
+                Tensor tensor = request.requireInput(input);
+                // A request may be larger than the heap. In UTF-8 a character has four bytes at most.
+                long most = tensor.shape().elementCount() * (Integer.BYTES + 4L * length);
+                if (tensor.data().byteSize() > most) {
+                    throw Characters.invalid(
+                            input, tensor.data().byteSize() + " bytes", "1 to " + length + " characters in each text");
+                }
+                List<String> texts = tensor.strings();
                 Shape one = Shape.of(length);
                 Tensor tokens =
                         request.response().allocate(output, DataType.INT64, batches ? one.prepend(texts.size()) : one);

@@ -53,7 +53,8 @@ public final class Faces implements AsyncTensorFunction {
 
     @Override
     public CompletionStage<?> apply(InferenceRequest request, ModelContext model) throws BackendException {
-        byte[] file = request.requireInput("IMAGE").byteStrings().getFirst();
+        byte[] file = PictureFiles.read(request, "IMAGE", PictureFiles.maxBytes(model.settings()))
+                .getFirst();
         int maxPixels = Settings.positive(model.settings(), "max_pixels", MAX_PIXELS);
         int maxFaces = Settings.positive(model.settings(), "max_faces", MAX_FACES);
         Picture picture = PictureDecoder.decode(file, maxPixels);

@@ -5,6 +5,7 @@ import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
@@ -48,8 +49,10 @@ public final class ImagePreprocess implements BackendProvider {
      * @param batches whether tensors have a batch dimension
      * @param planes the form of the result
      * @param maxPixels the largest picture
+     * @param maxBytes the largest file
      */
-    private record Preprocessing(String input, String output, boolean batches, Planes planes, int maxPixels) {
+    private record Preprocessing(
+            String input, String output, boolean batches, Planes planes, int maxPixels, int maxBytes) {
         static Preprocessing of(ModelContext model) throws BackendException {
             ModelSettings settings = model.settings();
             TensorSpec input = Settings.only("input", settings.inputs(), DataType.BYTES);
@@ -66,7 +69,8 @@ public final class ImagePreprocess implements BackendProvider {
                     output.name(),
                     settings.batches(),
                     new Planes((int) dims.dim(2), (int) dims.dim(1), Normalization.of(settings)),
-                    Settings.positive(settings, "max_pixels", MAX_PIXELS));
+                    Settings.positive(settings, "max_pixels", MAX_PIXELS),
+                    PictureFiles.maxBytes(settings));
         }
 
         private static boolean isSide(long dim) {
@@ -75,11 +79,14 @@ public final class ImagePreprocess implements BackendProvider {
 
         void execute(InferenceRequest request) {
             try {
-                List<byte[]> files = request.requireInput(input).byteStrings();
+                List<byte[]> files = PictureFiles.read(request, input, maxBytes);
                 Shape one = Shape.of(Picture.CHANNELS, planes.height(), planes.width());
                 Shape shape = batches ? one.prepend(files.size()) : one;
                 Tensor tensor = request.response().allocate(output, DataType.FP32, shape);
                 for (int i = 0; i < files.size(); i++) {
+                    if (request.isCancelled()) {
+                        throw new BackendException(ErrorCode.CANCELLED, "request was cancelled");
+                    }
                     Picture picture = PictureDecoder.decode(files.get(i), maxPixels);
                     planes.write(picture, tensor.data().asSlice(i * planes.byteSize(), planes.byteSize()));
                 }

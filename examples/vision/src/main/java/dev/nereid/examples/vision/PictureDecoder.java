@@ -25,6 +25,9 @@ final class PictureDecoder {
     /** More passes over one picture than any camera or program writes; each costs as much as a whole picture. */
     private static final int MAX_SCANS = 64;
 
+    /** What programs write: the largest picture may have as many. */
+    private static final long USUAL_SCANS = 10;
+
     private static final int WHITE = 255;
     private static final int CMYK = 4;
     private static final byte[] PNG = {(byte) 0x89, 'P', 'N', 'G'};
@@ -43,7 +46,7 @@ final class PictureDecoder {
      */
     static Picture decode(byte[] file, long maxPixels) throws BackendException {
         if (startsWith(file, PNG)) {
-            return decode("png", file, maxPixels);
+            return decode("png", file, maxPixels, 1);
         }
         if (!startsWith(file, JPEG)) {
             throw invalid(
@@ -60,7 +63,7 @@ final class PictureDecoder {
         if (header.scans() > MAX_SCANS) {
             throw invalid("JPEG file of " + header.scans() + " scans (expected: at most " + MAX_SCANS + ")");
         }
-        return decode("jpeg", file, maxPixels).upright(header.orientation());
+        return decode("jpeg", file, maxPixels, header.scans()).upright(header.orientation());
     }
 
     private static boolean startsWith(byte[] file, byte[] start) {
@@ -75,7 +78,7 @@ final class PictureDecoder {
         return true;
     }
 
-    private static Picture decode(String format, byte[] file, long maxPixels) throws BackendException {
+    private static Picture decode(String format, byte[] file, long maxPixels, int scans) throws BackendException {
         ImageReader reader = reader(format);
         List<String> warnings = new ArrayList<>();
         try (ImageInputStream stream = new MemoryCacheImageInputStream(new ByteArrayInputStream(file))) {
@@ -85,6 +88,10 @@ final class PictureDecoder {
             long height = reader.getHeight(0);
             if (width * height > maxPixels) {
                 throw invalid(width + " x " + height + " pixels (expected: at most " + maxPixels + " in all)");
+            }
+            if (scans * width * height > USUAL_SCANS * maxPixels) {
+                throw invalid(scans + " scans of " + width + " x " + height + " pixels (expected: at most "
+                        + USUAL_SCANS * maxPixels + " pixels in all scans)");
             }
             Picture picture = picture(reader.read(0));
             if (!warnings.isEmpty()) {

@@ -11,12 +11,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Random;
+import javax.imageio.ImageIO;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class PictureDecoderTest {
+    private static final byte[] SCAN = {(byte) 0xFF, (byte) 0xDA, 0, 2};
     private static final long MAX_PIXELS = 1 << 20;
     private static final Path IMAGES = Path.of("..", "images");
 
@@ -123,14 +125,45 @@ class PictureDecoderTest {
 
     @Test
     void refusesFilesOfManyScans() throws IOException {
-        byte[] file = Files.readAllBytes(IMAGES.resolve("heart.jpg"));
-        byte[] scan = {(byte) 0xFF, (byte) 0xDA, 0, 2};
-        byte[] many = Arrays.copyOf(file, file.length + 100 * scan.length);
-        for (int i = 0; i < 100; i++) {
-            System.arraycopy(scan, 0, many, file.length + i * scan.length, scan.length);
-        }
+        byte[] many = withScans(100);
 
         assertThatThrownBy(() -> decode(many)).hasMessageContaining(" scans (expected: at most 64)");
+    }
+
+    /** Each scan costs as much as a picture. */
+    @Test
+    void refusesManyPixelsInAllScans() throws IOException {
+        byte[] some = withScans(20);
+        BufferedImage image = ImageIO.read(IMAGES.resolve("heart.jpg").toFile());
+        long pixels = (long) image.getWidth() * image.getHeight();
+
+        assertThatThrownBy(() -> PictureDecoder.decode(some, pixels))
+                .hasMessageContaining(" scans of " + image.getWidth() + " x " + image.getHeight()
+                        + " pixels (expected: at" + " most " + 10 * pixels + " pixels in all scans)");
+    }
+
+    /** Pictures that cameras append are other files. */
+    @Test
+    void ignoresWhatFollowsTheEndOfThePicture() throws Exception {
+        byte[] file = Files.readAllBytes(IMAGES.resolve("heart.jpg"));
+        byte[] more = Arrays.copyOf(file, file.length + 400);
+        for (int i = 0; i < 100; i++) {
+            System.arraycopy(SCAN, 0, more, file.length + i * SCAN.length, SCAN.length);
+        }
+
+        assertThat(decode(more)).usingRecursiveComparison().isEqualTo(decode(file));
+    }
+
+    /** Returns a picture with empty scans before its end. */
+    private static byte[] withScans(int count) throws IOException {
+        byte[] file = Files.readAllBytes(IMAGES.resolve("heart.jpg"));
+        int end = file.length - 2;
+        byte[] many = Arrays.copyOf(file, end + count * SCAN.length + 2);
+        for (int i = 0; i < count; i++) {
+            System.arraycopy(SCAN, 0, many, end + i * SCAN.length, SCAN.length);
+        }
+        System.arraycopy(file, end, many, many.length - 2, 2);
+        return many;
     }
 
     /** Whatever is broken fails with an error of the client; what the reader does not notice is a picture. */
