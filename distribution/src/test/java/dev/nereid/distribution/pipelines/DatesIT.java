@@ -76,7 +76,7 @@ class DatesIT {
 
         assertThatThrownBy(() -> examples.infer(protocol, request(text)))
                 .hasMessageMatching("(400|INVALID_ARGUMENT) in ensemble 'dates', .*"
-                        + "TEXT: 47 characters \\(expected: 1 to 40\\)");
+                        + "TEXT: 47 characters \\(expected: 1 to 40\\) \\(step 'date_tokenizer'\\)");
     }
 
     private static ClientRequest request(String... texts) {
