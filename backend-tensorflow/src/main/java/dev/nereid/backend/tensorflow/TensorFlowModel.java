@@ -6,6 +6,7 @@ import dev.nereid.backend.tensorflow.capi.TfLibrary;
 import dev.nereid.backend.tensorflow.capi.TfSession;
 import dev.nereid.backend.tensorflow.graph.Executor;
 import dev.nereid.backend.tensorflow.graph.GraphModel;
+import dev.nereid.backend.tensorflow.graph.GraphTensor;
 import dev.nereid.backend.tensorflow.graph.SessionConfig;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
@@ -67,7 +68,7 @@ final class TensorFlowModel implements Model {
                     && !model.operators().keepsInputs()
                     && model.operators().isLittleWork(loader.variableBytes(), LITTLE_WORK_BYTES);
             TensorFlowSignature signature = new TensorFlowSignature(context.settings(), model);
-            requireTensors(context, signature, sessions.getFirst());
+            requireTensors(context, model, signature, sessions.getFirst());
             if (isShort) {
                 sessions.forEach(session -> Priming.run(session, model, signature, context.logger()));
             }
@@ -97,9 +98,19 @@ final class TensorFlowModel implements Model {
         }
     }
 
-    /** A signature may name a tensor that the graph does not have. */
-    private static void requireTensors(ModelContext context, TensorFlowSignature signature, TfSession session)
+    /** A signature may name a tensor that the graph does not have, or one that no tensor can be. */
+    private static void requireTensors(
+            ModelContext context, GraphModel model, TensorFlowSignature signature, TfSession session)
             throws BackendException {
+        for (GraphTensor input : model.inputs()) {
+            int rank = input.shape().map(shape -> shape.length).orElse(0);
+            if (rank > TfExecution.MAX_RANK) {
+                throw TensorFlowErrors.cannotLoad(
+                        context.settings().name(),
+                        "input '" + input.name() + "': " + rank + " dimensions (expected: <= " + TfExecution.MAX_RANK
+                                + ")");
+            }
+        }
         try {
             session.newExecution(signature.fed(), signature.fetched()).close();
         } catch (IllegalArgumentException e) {

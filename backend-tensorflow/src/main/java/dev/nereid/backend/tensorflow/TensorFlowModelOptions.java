@@ -7,6 +7,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
+import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
@@ -48,11 +49,11 @@ record TensorFlowModelOptions(
                 new OptionValues(settings.parameters(), "unable to load model '" + settings.name() + "', parameter ");
         warnOfIntraOp(context, backend, values);
         return new TensorFlowModelOptions(
-                Set.of(Optional.ofNullable(values.values().get(TAG))
+                Set.copyOf(List.of(Optional.ofNullable(values.values().get(TAG))
                         .filter(tag -> !tag.isBlank())
                         .orElse(DEFAULT_TAG)
                         .strip()
-                        .split("\\s*,\\s*")),
+                        .split("\\s*,\\s*"))),
                 Optional.ofNullable(values.values().get(SIGNATURE)).filter(name -> !name.isBlank()),
                 interOp(values, backend),
                 instancesPerSession(values),

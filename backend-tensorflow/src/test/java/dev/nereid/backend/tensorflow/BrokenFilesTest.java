@@ -193,6 +193,30 @@ class BrokenFilesTest {
         isRefused(settings(), "input 'x': a sparse or composite tensor (expected: a dense tensor)");
     }
 
+    /** TensorFlow would end the process at the first request. */
+    @Test
+    void tensorOfTooManyDimensions() throws IOException, BackendException {
+        change(model -> {
+            SignatureDef.Builder signature = model.getSignatureDefOrThrow("serving_default").toBuilder();
+            TensorInfo.Builder input = signature.getInputsOrThrow("x").toBuilder();
+            while (input.getTensorShape().getDimCount() < 255) {
+                input.getTensorShapeBuilder().addDimBuilder().setSize(1);
+            }
+            model.putSignatureDef(
+                    "serving_default", signature.putInputs("x", input.build()).build());
+        });
+        long[] dims = new long[254];
+        Arrays.fill(dims, 1);
+        dims[0] = 4;
+
+        isRefused(
+                ModelSettings.builder("m", 1)
+                        .maxBatchSize(8)
+                        .input(TensorSpec.of("x", DataType.FP32, Shape.of(dims)))
+                        .output(TensorSpec.of("sum", DataType.FP32, FOUR)),
+                "input 'x': 255 dimensions (expected: <= 254)");
+    }
+
     @Test
     void tensorThatTheGraphLacks() throws IOException, BackendException {
         change(model -> {
@@ -263,6 +287,7 @@ class BrokenFilesTest {
             value = {
                 "TF_NUM_INTER_THREADS | -2 | TF_NUM_INTER_THREADS: '-2' (expected: a number of threads, or 0)",
                 "TF_NUM_INTER_THREADS | many | failed to convert 'many' to integral number",
+                "TF_GRAPH_TAG | serve,other,serve | TF_GRAPH_TAG: 'other,serve' (expected: 'serve', the tags in",
                 "MAX_SESSION_SHARE_COUNT | 0 | MAX_SESSION_SHARE_COUNT: '0' (expected: the number of instances",
                 "TF_USE_PER_SESSION_THREADS | maybe | failed to convert 'maybe' to boolean",
                 "TF_INIT_OPS_FILE | none.json | TF_INIT_OPS_FILE: 'none.json' (expected: a file in the directory of",

@@ -240,6 +240,38 @@ class SavedModelTest {
         }
     }
 
+    /** A table has the strings themselves, not the array of them that its input is. */
+    @Test
+    void keepsStringsOfRequestsThatAreGone() throws BackendException {
+        TestModels.learning(directory);
+        ModelSettings settings = ModelSettings.builder("m", 1)
+                .input(TensorSpec.of("word", DataType.BYTES, Shape.of(-1)))
+                .input(TensorSpec.of("number", DataType.INT64, Shape.of(-1)))
+                .input(TensorSpec.of("asked", DataType.BYTES, Shape.of(-1)))
+                .output(TensorSpec.of("known", DataType.INT64, Shape.of(-1)))
+                .build();
+        try (TestBackend test = new TestBackend(directory)) {
+            ModelInstance instance = test.instance(test.backend.load(test.context(settings, 1)));
+            for (int i = 0; i < 500; i++) {
+                Map<String, Tensor> inputs = Map.of(
+                        "word", Tensor.ofStrings(Shape.of(2), List.of("w" + i, word(i))),
+                        "number", Tensor.ofLongs(Shape.of(2), -2, i),
+                        "asked", Tensor.ofStrings(Shape.of(3), List.of(word(0), word(i / 2), "w" + i / 2)));
+
+                long[] known = test.run(instance, settings, 1, inputs)
+                        .get("known")
+                        .data()
+                        .toArray(ValueLayout.JAVA_LONG);
+
+                assertThat(known).containsExactly(i == 0 ? -1 : 0, i == 0 ? -1 : i / 2, i == 0 ? -1 : -2);
+            }
+        }
+    }
+
+    private static String word(int number) {
+        return ("a word of more than 22 bytes " + number + ' ').repeat(3);
+    }
+
     @Test
     void warnsOfThreadsThatOnlyTheProcessHas() throws BackendException {
         TestModels.variable(directory);

@@ -98,6 +98,32 @@ final class TestModels {
         }
     }
 
+    /**
+     * Writes a model that puts {@code word} with {@code number} into a table, and returns the numbers that it had for
+     * {@code asked} before, or -1.
+     */
+    static void learning(Path directory) {
+        TensorFlowJava.ensureLoaded();
+        try (Graph graph = new Graph();
+                Session session = new Session(graph)) {
+            Ops tf = Ops.create(graph);
+            Placeholder<TString> word = input(tf, "word", TString.class, -1);
+            Placeholder<TInt64> number = input(tf, "number", TInt64.class, -1);
+            Placeholder<TString> asked = input(tf, "asked", TString.class, -1);
+            var table = tf.mutableHashTable(TString.class, TInt64.class);
+            Operand<TInt64> known = tf.lookupTableFind(table, asked, tf.constant(-1L));
+            Op learned = tf.withControlDependencies(List.of(known)).lookupTableInsert(table, word, number);
+            Operand<TInt64> result =
+                    tf.withControlDependencies(List.of(learned)).identity(known);
+            new SavedModelFiles(graph)
+                    .input("word", word)
+                    .input("number", number)
+                    .input("asked", asked)
+                    .output("known", result)
+                    .write(session, directory.resolve(SAVED_MODEL));
+        }
+    }
+
     /** Writes a model with a variable of TensorFlow 1, which is passed on as a reference. */
     static void reference(Path directory) {
         TensorFlowJava.ensureLoaded();

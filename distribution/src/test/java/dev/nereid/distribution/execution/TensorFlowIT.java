@@ -384,11 +384,16 @@ class TensorFlowIT {
                     return null;
                 }));
             }
-            reload(RELOADS / 2); // pools, compiled code and the like have grown by then
-            long before = MemoryUse.now().resident();
-            reload(RELOADS);
-            long after = MemoryUse.now().resident();
-            ended = true;
+            long before;
+            long after;
+            try {
+                reload(RELOADS / 2); // pools, compiled code and the like have grown by then
+                before = MemoryUse.now().resident();
+                reload(RELOADS);
+                after = MemoryUse.now().resident();
+            } finally {
+                ended = true; // the pool waits for its clients, also after a failed reload
+            }
             for (Future<?> client : all) {
                 client.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
             }

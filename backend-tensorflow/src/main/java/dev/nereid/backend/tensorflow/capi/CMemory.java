@@ -4,19 +4,20 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
 /**
- * Functions of the C library that tensors are made with. Stateless.
+ * Functions of the C library that tensors and graphs are made with. Stateless.
  *
  * <p>A tensor that lies in memory of the server gets a deallocator that does nothing: {@code abs}, which reads its first
  * argument alone. A tensor with a copy of a request's input lies in memory of {@code malloc}, and its deallocator is
  * {@code free}: TensorFlow then frees it with the last use, on any of its threads, without a call into Java.
  */
-final class CMemory {
+public final class CMemory {
     /** The alignment in bytes that TensorFlow uses memory in place with. */
     static final int ALIGNMENT = 64;
 
@@ -34,7 +35,7 @@ final class CMemory {
         return NO_DEALLOCATION;
     }
 
-    /** Returns the address of the deallocator of {@link #allocate}. */
+    /** Returns the address of the deallocator of {@link #allocate(long)}. */
     static long freeing() {
         return FREE;
     }
@@ -59,7 +60,18 @@ final class CMemory {
         return MemorySegment.ofAddress(address).reinterpret(byteSize);
     }
 
-    /** Frees memory of {@link #allocate} that no tensor got. */
+    /**
+     * Returns aligned memory that is freed with {@code arena}. Unlike the arena's own it is not filled with zeros, and
+     * the JVM's limit of direct memory does not count it.
+     *
+     * @throws OutOfMemoryError if there is none
+     */
+    @SuppressWarnings("restricted")
+    public static MemorySegment allocate(long byteSize, Arena arena) {
+        return allocate(byteSize).reinterpret(arena, CMemory::free);
+    }
+
+    /** Frees memory of {@link #allocate(long)} that no tensor got. */
     static void free(MemorySegment memory) {
         try {
             RELEASE.invokeExact(memory.address());

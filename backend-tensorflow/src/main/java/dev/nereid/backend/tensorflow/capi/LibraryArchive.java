@@ -1,18 +1,26 @@
 package dev.nereid.backend.tensorflow.capi;
 
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
 import java.util.stream.Stream;
 import java.util.zip.CRC32;
 import java.util.zip.CheckedInputStream;
 import java.util.zip.ZipEntry;
+import java.util.zip.ZipException;
 import java.util.zip.ZipFile;
 
 /**
@@ -22,6 +30,12 @@ import java.util.zip.ZipFile;
  * collide. The directory appears by an atomic move: another process sees all of it or none.
  */
 final class LibraryArchive {
+    private static final String EXPECTED_SPACE =
+            " (expected: 700 MB in a directory that can be written; set one by --plugin-cache-directory)";
+
+    /** Others may repair a damaged directory at the same time, and get in the way of a move. */
+    private static final int MAX_REPAIRS = 5;
+
     private final Path file;
     private final NativePlatform platform;
     private final List<Entry> entries;
@@ -62,6 +76,10 @@ final class LibraryArchive {
             });
             entries.sort(Comparator.comparing(Entry::name));
             return List.copyOf(entries);
+        } catch (ZipException e) {
+            throw damaged(artifact, e);
+        } catch (FileSystemException e) {
+            throw new IOException(artifact.getFileName() + ": " + reason(e) + " (expected: a jar)", e);
         }
     }
 
@@ -94,22 +112,53 @@ final class LibraryArchive {
      */
     Path unpack(Path cache) throws IOException {
         Path target = cache.resolve(directoryName());
-        if (!isUnpacked(target)) {
-            Path partial = Files.createTempDirectory(Files.createDirectories(cache), ".tensorflow-");
-            try {
-                writeAll(partial);
-                replace(target, partial);
-            } finally {
-                delete(partial);
+        try {
+            if (!isUnpacked(target)) {
+                Files.createDirectories(cache);
+                Path partial = createBeside(target, ".tensorflow-");
+                try {
+                    writeAll(partial);
+                    replace(target, partial);
+                } finally {
+                    delete(partial);
+                }
             }
+        } catch (ZipException | EOFException e) {
+            throw damaged(file, e);
+        } catch (IOException e) {
+            throw new IOException("its library cannot be unpacked: " + reason(e) + EXPECTED_SPACE, e);
         }
         return target.resolve(platform.libraryFile());
     }
 
+    private static IOException damaged(Path artifact, IOException cause) {
+        return new IOException(artifact.getFileName() + ": damaged (expected: a jar)", cause);
+    }
+
+    /** What the file system says, without the path: it is for clients too. */
+    private static String reason(IOException e) {
+        return switch (e) {
+            case AccessDeniedException _ -> "permission denied";
+            case FileAlreadyExistsException _ -> "a file is in place of the directory";
+            case FileSystemException failure ->
+                failure.getReason() == null ? failure.getClass().getSimpleName() : failure.getReason();
+            default -> String.valueOf(e.getMessage());
+        };
+    }
+
+    /** Creates a directory of a name of its own, with the permissions that any directory of this process gets. */
+    private static Path createBeside(Path target, String prefix) throws IOException {
+        return Files.createDirectory(target.resolveSibling(prefix + UUID.randomUUID()));
+    }
+
     private boolean isUnpacked(Path target) throws IOException {
         for (Entry entry : entries) {
-            Path library = target.resolve(entry.name());
-            if (!Files.isRegularFile(library) || Files.size(library) != entry.size()) {
+            try {
+                Path library = target.resolve(entry.name());
+                if (!Files.isRegularFile(library) || Files.size(library) != entry.size()) {
+                    return false;
+                }
+            } catch (NoSuchFileException e) { // it was just moved away
                 return false;
             }
         }
@@ -123,7 +172,7 @@ final class LibraryArchive {
                         new CheckedInputStream(zip.getInputStream(new ZipEntry(entry.path())), new CRC32())) {
                     Files.copy(in, directory.resolve(entry.name()));
                     if (in.getChecksum().getValue() != entry.checksum()) {
-                        throw new IOException(entry.name() + ": damaged in " + file.getFileName()
+                        throw new ZipException(entry.name() + ": damaged in " + file.getFileName()
                                 + " (expected: checksum %08x)".formatted(entry.checksum()));
                     }
                 }
@@ -131,19 +180,43 @@ final class LibraryArchive {
         }
     }
 
-    /** Moves the complete directory to its name, unless another process has done so meanwhile. */
+    /** Moves the complete directory to its name, unless another thread or process has done so meanwhile. */
     private void replace(Path target, Path complete) throws IOException {
-        if (Files.exists(target)) { // cut short or edited
-            Path old = Files.createTempDirectory(target.toAbsolutePath().getParent(), ".tensorflow-old-");
-            Files.move(target, old.resolve(target.getFileName()), StandardCopyOption.ATOMIC_MOVE);
-            delete(old);
+        Optional<IOException> failure = move(complete, target);
+        for (int i = 0; failure.isPresent() && i < MAX_REPAIRS; i++) {
+            moveAway(target);
+            failure = move(complete, target);
         }
+        if (failure.isPresent()) {
+            throw new IOException(
+                    "directory " + target.getFileName() + " cannot be replaced: " + reason(failure.get()),
+                    failure.get());
+        }
+    }
+
+    /** Moves a directory; returns why it failed, if the target is not as it should be afterwards. */
+    private Optional<IOException> move(Path directory, Path target) throws IOException {
         try {
-            Files.move(complete, target, StandardCopyOption.ATOMIC_MOVE);
+            Files.move(directory, target, StandardCopyOption.ATOMIC_MOVE);
+            return Optional.empty();
         } catch (IOException e) {
-            if (!isUnpacked(target)) {
-                throw e;
+            return isUnpacked(target) ? Optional.empty() : Optional.of(e);
+        }
+    }
+
+    /** Moves a directory away that was cut short or edited. One that was repaired meanwhile may be mapped: it returns. */
+    private void moveAway(Path target) throws IOException {
+        Path away = createBeside(target, ".tensorflow-old-");
+        try {
+            Path old = away.resolve(target.getFileName());
+            Files.move(target, old, StandardCopyOption.ATOMIC_MOVE);
+            if (isUnpacked(old)) {
+                move(old, target);
             }
+        } catch (NoSuchFileException e) {
+            // another one repairs it too
+        } finally {
+            delete(away);
         }
     }
 

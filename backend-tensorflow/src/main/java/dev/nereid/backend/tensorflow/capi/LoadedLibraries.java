@@ -31,9 +31,9 @@ final class LoadedLibraries {
                     .filter(fields -> fields.length == PATH_FIELD && fields[PATH_FIELD - 1].startsWith("/"))
                     .map(fields -> fields[PATH_FIELD - 1])
                     .map(path -> path.endsWith(DELETED) ? path.substring(0, path.length() - DELETED.length()) : path)
-                    .map(Path::of)
-                    .filter(path -> path.endsWith(fileName))
+                    .filter(path -> path.endsWith('/' + fileName)) // others may be no path of this file system
                     .distinct()
+                    .map(Path::of)
                     .toList();
         }
     }

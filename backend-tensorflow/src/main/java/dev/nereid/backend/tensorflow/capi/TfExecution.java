@@ -17,6 +17,12 @@ import java.util.concurrent.locks.ReentrantLock;
  * The session is retained for the lifetime of the execution, so that it cannot be released first.
  */
 public final class TfExecution implements AutoCloseable {
+    /** The most dimensions of a tensor: with more TensorFlow ends the process. */
+    public static final int MAX_RANK = 254;
+
+    /** Larger arrays of strings are not kept for the next run. */
+    private static final long MAX_KEPT_BYTES = 1 << 20;
+
     private final TfSession session;
     private final TfLibrary library;
     private final TfApi api;
@@ -26,7 +32,7 @@ public final class TfExecution implements AutoCloseable {
     private final TfScratch fetched;
     private final TfStatus status;
 
-    /** The strings of each input as TensorFlow sees them; grows with the largest request. */
+    /** The strings of each input as TensorFlow sees them; grows with the requests up to a limit. */
     private final MemorySegment[] strings;
 
     /** The index of each output in the arrays of the current run; -1 for an output that was not requested. */
@@ -126,7 +132,7 @@ public final class TfExecution implements AutoCloseable {
         try {
             MemorySegment bytes = block.asSlice(arrayBytes).copyFrom(data);
             if (port.type() == TfDataType.STRING) {
-                TfStrings.view(api, bytes, count, block);
+                TfStrings.copyable(bytes, count, block);
                 feed(port, block.asSlice(0, arrayBytes), shape, CMemory.freeing());
             } else {
                 feed(port, block, shape, CMemory.freeing());
@@ -140,6 +146,9 @@ public final class TfExecution implements AutoCloseable {
     }
 
     private void feed(TfPort port, MemorySegment data, long[] shape, long deallocator) {
+        if (shape.length > MAX_RANK) {
+            throw new IllegalArgumentException(shape.length + " dimensions (expected: <= " + MAX_RANK + ")");
+        }
         long tensor = api.newTensor(
                 port.type().number(), fed.shape(shape), shape.length, data.address(), data.byteSize(), deallocator);
         if (tensor == 0) {
@@ -218,6 +227,11 @@ public final class TfExecution implements AutoCloseable {
         for (int i = 0; i < outputCount; i++) {
             if (fetched.value(i) != 0) {
                 api.call(TfFunction.DeleteTensor, fetched.value(i));
+            }
+        }
+        for (int i = 0; i < strings.length; i++) {
+            if (strings[i].byteSize() > MAX_KEPT_BYTES) {
+                strings[i] = MemorySegment.NULL;
             }
         }
         if (becomesIdle()) {

@@ -8,13 +8,20 @@ import java.nio.ByteOrder;
  * Converts between the strings of a request and those of TensorFlow. Stateless.
  *
  * <p>A request has each string as its length in 4 bytes, little-endian, and its bytes. TensorFlow has an array of
- * {@code TF_TString}, of 24 bytes each; a view among them refers to the bytes of the request, without a copy.
+ * {@code TF_TString}, of 24 bytes each. Two kinds of them refer to the bytes of the request, without a copy: of a view
+ * TensorFlow makes further views, which end with the bytes; of a large string it copies the bytes.
  */
 final class TfStrings {
     /** The size of a {@code TF_TString}. */
     static final long STRING_BYTES = 24;
 
     private static final long LENGTH_BYTES = 4;
+    /** {@code struct TF_TString_Large}: the size with the kind in its lowest 2 bits, the capacity, a pointer. */
+    private static final int KIND_BITS = 2;
+
+    private static final long LARGE = 1;
+    private static final long CAPACITY_OFFSET = 8;
+    private static final long POINTER_OFFSET = 16;
     private static final long MAX_LENGTH = Integer.toUnsignedLong(-1);
     private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
@@ -35,9 +42,33 @@ final class TfStrings {
             api.shortCall(TfFunction.StringAssignView, string, source.address() + offset, length);
             offset += length;
         }
-        if (offset != source.byteSize()) {
+        requireEnd(source, offset, count);
+    }
+
+    /**
+     * Writes the {@code count} strings in {@code source} into {@code target} so that operations which keep one copy its
+     * bytes. TensorFlow never frees the bytes: it does not own the array.
+     *
+     * @throws IllegalArgumentException if {@code source} holds fewer or more strings
+     */
+    static void copyable(MemorySegment source, long count, MemorySegment target) {
+        long offset = 0;
+        for (long i = 0; i < count; i++) {
+            long length = lengthAt(source, offset, i, count);
+            offset += LENGTH_BYTES;
+            long string = i * STRING_BYTES;
+            target.set(ValueLayout.JAVA_LONG, string, length << KIND_BITS | LARGE);
+            target.set(ValueLayout.JAVA_LONG, string + CAPACITY_OFFSET, length);
+            target.set(ValueLayout.JAVA_LONG, string + POINTER_OFFSET, source.address() + offset);
+            offset += length;
+        }
+        requireEnd(source, offset, count);
+    }
+
+    private static void requireEnd(MemorySegment source, long end, long count) {
+        if (end != source.byteSize()) {
             throw new IllegalArgumentException(
-                    "strings: " + source.byteSize() + " bytes (expected: " + offset + " for " + count + " strings)");
+                    "strings: " + source.byteSize() + " bytes (expected: " + end + " for " + count + " strings)");
         }
     }
 

@@ -23,7 +23,7 @@ public final class GraphDefReader {
 
     private GraphDefReader() {}
 
-    /** What loads the graph while its file is mapped. */
+    /** What loads the graph from its file's content. */
     public interface Loader<T, E extends Exception> {
         /**
          * Loads a graph.
@@ -41,7 +41,7 @@ public final class GraphDefReader {
      */
     public static GraphModel read(Path file, List<String> outputs) throws GraphException {
         try (Arena arena = Arena.ofConfined()) {
-            GraphDef graph = Messages.parse(Messages.map(file, arena), GraphDef.getDefaultInstance());
+            GraphDef graph = Messages.parse(Messages.read(file, arena), GraphDef.getDefaultInstance());
             if (graph.getNodeCount() == 0) {
                 throw new GraphException("graph: without operations (expected: a frozen GraphDef)");
             }
@@ -55,10 +55,10 @@ public final class GraphDefReader {
         }
     }
 
-    /** Maps the file of a graph while it is loaded. */
+    /** Loads a graph from its file's content. */
     public static <T, E extends Exception> T load(Path file, Loader<T, E> loader) throws IOException, E {
         try (Arena arena = Arena.ofConfined()) {
-            return loader.load(Messages.map(file, arena));
+            return loader.load(Messages.read(file, arena));
         }
     }
 

@@ -23,7 +23,8 @@ public final class GraphOperators {
 
     /** Operations that may keep a tensor beyond the run: variables, tables, stacks and queues that take it over. */
     private static final Pattern KEEPING = Pattern.compile(
-            ".*(Assign|Enqueue|Stage|Push|Insert|TensorArray|Barrier|Accumulator|PyFunc|ScatterUpdate|Import).*"
+            ".*(Assign|Enqueue|Stage|Push|Insert|TensorArray|Barrier|Accumulator|PyFunc|ScatterUpdate|Import"
+                    + "|InitializeTable|TensorsMap|Dataset|Iterator).*"
                     + "|.*Apply[A-Z].*|Resource(Scatter|Strided).*|.*Session(Handle|Tensor).*|Batch(Function)?");
 
     private static final Pattern VARIABLES =

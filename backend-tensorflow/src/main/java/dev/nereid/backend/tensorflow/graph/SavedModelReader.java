@@ -61,7 +61,7 @@ public final class SavedModelReader {
         Path text = directory.resolve(TEXT);
         try {
             if (Files.isRegularFile(binary)) {
-                return Messages.parse(Messages.map(binary, arena), SavedModel.getDefaultInstance());
+                return Messages.parse(Messages.read(binary, arena), SavedModel.getDefaultInstance());
             }
             if (Files.isRegularFile(text)) {
                 SavedModel.Builder model = SavedModel.newBuilder();

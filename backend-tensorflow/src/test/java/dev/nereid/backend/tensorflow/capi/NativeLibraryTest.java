@@ -105,6 +105,61 @@ class NativeLibraryTest {
     }
 
     @Test
+    void repairsOnceForManyAtTheSameTime() throws Exception {
+        artifact("one");
+        Path library = find();
+        for (int round = 0; round < 20; round++) {
+            Files.writeString(library, "on");
+            try (ExecutorService threads = Executors.newFixedThreadPool(8)) {
+                List<Future<Path>> found = IntStream.range(0, 16)
+                        .mapToObj(_ -> threads.submit(() -> find()))
+                        .toList();
+                for (Future<Path> path : found) {
+                    assertThat(path.get()).isEqualTo(library);
+                }
+            }
+            assertThat(library).hasContent("one");
+            assertThat(cache).isDirectoryNotContaining(entry -> !library.startsWith(entry));
+        }
+    }
+
+    @Test
+    void replacesAFileThatIsInPlaceOfTheDirectory() throws IOException {
+        artifact("one");
+        Path target = find().getParent();
+        cache = Files.createDirectory(directory.resolve("other"));
+        Files.writeString(cache.resolve(target.getFileName()), "a file");
+
+        assertThat(find()).hasContent("one");
+    }
+
+    @Test
+    void unpacksForEveryUserThatTheProcessCreatesFilesFor() throws IOException {
+        artifact("one");
+
+        assertThat(Files.getPosixFilePermissions(find().getParent()))
+                .isEqualTo(Files.getPosixFilePermissions(Files.createDirectory(directory.resolve("usual"))));
+    }
+
+    @Test
+    void saysWhyItCannotUnpack() throws IOException {
+        artifact("one");
+        Files.writeString(cache, "a file");
+
+        assertThatThrownBy(this::find)
+                .isInstanceOf(IOException.class)
+                .hasMessage("its library cannot be unpacked: a file is in place of the directory (expected: 700 MB in a"
+                        + " directory that can be written; set one by --plugin-cache-directory)");
+    }
+
+    @Test
+    void refusesAnArtifactThatIsNoJar() throws IOException {
+        Files.writeString(artifact("one"), "no jar");
+
+        assertThatThrownBy(this::find).hasMessage("tensorflow-core-native.jar: damaged (expected: a jar)");
+    }
+
+    @Test
     void keepsDifferentContentsApart() throws IOException {
         artifact("one");
         Path first = find();
@@ -168,8 +223,10 @@ class NativeLibraryTest {
             file.write(bytes[place] ^ 0x55);
         }
 
-        assertThatThrownBy(this::find).isInstanceOf(IOException.class);
-        assertThat(filesBelow(cache)).isEmpty();
+        assertThatThrownBy(this::find)
+                .isInstanceOf(IOException.class)
+                .hasMessage("tensorflow-core-native.jar: damaged (expected: a jar)");
+        assertThat(cache).isEmptyDirectory();
     }
 
     private static int indexOf(byte[] bytes, byte[] part) {
@@ -194,6 +251,7 @@ class NativeLibraryTest {
                 7f0000003000-7f0000004000 rw-p 00000000 00:00 0 [heap]
                 7f0000004000-7f0000005000 r--p 00000000 fe:00 9 /old/libtensorflow_cc.so.2 (deleted)
                 7f0000005000-7f0000006000 r--p 00000000 fe:00 9 /old/libtensorflow_framework.so.2
+                7f0000006000-7f0000007000 r--p 00000000 fe:00 9 /no\0path
                 """);
 
         assertThat(LoadedLibraries.named("libtensorflow_cc.so.2", maps))

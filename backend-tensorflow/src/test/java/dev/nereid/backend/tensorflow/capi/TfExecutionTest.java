@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -115,6 +116,12 @@ class TfExecutionTest {
                     .hasMessage("memory on the heap (expected: native memory)");
             assertThatThrownBy(() -> execution.input(0, floats(1), -1)).hasMessage("dimension: -1 (expected: >= 0)");
             assertThatThrownBy(() -> execution.copiedInput(0, floats(1), 2)).hasMessageStartingWith("4 bytes");
+            long[] dims = new long[255];
+            Arrays.fill(dims, 1);
+            assertThatThrownBy(() -> execution.input(0, floats(1), dims))
+                    .hasMessage("255 dimensions (expected: <= 254)");
+            assertThatThrownBy(() -> execution.copiedInput(0, floats(1), dims))
+                    .hasMessage("255 dimensions (expected: <= 254)");
             execution.end();
         }
     }
