@@ -169,7 +169,9 @@ public final class Main {
         URL location = Main.class.getProtectionDomain().getCodeSource().getLocation();
         try (JarFile jar = new JarFile(new File(location.toURI()))) {
             String commit = jar.getManifest().getMainAttributes().getValue("Implementation-Commit");
-            return commit == null || commit.startsWith("$") ? UNKNOWN : commit; // a property that the build did not set
+            return commit == null || commit.isBlank() || commit.startsWith("$")
+                    ? UNKNOWN
+                    : commit; // a property that the build did not set
         } catch (IOException | URISyntaxException e) {
             return UNKNOWN; // started from classes, as tests do
         }

@@ -29,7 +29,8 @@ final class CommandLineIT {
         InstalledServer.Result result = InstalledServer.run("--version");
 
         assertThat(result.status()).isZero();
-        assertThat(result.out()).matches("nereid \\d+\\.\\d+\\.\\d+\\S*\n");
+        assertThat(result.out().lines().findFirst())
+                .hasValueSatisfying(line -> assertThat(line).matches("nereid \\d+\\.\\d+\\.\\d+\\S*"));
         assertThat(result.err()).isEmpty();
     }
 

@@ -33,7 +33,7 @@ import org.junit.jupiter.api.io.TempDir;
 final class DebuggingIT {
     private static final String WRITTEN_PORT = "5005";
     private static final String LISTENING = "Listening for transport dt_socket";
-    private static final long TIMEOUT_SECONDS = 120;
+    private static final long TIMEOUT_SECONDS = 300;
 
     @TempDir
     private Path directory;

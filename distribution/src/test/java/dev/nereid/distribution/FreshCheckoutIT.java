@@ -29,7 +29,7 @@ final class FreshCheckoutIT {
         Result result = run(fresh, "./nereid", "--version");
 
         assertThat(result.status()).as(result.text()).isZero();
-        assertThat(result.text()).containsPattern("nereid \\d+\\.\\d+\\.\\d+\\S*\n\\z");
+        assertThat(result.text()).containsPattern("nereid \\d+\\.\\d+\\.\\d+\\S*\ncommit: unknown\n");
         assertThat(fresh.resolve("examples/plugins")).isDirectoryContaining("glob:**/identity*");
     }
 
