@@ -421,7 +421,6 @@ class EnsembleRunTest {
         assertThat(meter.read().executions().executionCount()).isOne();
     }
 
-    /** The failure of one response fails the request; what was sent stays. */
     /** Later steps catch up in one pass, after which nothing else happens that could wake the producer. */
     @Test
     void aProducerGoesOnWhenAllWaitedForTheFirst() {
@@ -469,6 +468,7 @@ class EnsembleRunTest {
         assertThat(client.hasEnded()).isTrue();
     }
 
+    /** The failure of one response fails the request; what was sent stays. */
     @Test
     void failsWithAFailedResponse() {
         step("many I=IN O=OUT !");
