@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Finds tensors that follow one another in memory, and so are one tensor without a copy. Static functions only.
  *
- * <p>Such are the outputs that one batch wrote for several requests. Whoever reads the joined memory has to keep the
+ * <p>Such are the outputs that one batch wrote for several requests. The reader of the joined memory has to keep the
  * memory of each part, so it does not matter whether all parts are of one allocation.
  */
 public final class NeighboringTensors {
