@@ -2,6 +2,8 @@ package dev.nereid.benchmarks.section;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.benchmarks.micro.CodecBenchmark;
+import dev.nereid.benchmarks.micro.Microbenchmark;
 import dev.nereid.benchmarks.report.Figures;
 import dev.nereid.benchmarks.report.Table;
 import dev.nereid.benchmarks.run.BenchmarkRun;

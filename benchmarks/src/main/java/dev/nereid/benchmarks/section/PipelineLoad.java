@@ -3,6 +3,8 @@ package dev.nereid.benchmarks.section;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.benchmarks.micro.CompletionObserver;
+import dev.nereid.benchmarks.micro.IdleModel;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.statistics.MeterReading;
 import java.time.Duration;

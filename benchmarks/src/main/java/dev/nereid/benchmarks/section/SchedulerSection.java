@@ -1,5 +1,7 @@
 package dev.nereid.benchmarks.section;
 
+import dev.nereid.benchmarks.micro.Microbenchmark;
+import dev.nereid.benchmarks.micro.SchedulerBenchmark;
 import dev.nereid.benchmarks.report.Figures;
 import dev.nereid.benchmarks.report.Table;
 import dev.nereid.benchmarks.run.BenchmarkRun;

@@ -1,5 +1,7 @@
 package dev.nereid.benchmarks.section;
 
+import dev.nereid.benchmarks.micro.CompletionObserver;
+import dev.nereid.benchmarks.micro.IdleModel;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceBatching;

@@ -1,14 +1,19 @@
-package dev.nereid.benchmarks.section;
+package dev.nereid.benchmarks.micro;
 
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 
 /** Observer that signals a successful response and throws on any other outcome. As thread-safe as its action. */
-final class CompletionObserver implements ResponseObserver {
+public final class CompletionObserver implements ResponseObserver {
     private final Runnable completed;
 
-    CompletionObserver(Runnable completed) {
+    /**
+     * Creates an observer.
+     *
+     * @param completed what runs after each response
+     */
+    public CompletionObserver(Runnable completed) {
         this.completed = completed;
     }
 

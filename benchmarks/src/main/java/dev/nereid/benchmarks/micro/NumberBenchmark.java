@@ -1,4 +1,4 @@
-package dev.nereid.benchmarks.section;
+package dev.nereid.benchmarks.micro;
 
 import dev.nereid.http.json.NumberCodec;
 import java.lang.foreign.MemorySegment;

@@ -1,4 +1,4 @@
-package dev.nereid.benchmarks.section;
+package dev.nereid.benchmarks.micro;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestOptions;
@@ -34,7 +34,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /** A model of one instance that does nothing, dynamically batched or with sequences. Safe for use by any thread. */
-final class IdleModel implements AutoCloseable {
+public final class IdleModel implements AutoCloseable {
     private static final int MAX_BATCH = 64;
     private static final long MAX_MEMORY = 1L << 30;
     private static final String NAME = "idle";
@@ -55,7 +55,7 @@ final class IdleModel implements AutoCloseable {
      *
      * @param shortExecutions whether the threads that submit may run it
      */
-    IdleModel(boolean shortExecutions) {
+    public IdleModel(boolean shortExecutions) {
         this(shortExecutions, batch -> {});
     }
 
@@ -65,7 +65,7 @@ final class IdleModel implements AutoCloseable {
      * @param shortExecutions whether the threads that submit may run it
      * @param instance its instance
      */
-    IdleModel(boolean shortExecutions, ModelInstance instance) {
+    public IdleModel(boolean shortExecutions, ModelInstance instance) {
         this(shortExecutions, instance, MAX_BATCH, Optional.empty());
     }
 
@@ -76,7 +76,7 @@ final class IdleModel implements AutoCloseable {
      * @param slots how many sequences the instance has at a time; further ones are in the backlog
      * @param instance its instance
      */
-    static IdleModel ofSequences(SequenceBatching.Strategy strategy, int slots, ModelInstance instance) {
+    public static IdleModel ofSequences(SequenceBatching.Strategy strategy, int slots, ModelInstance instance) {
         return new IdleModel(
                 false,
                 instance,
@@ -114,31 +114,33 @@ final class IdleModel implements AutoCloseable {
                 new SchedulerEnvironment(memory, System::nanoTime, timer));
     }
 
-    ModelScheduler scheduler() {
+    /** Returns its scheduler, which {@link #close} closes. */
+    public ModelScheduler scheduler() {
         return scheduler;
     }
 
     /** Returns a request of one item that arrives now. */
-    CheckedRequest request() {
+    public CheckedRequest request() {
         return request(System.nanoTime());
     }
 
     /** Returns a request of one item that arrives at a time. */
-    CheckedRequest request(long arrivedNanos) {
+    public CheckedRequest request(long arrivedNanos) {
         return new CheckedRequest(VERSION, "", INPUTS, OUTPUTS, Map.of(), RequestOptions.DEFAULT, arrivedNanos);
     }
 
     /** Returns a request of a sequence that arrives now. */
-    CheckedRequest request(Sequence sequence) {
+    public CheckedRequest request(Sequence sequence) {
         RequestOptions options = new RequestOptions(0, 0, OptionalLong.empty(), Optional.of(sequence));
         return new CheckedRequest(VERSION, "", INPUTS, OUTPUTS, Map.of(), options, System.nanoTime());
     }
 
     /** Returns the memory that the model holds outside the heap, in bytes. */
-    long bytesInUse() {
+    public long bytesInUse() {
         return memory.bytesInUse();
     }
 
+    /** Waits for the requests in flight, then frees the memory. */
     @Override
     public void close() {
         scheduler.close();

@@ -1,4 +1,4 @@
-package dev.nereid.benchmarks.section;
+package dev.nereid.benchmarks.micro;
 
 import dev.nereid.benchmarks.run.Pace;
 import java.io.IOException;
@@ -19,17 +19,23 @@ import org.openjdk.jmh.runner.options.VerboseMode;
  * @param method the name of the method in it
  * @param parameters the values of its parameters, by name
  */
-record Microbenchmark(Class<?> type, String method, Map<String, String> parameters) {
-    Microbenchmark {
+public record Microbenchmark(Class<?> type, String method, Map<String, String> parameters) {
+    /** Copies the parameters. */
+    public Microbenchmark {
         parameters = Map.copyOf(parameters);
     }
 
-    static Microbenchmark of(Class<?> type, String method) {
+    /** Returns the benchmark of a method without parameters. */
+    public static Microbenchmark of(Class<?> type, String method) {
         return new Microbenchmark(type, method, Map.of());
     }
 
-    /** Runs the method for the seconds that a pace names, each counted for itself. Blocks. */
-    RunResult run(Pace pace) throws IOException {
+    /**
+     * Runs the method for the seconds that a pace names, each counted for itself. Blocks.
+     *
+     * @throws IOException where JMH cannot run it
+     */
+    public RunResult run(Pace pace) throws IOException {
         ChainedOptionsBuilder options = new OptionsBuilder()
                 .include(type.getName() + "." + method + "$")
                 .forks(1)

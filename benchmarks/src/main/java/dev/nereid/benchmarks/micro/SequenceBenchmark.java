@@ -1,4 +1,4 @@
-package dev.nereid.benchmarks.section;
+package dev.nereid.benchmarks.micro;
 
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceBatching;
@@ -18,7 +18,7 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Threads;
 
-/** The workloads of {@link SchedulerBenchmark}, with requests of sequences. Run by {@link SequenceSection}. */
+/** The workloads of {@link SchedulerBenchmark}, with requests of sequences. Run by {@code SequenceSection}. */
 @OutputTimeUnit(TimeUnit.SECONDS)
 public class SequenceBenchmark {
     /** The requests of one sequence. */

@@ -1,4 +1,4 @@
-package dev.nereid.benchmarks.section;
+package dev.nereid.benchmarks.micro;
 
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.ModelRef;

@@ -1,4 +1,4 @@
-package dev.nereid.benchmarks.section;
+package dev.nereid.benchmarks.micro;
 
 import dev.nereid.http.infer.JsonCodec;
 import java.util.concurrent.TimeUnit;
@@ -13,7 +13,7 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** Reads and writes a tensor of 1,000,000 FP32 values as JSON, on one thread. Run by {@link CodecSection}. */
+/** Reads and writes a tensor of 1,000,000 FP32 values as JSON, on one thread. Run by {@code CodecSection}. */
 @BenchmarkMode(Mode.Throughput)
 @OutputTimeUnit(TimeUnit.MICROSECONDS)
 @State(Scope.Thread)

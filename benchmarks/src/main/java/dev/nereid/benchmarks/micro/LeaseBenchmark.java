@@ -1,4 +1,4 @@
-package dev.nereid.benchmarks.section;
+package dev.nereid.benchmarks.micro;
 
 import dev.nereid.server.lifecycle.LeaseLoad;
 import java.util.concurrent.TimeUnit;

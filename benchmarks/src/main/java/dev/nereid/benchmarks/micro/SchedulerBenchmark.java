@@ -1,4 +1,4 @@
-package dev.nereid.benchmarks.section;
+package dev.nereid.benchmarks.micro;
 
 import static java.util.Objects.requireNonNull;
 
@@ -17,14 +17,14 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Threads;
 
-/** Measures the cost of a request through the scheduler of an idle model. Run by {@link SchedulerSection}. */
+/** Measures the cost of a request through the scheduler of an idle model. Run by {@code SchedulerSection}. */
 @OutputTimeUnit(TimeUnit.SECONDS)
 public class SchedulerBenchmark {
     /** The number of submitting threads. */
-    static final int SUBMITTERS = 8;
+    public static final int SUBMITTERS = 8;
 
     /** The number of requests in flight of each thread. */
-    static final int WINDOW = 64;
+    public static final int WINDOW = 64;
 
     /** State: a dynamically batched model with one instance thread. */
     @State(Scope.Benchmark)
