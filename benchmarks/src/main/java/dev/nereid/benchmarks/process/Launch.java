@@ -15,6 +15,9 @@ import java.util.stream.Stream;
  * @param flags its flags, but those for repository and ports
  */
 public record Launch(Path home, Path repository, List<String> flags) {
+    /** The example backend that most sections measure. An installation has other examples, without it. */
+    private static final String MEASURED_BACKEND = "identity.jar";
+
     public Launch {
         flags = List.copyOf(flags);
     }
@@ -30,7 +33,7 @@ public record Launch(Path home, Path repository, List<String> flags) {
      */
     public static Launch withExamples(BenchmarkRun bench, Path home, Path repository, String... more) {
         Path plugins = Stream.of(home.resolve("examples/plugins"), home.resolve("../../../examples/plugins"))
-                .filter(Files::isDirectory)
+                .filter(directory -> Files.isRegularFile(directory.resolve(MEASURED_BACKEND)))
                 .findFirst()
                 .orElse(bench.checkout().resolve("examples/plugins"));
         List<String> flags = new ArrayList<>(List.of(
