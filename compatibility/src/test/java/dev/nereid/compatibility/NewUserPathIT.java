@@ -141,6 +141,27 @@ final class NewUserPathIT {
                 .hasSizeLessThanOrEqualTo(MAX_CONTRACT_LINES);
     }
 
+    /** The README of a generated project, up to a jar that takes the place of another. */
+    @Test
+    void theCommandsOfTheGeneratedReadmeWork() throws Exception {
+        user.run(empty, generate("com.example", "twice")).success();
+        Path project = empty.resolve("twice");
+        List<String> commands = new MarkdownPage(Files.readString(project.resolve("README.md"))).commands();
+        assertThat(commands).hasSize(3);
+
+        int port = freePort();
+        String out = user.run(
+                        project,
+                        environment(port),
+                        KILL_AT_END + String.join("", commands).replace("localhost:8000", "localhost:" + port))
+                .success();
+
+        assertThat(out).contains(FIRST);
+        assertThat(project.resolve("plugins").toFile().list())
+                .contains("twice.jar")
+                .doesNotContain("twice.jar.new");
+    }
+
     @Test
     void aPluginWithLibrariesIsADirectory() throws Exception {
         user.run(empty, generate("com.example", "twice")).success();

@@ -13,7 +13,7 @@ final class LogfmtFormatter implements LogFormatter {
         lines.append("time=");
         time.formatTo(event.time(), lines);
         lines.append(" level=").append(event.level().name());
-        append(lines, "logger", event.shortLogger(), LogEvent.MAX_VALUE_LENGTH);
+        append(lines, "logger", event.logger(), LogEvent.MAX_VALUE_LENGTH);
         append(lines, "thread", event.thread(), LogEvent.MAX_VALUE_LENGTH);
         append(lines, "msg", event.text(), LogEvent.MAX_TEXT_LENGTH);
         for (KeyValuePair pair : event.data()) {

@@ -81,7 +81,7 @@ final class LogFormatTest {
                         .toInstant())
                 .isEqualTo(TIME);
         assertThat(line.substring(line.indexOf(' ')))
-                .isEqualTo(" level=INFO logger=\"Routes\" thread=\"loop\" msg=\"loaded\" model=\"m\""
+                .isEqualTo(" level=INFO logger=\"dev.nereid.http.Routes\" thread=\"loop\" msg=\"loaded\" model=\"m\""
                         + " a_key=\"x=\\\"y\\\"\\\\\"");
     }
 
