@@ -20,10 +20,17 @@ final class DataFlow {
     /** A step that has all its inputs in one iteration. */
     record Ready(StepPlan step, Iteration iteration) {}
 
+    /** The bytes that a response counts beside its outputs. */
+    private static final long RESPONSE_BYTES = 512;
+
     private final EnsemblePlan plan;
     private final OutputSelection selection;
     private final Iteration root;
     private final Deque<Ready> ready = new ArrayDeque<>(2);
+
+    /** The steps that wait for memory; {@code null} where no step is decoupled, and each runs at most once. */
+    private final @Nullable HeldSteps held;
+
     private long bufferedBytes;
     private int iterations;
 
@@ -31,6 +38,7 @@ final class DataFlow {
         this.plan = plan;
         this.selection = selection;
         root = new Iteration(plan, null, 0);
+        held = selection.depth() == 0 ? null : new HeldSteps(plan);
         expect(root);
     }
 
@@ -41,10 +49,24 @@ final class DataFlow {
         }
     }
 
-    /** Returns the next step to be submitted; {@code null} if none is ready. */
+    /** Returns the next step to be submitted; {@code null} if none is ready, or those that are have to wait for memory. */
     @Nullable
     Ready nextReady() {
-        return ready.poll();
+        return held == null ? ready.poll() : held.next(this, ready);
+    }
+
+    /** Returns whether ready steps wait for memory. */
+    boolean holdsSteps() {
+        return held != null && !held.isEmpty();
+    }
+
+    /** Returns whether the next response of the ensemble needs an iteration. */
+    boolean isNext(Iteration iteration) {
+        Iteration next = root;
+        while (next != null && !next.equals(iteration)) {
+            next = next.children().peekFirst();
+        }
+        return next != null;
     }
 
     /** Returns the value of an input of a ready step. */
@@ -75,6 +97,8 @@ final class DataFlow {
         Iteration target = from.iteration();
         if (step.decoupled()) {
             target = next(from.iteration(), values);
+        } else if (held != null) {
+            held.responded(from, byteSize(values));
         }
         for (int i = 0; i < values.length; i++) {
             set(target, step.outputTensors()[i], values[i]);
@@ -82,10 +106,7 @@ final class DataFlow {
     }
 
     private Iteration next(Iteration parent, TensorValue[] values) {
-        long bytes = 0;
-        for (TensorValue value : values) {
-            bytes += value.byteSize();
-        }
+        long bytes = byteSize(values);
         Iteration next = new Iteration(plan, parent, bytes);
         bufferedBytes += bytes;
         iterations++;
@@ -94,8 +115,19 @@ final class DataFlow {
         return next;
     }
 
+    private static long byteSize(TensorValue[] values) {
+        long bytes = RESPONSE_BYTES;
+        for (TensorValue value : values) {
+            bytes += value.byteSize();
+        }
+        return bytes;
+    }
+
     /** Ends a step in one iteration. */
     void ended(Ready step) {
+        if (held != null) {
+            held.ended(step);
+        }
         step.iteration().stepEnded();
         if (step.step().decoupled()) {
             step.iteration().end();
@@ -181,6 +213,9 @@ final class DataFlow {
             Iteration parent = iteration.parent();
             if (parent != null && parent.children().remove(iteration)) {
                 bufferedBytes -= iteration.bytes();
+                if (held != null) {
+                    held.finished(iteration);
+                }
                 iterations--;
             }
             iteration = parent;
@@ -205,6 +240,11 @@ final class DataFlow {
         return bufferedBytes;
     }
 
+    /** Returns the bytes of outputs of other steps in iterations that are not finished. */
+    long outputBytes() {
+        return held == null ? 0 : held.bufferedBytes();
+    }
+
     /** Returns the number of iterations that responses of decoupled steps began and that are not finished. */
     int iterations() {
         return iterations;
@@ -213,6 +253,9 @@ final class DataFlow {
     /** Releases all values, since no further step runs. */
     void release() {
         ready.clear();
+        if (held != null) {
+            held.clear();
+        }
         root.release();
     }
 }

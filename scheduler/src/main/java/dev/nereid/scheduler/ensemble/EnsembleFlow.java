@@ -56,13 +56,15 @@ final class EnsembleFlow {
      * @param maxOwn the number of its own unfinished responses for which an inner step pauses
      */
     void handled(int responses, boolean behind, int maxOwn) {
-        boolean changed = responses > 0 && unhandled.addAndGet(-responses) == 0;
+        boolean changed = false;
         for (StepFlow step : steps) {
             changed |= step.setCongested(
                     step.iteration.depth() == 0
                             ? behind
                             : step.iteration.children().size() >= maxOwn);
         }
+        // Only then, or a step would see an open flow that is about to be closed.
+        changed |= responses > 0 && unhandled.addAndGet(-responses) == 0;
         if (changed) {
             check();
         }

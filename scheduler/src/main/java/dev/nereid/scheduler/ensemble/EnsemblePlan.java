@@ -12,10 +12,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * The data flow of an ensemble, with tensors and steps as numbers. Immutable but for a cache; safe for use by any
- * thread.
+ * The data flow of an ensemble, with tensors and steps as numbers. Immutable but for a cache and sizes; safe for use by
+ * any thread.
  *
  * <p>The depth of a tensor is the number of decoupled steps on which it depends. There is one decoupled step at each
  * depth at most, since all tensors lead to outputs of the ensemble, which are joined.
@@ -33,6 +34,9 @@ public final class EnsemblePlan {
     private final OutputSelection all;
     private final Map<List<String>, OutputSelection> selections = new ConcurrentHashMap<>();
 
+    /** The bytes of the last outputs of each step that ran after a decoupled one. */
+    private final AtomicLongArray lastOutputBytes;
+
     private EnsemblePlan(
             ModelSettings settings,
             StepPlan[] steps,
@@ -47,6 +51,7 @@ public final class EnsemblePlan {
         this.outputs = outputs;
         this.limits = limits;
         all = OutputSelection.of(this, outputs);
+        lastOutputBytes = new AtomicLongArray(steps.length);
     }
 
     /**
@@ -167,6 +172,16 @@ public final class EnsemblePlan {
 
     StepPlan step(int index) {
         return steps[index];
+    }
+
+    /** Returns the bytes of the last outputs of a step that were counted; 0 if none were. */
+    long lastOutputBytes(int step) {
+        return lastOutputBytes.get(step);
+    }
+
+    /** Sets the bytes of the last outputs of a step. */
+    void setLastOutputBytes(int step, long bytes) {
+        lastOutputBytes.setRelease(step, bytes);
     }
 
     /** Returns the number of tensors. */

@@ -36,9 +36,6 @@ public final class EnsembleRun implements StepModels.Receiver {
     /** The number of unfinished responses that a request may keep whatever their size. */
     private static final int MIN_ITERATIONS = 4;
 
-    /** The bytes that a response counts beside its outputs. */
-    private static final long RESPONSE_BYTES = 512;
-
     private static final EnsembleEvent CANCELLED = new EnsembleEvent.Cancelled();
 
     private final EnsembleScope scope;
@@ -170,8 +167,9 @@ public final class EnsembleRun implements StepModels.Receiver {
 
     private void proceedSafely() {
         try {
-            submitReady();
-            respond();
+            do {
+                submitReady();
+            } while (respond() && flow.holdsSteps()); // responses end iterations, whose memory steps may wait for
             pace();
             if (acquiring && !stopped) {
                 timeout.start();
@@ -257,17 +255,14 @@ public final class EnsembleRun implements StepModels.Receiver {
         int iterations = flow.iterations();
         EnsembleLimits limits = plan.limits();
         boolean behind = !waiting.isEmpty()
+                || flow.holdsSteps()
                 || iterations >= MAX_ITERATIONS
-                || (iterations >= MIN_ITERATIONS && bytes() > limits.maxBufferedBytes() / 2);
+                || (iterations >= MIN_ITERATIONS
+                        && flow.bufferedBytes() + flow.outputBytes() > limits.maxBufferedBytes() / 2);
         int responses = handled;
         handled = 0;
         // A step that paused for its own responses would keep others from the limit of requests in flight.
         producers.handled(responses, behind, limits.maxInflightRequests() == 0 ? MAX_ITERATIONS : Integer.MAX_VALUE);
-    }
-
-    /** Returns the bytes of unfinished responses of decoupled steps. */
-    private long bytes() {
-        return flow.bufferedBytes() + flow.iterations() * RESPONSE_BYTES;
     }
 
     private void granted(StepExecution step) {
@@ -338,7 +333,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         }
         flow.responded(step.ready(), values);
         long max = plan.limits().maxBufferedBytes();
-        if (flow.iterations() > MIN_ITERATIONS && bytes() > max) {
+        if (flow.iterations() > MIN_ITERATIONS && flow.bufferedBytes() > max) {
             fail(EnsembleErrors.tooManyBytes(step.step(), max));
         }
     }
@@ -356,8 +351,9 @@ public final class EnsembleRun implements StepModels.Receiver {
         }
     }
 
-    /** Sends the responses whose outputs are there, in their order. */
-    private void respond() {
+    /** Sends the responses whose outputs are there, in their order. Returns whether there were any. */
+    private boolean respond() {
+        boolean any = false;
         for (Iteration next = flow.nextAnswer(); next != null && !stopped; next = flow.nextAnswer()) {
             var response = responses.newResponse();
             try {
@@ -365,12 +361,13 @@ public final class EnsembleRun implements StepModels.Receiver {
             } catch (BackendException e) {
                 response.discard();
                 fail(SchedulerErrors.of(e));
-                return;
+                return any;
             } catch (RuntimeException | Error e) { // such as no memory
                 response.discard();
                 throw e;
             }
             flow.answered(next);
+            any = true;
             boolean last = !plan.isDecoupled() || (isIdle() && flow.nextAnswer() == null);
             responded |= last;
             if (last) {
@@ -383,10 +380,11 @@ public final class EnsembleRun implements StepModels.Receiver {
                 responses.send(response);
             }
         }
+        return any;
     }
 
     private boolean isIdle() {
-        return submitted.isEmpty() && waiting.isEmpty();
+        return submitted.isEmpty() && waiting.isEmpty() && !flow.holdsSteps();
     }
 
     private void fail(InferenceException error) {

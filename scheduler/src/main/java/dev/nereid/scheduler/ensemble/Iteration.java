@@ -25,6 +25,7 @@ final class Iteration {
     private final Deque<Iteration> children = new ArrayDeque<>(2);
 
     private final long bytes;
+    private long outputBytes;
     private int openSteps;
     private int missingOutputs;
     private boolean answered;
@@ -57,6 +58,16 @@ final class Iteration {
     /** Returns the size of the response that began the iteration. */
     long bytes() {
         return bytes;
+    }
+
+    /** Adds the outputs of a step of this depth that is not decoupled. */
+    void addOutputs(long byteSize) {
+        outputBytes += byteSize;
+    }
+
+    /** Returns the bytes of those outputs. */
+    long outputBytes() {
+        return outputBytes;
     }
 
     Deque<Iteration> children() {

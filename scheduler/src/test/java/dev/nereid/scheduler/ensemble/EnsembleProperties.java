@@ -35,7 +35,7 @@ import net.jqwik.api.Property;
 /**
  * Random ensembles equal an interpreter that executes one step after another, whatever the order in which steps complete,
  * with failures before, between and after responses, cancellations at any moment, omitted inputs and outputs, outputs that
- * are not requested, and models that are loaded again while requests run. All memory is released at the end, and all
+ * are not requested, byte limits that hold steps back, and models that are loaded again while requests run. All memory is released at the end, and all
  * models are.
  */
 class EnsembleProperties {
@@ -58,7 +58,11 @@ class EnsembleProperties {
             FakeSteps steps = new FakeSteps(ensemble.stepSettings(), memory);
             FakeClock clock = new FakeClock();
             SchedulerEnvironment environment = new SchedulerEnvironment(memory, clock, new TimeoutQueue(() -> {}));
-            EnsemblePlan plan = ensemble.plan(new EnsembleLimits(random.nextInt(3)));
+            int inflight = random.nextInt(3);
+            EnsemblePlan plan = ensemble.plan(
+                    random.nextBoolean()
+                            ? new EnsembleLimits(inflight)
+                            : new EnsembleLimits(inflight, ensemble.leastBytes()));
             EnsembleScheduler scheduler = EnsembleScheduler.start(
                     plan, steps, AdmissionLimits.NONE, environment, new ModelMeter(InstantSource.system()));
             Run run = new Run(ensemble, steps, scheduler, memory);

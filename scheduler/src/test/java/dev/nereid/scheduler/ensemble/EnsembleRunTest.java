@@ -733,6 +733,79 @@ class EnsembleRunTest {
         });
     }
 
+    /**
+     * Outputs that wait behind a slow response are limited too: steps whose outputs would have to wait are not submitted,
+     * the producer pauses, and nothing fails. Each response counts 520 bytes.
+     */
+    @Test
+    void holdsStepsBackWhoseOutputsWouldWait() {
+        step("many I=IN O=one !");
+        step("next I=one O=OUT");
+        start(new EnsembleLimits(0, 8 * 520L), "OUT");
+        send(1);
+        FakeSteps.Call many = call(0);
+        for (long i = 1; i <= 5; i++) {
+            many.respond(Map.of("O", i), false);
+        }
+        assertThat(callsTo(1)).as("no size is known").containsExactly(1L, 2L, 3L, 4L, 5L);
+        for (long i = 2; i <= 5; i++) {
+            respondTo(i);
+        }
+        many.respond(Map.of("O", 6L), false);
+        assertThat(callsTo(1)).as("6 responses, 4 outputs").containsExactly(1L);
+        assertThat(many.observer.flow().isOpen()).isFalse();
+        assertThat(client.responses).isEmpty();
+
+        respondTo(1L);
+        assertThat(client.responses).hasSize(5);
+        assertThat(callsTo(1)).containsExactly(6L);
+        assertThat(many.observer.flow().isOpen()).isTrue();
+        many.complete();
+        respondTo(6L);
+        assertThat(client.responses)
+                .extracting(response -> response.get("OUT"))
+                .containsExactly(1L, 2L, 3L, 4L, 5L, 6L);
+    }
+
+    @Test
+    void expectsOutputsOfTheSizeInEarlierRequests() {
+        step("many I=IN O=one !");
+        step("next I=one O=OUT");
+        start(new EnsembleLimits(0, 8 * 520L), "OUT");
+        send(1);
+        call(0).respond(Map.of("O", 1L), true);
+        respondTo(1L);
+
+        client = new EnsembleClient();
+        send(2);
+        FakeSteps.Call many = call(0);
+        for (long i = 1; i <= 5; i++) {
+            many.respond(Map.of("O", i), false);
+        }
+        assertThat(callsTo(1)).as("4 responses, 4 outputs").containsExactly(1L, 2L, 3L, 4L);
+        many.complete();
+        for (long i = 1; i <= 5; i++) {
+            respondTo(i);
+        }
+        assertThat(client.responses).hasSize(5);
+    }
+
+    /** Completes the request to the second step that has an input. */
+    private void respondTo(long input) {
+        steps.calls.stream()
+                .filter(call -> call.step == 1 && call.inputs().containsValue(input))
+                .findFirst()
+                .orElseThrow()
+                .respond(Map.of("O", input), true);
+    }
+
+    private List<Long> callsTo(int step) {
+        return steps.calls.stream()
+                .filter(call -> call.step == step)
+                .flatMap(call -> call.inputs().values().stream())
+                .toList();
+    }
+
     @Test
     void isAbandonedAtShutdown() {
         step("first I=IN O=OUT");

@@ -22,6 +22,10 @@ import java.util.TreeMap;
  */
 final class RandomEnsemble {
     private static final int MAX_STEPS = 12;
+    private static final int MAX_RESPONSES = 3;
+
+    /** The bytes that a response with two outputs counts. */
+    private static final long MAX_RESPONSE_BYTES = 512 + 2 * Long.BYTES;
 
     private final Random random;
     private final List<StepDefinition> steps = new ArrayList<>();
@@ -145,9 +149,23 @@ final class RandomEnsemble {
         return chain > 0;
     }
 
+    /**
+     * Returns a byte limit that the responses of decoupled steps alone never exceed: those of one step are not limited, as
+     * they are few.
+     */
+    long leastBytes() {
+        long iterations = 0;
+        for (int i = 1, of = MAX_RESPONSES; i <= chain; i++, of *= MAX_RESPONSES) {
+            iterations += of;
+        }
+        return chain > 1 ? iterations * MAX_RESPONSE_BYTES : 0;
+    }
+
     /** Returns how many responses a step sends. */
     int responses(int step, Map<String, Long> inputs, int generation) {
-        return steps.get(step).decoupled() ? Math.floorMod(Objects.hash(step, inputs, generation, "count"), 4) : 1;
+        return steps.get(step).decoupled()
+                ? Math.floorMod(Objects.hash(step, inputs, generation, "count"), MAX_RESPONSES + 1)
+                : 1;
     }
 
     boolean fails(int step, Map<String, Long> inputs, int generation) {
