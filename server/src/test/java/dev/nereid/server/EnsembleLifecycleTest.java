@@ -120,6 +120,30 @@ final class EnsembleLifecycleTest {
     }
 
     @Test
+    void refusesTheReloadOfAStepAsDecoupledUntilItIsUnloaded() throws Exception {
+        models.recording("a", "").recording("b", "");
+        pipeline(-1, "a", "b");
+        try (NereidServer server = start("pipeline")) {
+            models.recording("a", "model_transaction_policy { decoupled: true }\n");
+
+            assertThatExceptionOfType(InferenceException.class)
+                    .isThrownBy(() -> TestControl.load(server, "a"))
+                    .withMessageContaining(
+                            "ensemble 'pipeline' depends on 'a' and was loaded while that was not decoupled;"
+                                    + " unload 'a' first, which unloads the ensemble, and load it again");
+            assertThat(infer(server, "pipeline", 4)).containsExactly(4f);
+
+            TestControl.unload(server, "a");
+            TestControl.load(server, "a");
+            assertThat(server.models()
+                            .config(ModelRef.latest("pipeline"))
+                            .getModelTransactionPolicy()
+                            .getDecoupled())
+                    .isTrue();
+        }
+    }
+
+    @Test
     void isUnloadedWithAStepAndLoadedAgainWithIt() throws Exception {
         models.recording("a", "").recording("b", "");
         pipeline(-1, "a", "b");

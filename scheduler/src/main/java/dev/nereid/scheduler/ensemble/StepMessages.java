@@ -41,14 +41,18 @@ final class StepMessages {
         List<InputTensor> inputs = new ArrayList<>(step.inputs().length);
         TensorValue.Mark mark = null;
         int batchSize = settings.batches() ? 1 : 0;
-        for (int i = step.inputs().length - 1; i >= 0; i--) { // the first input decides about batch and sequence
+        for (int i = step.inputs().length - 1;
+                i >= 0;
+                i--) { // the first input decides about the batch, and about the sequence
             TensorValue value = flow.value(execution.ready(), step.inputTensors()[i]);
             mark = SequenceMarks.join(value.mark(), mark, step.model());
             Tensor tensor = value.tensor();
             if (tensor != null) {
                 Tensor given = converted(settings, step.inputs()[i], value, tensor);
                 inputs.addFirst(InputTensor.of(step.inputs()[i], given));
-                batchSize = settings.batches() ? batchSize(given) : 0;
+                if (settings.batches() && !isShapeTensor(settings, step.inputs()[i])) {
+                    batchSize = batchSize(given);
+                }
             }
         }
         execution.requested(mark, batchSize);
@@ -67,6 +71,13 @@ final class StepMessages {
             held.run();
             throw e;
         }
+    }
+
+    /** Returns whether an input has no batch dimension, whatever the model's others have. */
+    private static boolean isShapeTensor(ModelSettings settings, String input) {
+        return settings.input(input)
+                .map(spec -> spec.is(TensorSpec.Trait.SHAPE_TENSOR))
+                .orElse(false);
     }
 
     private static int batchSize(Tensor tensor) {

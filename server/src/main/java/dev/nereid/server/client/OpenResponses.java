@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Finds the responses in whose memory tensors lie, so that it stays while other models read it. Lock-free; safe for use by
@@ -15,12 +16,18 @@ final class OpenResponses {
     /** The outputs of open responses, by the addresses where they begin. */
     private final ConcurrentSkipListMap<Long, List<Output>> outputs = new ConcurrentSkipListMap<>();
 
+    /** The bytes of the largest output so far: one that begins further below a tensor does not contain it. */
+    private final AtomicLong largest = new AtomicLong();
+
     /** An output of a response. */
     private record Output(ReceivedResponse response, int index, long byteSize) {}
 
     /** Adds an output of a response. */
     void add(ReceivedResponse response, int index, Tensor tensor) {
         Output added = new Output(response, index, tensor.byteSize());
+        if (largest.get() < added.byteSize()) {
+            largest.accumulateAndGet(added.byteSize(), Math::max);
+        }
         outputs.merge(tensor.data().address(), List.of(added), (before, one) -> {
             List<Output> all = new ArrayList<>(before);
             all.addAll(one);
@@ -44,15 +51,23 @@ final class OpenResponses {
      * @return ends that; empty if it lies in none
      */
     Optional<Runnable> keep(Tensor tensor) {
-        long address = tensor.data().address();
-        Map.Entry<Long, List<Output>> nearest = outputs.floorEntry(address);
-        if (nearest == null || !tensor.place().isHost()) {
+        if (!tensor.place().isHost()) {
             return Optional.empty();
         }
-        long end = address - nearest.getKey() + tensor.byteSize();
-        return nearest.getValue().stream()
-                .filter(one -> end <= one.byteSize())
-                .flatMap(one -> one.response().tryLease(one.index()).stream())
-                .findFirst();
+        long address = tensor.data().address();
+        Map.Entry<Long, List<Output>> lower = outputs.floorEntry(address);
+        // Outputs may lie in others, such as parts of a tensor that were passed on.
+        while (lower != null && address - lower.getKey() + tensor.byteSize() <= largest.get()) {
+            long end = address - lower.getKey() + tensor.byteSize();
+            Optional<Runnable> lease = lower.getValue().stream()
+                    .filter(one -> end <= one.byteSize())
+                    .flatMap(one -> one.response().tryLease(one.index()).stream())
+                    .findFirst();
+            if (lease.isPresent()) {
+                return lease;
+            }
+            lower = outputs.lowerEntry(lower.getKey());
+        }
+        return Optional.empty();
     }
 }

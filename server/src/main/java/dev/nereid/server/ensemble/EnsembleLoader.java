@@ -152,7 +152,8 @@ public final class EnsembleLoader {
     }
 
     /**
-     * Checks a loaded ensemble against models that are to take the place of those that serve.
+     * Checks a loaded ensemble against models that are to take the place of those that serve. Its data flow was planned
+     * for steps of one response or of many, so that this may not change.
      *
      * @param key the key of the ensemble
      * @param ensemble its configuration
@@ -162,7 +163,15 @@ public final class EnsembleLoader {
      */
     ModelConfig check(String key, ModelConfig ensemble, Map<String, NavigableMap<Long, ModelConfig>> candidates) {
         List<ModelRef> refs = steps.find(key, ensemble);
-        ModelConfig checked = StepValidation.check(ensemble, steps.configs(ensemble.getName(), refs, candidates));
+        List<ModelConfig> serving = steps.configs(ensemble.getName(), refs, Map.of());
+        List<ModelConfig> next = steps.configs(ensemble.getName(), refs, candidates);
+        ModelConfig checked = StepValidation.check(ensemble, next);
+        for (int i = 0; i < next.size(); i++) {
+            boolean decoupled = next.get(i).getModelTransactionPolicy().getDecoupled();
+            if (decoupled != serving.get(i).getModelTransactionPolicy().getDecoupled()) {
+                throw StepErrors.decoupledChanged(key, refs.get(i).name(), decoupled);
+            }
+        }
         ConfigValidation.check(checked, ensemble.getName());
         return checked;
     }

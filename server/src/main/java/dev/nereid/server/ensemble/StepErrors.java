@@ -42,6 +42,15 @@ public final class StepErrors {
         return invalid(ensemble, step, "whose required version " + version + " is not loaded.");
     }
 
+    /** The model of a step is to be replaced by one that is decoupled, or is not any more, while the ensemble serves. */
+    static InferenceException decoupledChanged(String ensemble, String step, boolean decoupled) {
+        return invalid(
+                ensemble,
+                step,
+                "and was loaded while that was " + (decoupled ? "not decoupled" : "decoupled") + "; unload '"
+                        + ModelKey.name(step) + "' first, which unloads the ensemble, and load it again");
+    }
+
     private static InferenceException invalid(String ensemble, String step, String problem) {
         return new InferenceException(
                 ErrorCode.INVALID_ARGUMENT,
