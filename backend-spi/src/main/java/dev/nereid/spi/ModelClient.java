@@ -32,7 +32,8 @@ public interface ModelClient {
      * Loads a model, or loads it again if its files have changed. Never blocks. Only where clients may load models: in the
      * explicit and the demand control mode.
      *
-     * @param model the name of a model in a repository of the server
+     * @param model the name of a model in a repository of the server; with namespaces, all models of that name are loaded,
+     *     as for a client
      * @return completes when the model is ready, or exceptionally with a {@link BackendException}. Do not wait for it
      *     while a model is loaded or an instance is created: the threads that load models are few
      */
@@ -41,7 +42,7 @@ public interface ModelClient {
     /**
      * Unloads a model. Requests in progress are completed. Never blocks. Only where clients may unload models.
      *
-     * @param model the name of a model
+     * @param model the name of a model; with namespaces, all models of that name are unloaded, as for a client
      * @return completes when the model accepts no more requests, or exceptionally with a {@link BackendException}
      */
     CompletionStage<Void> unload(String model);

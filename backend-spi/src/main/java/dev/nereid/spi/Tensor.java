@@ -5,8 +5,6 @@ import static java.util.Objects.requireNonNull;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -220,14 +218,11 @@ public final class Tensor {
      *
      * @return the elements in row-major order; bytes that are not UTF-8 become replacement characters
      * @throws IllegalStateException if the tensor is not of {@link DataType#BYTES}, not in memory that Java code may
-     *     read, or if a length runs beyond the end of the memory
+     *     read, if a length runs beyond the end of the memory, or if the elements would take more than a quarter of the
+     *     largest heap
      */
     public List<String> strings() {
-        List<String> texts = new ArrayList<>();
-        for (byte[] element : byteStrings()) {
-            texts.add(new String(element, StandardCharsets.UTF_8));
-        }
-        return texts;
+        return TensorElements.strings(this);
     }
 
     /**

@@ -6,6 +6,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 import java.util.function.LongToIntFunction;
 
 /** Copies elements between tensors and Java arrays. Static functions only. */
@@ -17,6 +18,15 @@ final class TensorElements {
 
     private static final ValueLayout.OfShort SHORT =
             ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+    /** The part of the largest heap that the byte strings of one tensor may take. */
+    private static final int HEAP_SHARE = 4;
+
+    /** The bytes of heap of an array, with its padding and the reference to it. */
+    private static final int BYTE_STRING_BYTES = 32;
+
+    /** The same, and those of a string. */
+    private static final int STRING_BYTES = 56;
 
     private TensorElements() {}
 
@@ -91,11 +101,31 @@ final class TensorElements {
     }
 
     static List<byte[]> byteStrings(Tensor tensor) {
+        return byteStrings(tensor, BYTE_STRING_BYTES, maxHeapBytes(), bytes -> bytes);
+    }
+
+    static List<String> strings(Tensor tensor) {
+        return byteStrings(tensor, STRING_BYTES, maxHeapBytes(), bytes -> new String(bytes, StandardCharsets.UTF_8));
+    }
+
+    private static long maxHeapBytes() {
+        return Runtime.getRuntime().maxMemory() / HEAP_SHARE;
+    }
+
+    /**
+     * Converts byte strings. A tensor of empty ones takes many times as much heap as memory, so that the heap they take is
+     * limited.
+     *
+     * @param ownBytes the bytes of heap that each takes beside its content
+     * @param maxBytes the limit on the heap of all
+     */
+    static <T> List<T> byteStrings(Tensor tensor, int ownBytes, long maxBytes, Function<byte[], T> conversion) {
         if (tensor.type() != DataType.BYTES) {
             throw unexpected(tensor, "BYTES");
         }
         MemorySegment data = host(tensor, "BYTES");
-        List<byte[]> elements = new ArrayList<>();
+        List<T> elements = new ArrayList<>();
+        long heap = 0;
         long at = 0;
         while (at < data.byteSize()) {
             long left = data.byteSize() - at - Integer.BYTES;
@@ -104,7 +134,14 @@ final class TensorElements {
                 throw new IllegalStateException(
                         "tensor: " + tensor + ": element " + elements.size() + " runs beyond the end of the memory");
             }
-            elements.add(data.asSlice(at + Integer.BYTES, length).toArray(ValueLayout.JAVA_BYTE));
+            heap += ownBytes + length;
+            if (heap > maxBytes) {
+                throw new IllegalStateException("tensor: " + tensor + ": elements after " + elements.size()
+                        + " would take more than " + maxBytes
+                        + " bytes of the heap (expected: fewer or shorter elements, or a larger -Xmx)");
+            }
+            elements.add(
+                    conversion.apply(data.asSlice(at + Integer.BYTES, length).toArray(ValueLayout.JAVA_BYTE)));
             at += Integer.BYTES + length;
         }
         return elements;

@@ -30,6 +30,18 @@ final class TensorTest {
         assertThat(tensor.byteStrings()).containsExactly(binary, empty);
     }
 
+    /** Four bytes of memory become fifty of the heap, so that a small request could exhaust it. */
+    @Test
+    void limitsTheHeapOfByteStrings() {
+        Tensor tensor = Tensor.of(DataType.BYTES, Shape.of(100), Arena.ofAuto().allocate(100 * Integer.BYTES));
+
+        assertThat(TensorElements.byteStrings(tensor, 32, 3200, bytes -> bytes)).hasSize(100);
+        assertThatIllegalStateException()
+                .isThrownBy(() -> TensorElements.byteStrings(tensor, 32, 3199, bytes -> bytes))
+                .withMessage("tensor: BYTES [100]: elements after 99 would take more than 3199 bytes of the heap"
+                        + " (expected: fewer or shorter elements, or a larger -Xmx)");
+    }
+
     @Test
     void copiesTheElementsBothWays() {
         byte[] element = {1};

@@ -210,8 +210,17 @@ final class ModelDependencyTest {
             assertThatThrownBy(() -> load(server, "pipeline"))
                     .hasMessage("ensemble 'pipeline' depends on 'nope' which has no loaded version. Model 'nope'"
                             + " loading failed with error: failed to load 'nope', failed to poll from model"
-                            + " repository");
+                            + " repository (found no directory 'nope' in it).");
             assertThat(index(server)).noneMatch(line -> line.startsWith("nope"));
+        }
+    }
+
+    @Test
+    void suggestsTheModelThatAMisspeltStepMeans() throws Exception {
+        ensemble(models, "pipeline", "scael", "scale");
+        try (NereidServer server = NereidServer.start(options())) {
+            assertThatThrownBy(() -> load(server, "pipeline"))
+                    .hasMessageEndingWith("(found no directory 'scael' in it). Did you mean 'scale'?");
         }
     }
 

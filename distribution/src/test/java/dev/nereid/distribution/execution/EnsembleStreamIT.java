@@ -160,6 +160,7 @@ final class EnsembleStreamIT {
 
             assertThat(paused).isLessThan(COUNT);
             assertThat(next).isEqualTo(COUNT);
+            assertThat(watch.maxMemory()).isLessThan(2 * MIB);
         }
     }
 

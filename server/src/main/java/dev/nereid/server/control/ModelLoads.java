@@ -286,10 +286,11 @@ final class ModelLoads implements RepositoryPoller.Actions {
             ControlTasks.await(load);
             return Optional.empty();
         } catch (InferenceException e) {
+            String reason = e.publicMessage() + (e.code() == ErrorCode.NOT_FOUND ? sources.expected(needed) : "");
             return Optional.of(
                     catalog.isInvalid(needed) || dependencies.isEnsemble(needed)
-                            ? StepErrors.notValid(model, needed, e.publicMessage())
-                            : StepErrors.notLoaded(model, needed, e.publicMessage()));
+                            ? StepErrors.notValid(model, needed, reason)
+                            : StepErrors.notLoaded(model, needed, reason));
         }
     }
 

@@ -3,6 +3,7 @@ package dev.nereid.server.control;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.server.config.ModelConfigJsonReader;
+import dev.nereid.server.config.Spelling;
 import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.server.lifecycle.VersionState;
 import dev.nereid.server.repository.ModelCopy;
@@ -85,6 +86,20 @@ final class ModelSources {
                             + String.join(", ", unknown));
         }
         return keys;
+    }
+
+    /** Says what is expected in place of a model that does not lie in the repository, at the end of an error text. */
+    String expected(String model) {
+        String name = ModelKey.name(model);
+        List<String> others;
+        try {
+            others = repository.scanLocal().models().stream()
+                    .map(ModelLocation::name)
+                    .toList();
+        } catch (InferenceException e) { // it was just read: the error says enough
+            others = List.of();
+        }
+        return " (found no directory '" + name + "' in it)." + Spelling.question(name, others);
     }
 
     /** Returns whether a model lies in the repository, once or more, as far as the repository can be read. */
