@@ -31,6 +31,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
@@ -55,11 +56,15 @@ public final class TroubleBackendProvider implements BackendProvider {
     public static final int LOOP = -11;
     public static final int EXIT_ELSEWHERE = -12;
     public static final int CALL = -13;
+    public static final int LEAK_HEAP = -14;
 
     /** The status of {@link #EXIT}. */
     public static final int STATUS = 7;
 
     private static final int CHUNK = 1 << 20;
+
+    /** The part of the largest heap that {@link #LEAK_HEAP} fills. */
+    private static final double LEAKED_PART = 0.9;
 
     private static final int THREADS = 300;
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
@@ -80,7 +85,8 @@ public final class TroubleBackendProvider implements BackendProvider {
             Path directory,
             Optional<BackendTraits.Execution> execution,
             Map<String, String> parameters,
-            ModelContext context)
+            ModelContext context,
+            List<byte[]> leaked)
             implements Model {
         static TroubledModel of(ModelContext model) {
             if (model.settings().parameters().containsKey("exit_at_load")) {
@@ -95,7 +101,8 @@ public final class TroubleBackendProvider implements BackendProvider {
                             ? Optional.of(BackendTraits.Execution.SHORT)
                             : Optional.empty(),
                     model.settings().parameters(),
-                    model);
+                    model,
+                    new CopyOnWriteArrayList<>());
         }
 
         @Override
@@ -140,6 +147,7 @@ public final class TroubleBackendProvider implements BackendProvider {
                     case LEAK_THREADS -> leakThreads(gate());
                     case WAIT -> await(gate());
                     case LOOP -> loop(gate());
+                    case LEAK_HEAP -> leakHeap();
                     case EXHAUST_DIRECT_MEMORY -> exhaustDirectMemory(gate());
                     case EXIT_ELSEWHERE -> Thread.ofPlatform().name("exiting").start(() -> System.exit(STATUS));
                     default -> {}
@@ -210,6 +218,27 @@ public final class TroubleBackendProvider implements BackendProvider {
                 arena.close();
             });
             request.response().put("OUTPUT0", Tensor.of(input.type(), input.shape(), memory), () -> released.set(true));
+        }
+
+        /** Keeps the last ones of the arrays that it allocates, so many that the heap is nearly full; none without the gate. */
+        private void leakHeap() {
+            if (!Files.exists(gate())) {
+                leaked.clear();
+            }
+            Runtime.getRuntime().gc();
+            while (Files.exists(gate()) && usedPart() < LEAKED_PART) {
+                leaked.add(new byte[CHUNK]);
+            }
+            if (!leaked.isEmpty()) {
+                leaked.removeFirst();
+                leaked.add(new byte[CHUNK]);
+            }
+            Runtime.getRuntime().gc();
+        }
+
+        private static double usedPart() {
+            Runtime runtime = Runtime.getRuntime();
+            return (double) (runtime.totalMemory() - runtime.freeMemory()) / runtime.maxMemory();
         }
 
         private static int fill() {

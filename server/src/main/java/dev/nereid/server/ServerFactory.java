@@ -15,6 +15,7 @@ import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.server.cache.ServerCache;
 import dev.nereid.server.control.ModelLifecycle;
+import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.memory.TensorMemoryBound;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.options.DelayOptions;
@@ -94,7 +95,7 @@ final class ServerFactory {
                     refusals);
             lifecycle.start();
             watchdog.add(health.heap());
-            watchdog.add(new HeapGrowthWatch(JvmHeap::new, ThreadAllocations::read));
+            watchdog.add(new HeapGrowthWatch(JvmHeap::new, ThreadAllocations::read, suspects(lifecycle.models())));
             watchdog.add(new ThreadWatch(supervision.pluginLimits().threads()));
             started = true;
             return server;
@@ -109,6 +110,20 @@ final class ServerFactory {
     /** Returns which responses are checked: all while freed memory is overwritten, which finds other mistakes. */
     private int outputCheckInterval(SupervisionOptions supervision) {
         return options.memory().poisonFreed() ? 1 : supervision.pluginLimits().outputCheckInterval();
+    }
+
+    private static HeapGrowthWatch.Suspects suspects(ServedModels models) {
+        return new HeapGrowthWatch.Suspects() {
+            @Override
+            public void found(Thread thread, String problem) {
+                models.suspect(thread, problem);
+            }
+
+            @Override
+            public void none() {
+                models.suspect(null, "");
+            }
+        };
     }
 
     private ServerMemory memory(long limit) {

@@ -2,7 +2,9 @@ package dev.nereid.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -12,7 +14,19 @@ final class HeapGrowthWatchTest {
 
     private final FakeHeap heap = new FakeHeap();
     private final Map<Thread, Long> allocated = new HashMap<>();
-    private final HeapGrowthWatch watch = new HeapGrowthWatch(() -> heap, () -> Map.copyOf(allocated));
+    private final List<String> suspected = new ArrayList<>();
+    private final HeapGrowthWatch watch =
+            new HeapGrowthWatch(() -> heap, () -> Map.copyOf(allocated), new HeapGrowthWatch.Suspects() {
+                @Override
+                public void found(Thread thread, String problem) {
+                    suspected.add(thread.getName() + ": " + problem);
+                }
+
+                @Override
+                public void none() {
+                    suspected.add("none");
+                }
+            });
 
     @Test
     void namesTheThreadThatAllocatesMostOnceTheHeapIsNearlyFull() {
@@ -31,6 +45,43 @@ final class HeapGrowthWatchTest {
         assertThat(growth.allocated()).isEqualTo(200);
         assertThat(growth.used()).isEqualTo(850);
         assertThat(growth.max()).isEqualTo(MAX);
+        assertThat(suspected)
+                .containsExactly(
+                        "instance/leaking/1/leaking_0: heap is nearly full after collections: 850 of 1000 bytes");
+        look(1);
+        heap.used = 699;
+        look(2);
+        assertThat(suspected).hasSize(2).endsWith("none");
+    }
+
+    @Test
+    void suspectsNoThreadThatAllocatesLessThanTheOthers() {
+        Thread one = thread("instance/one/1/one_0");
+        Thread two = thread("instance/two/1/two_0");
+        Thread three = thread("instance/three/1/three_0");
+        allocated.putAll(Map.of(one, 0L, two, 0L, three, 0L));
+        heap.used = 900;
+        look(HeapGrowthWatch.COMPARED_CHECKS);
+        allocated.putAll(Map.of(one, 99L, two, 51L, three, 51L));
+
+        assertThat(watch.look().orElseThrow().suspect()).contains(one);
+        assertThat(suspected).isEmpty();
+    }
+
+    /** Without requests nothing is collected, and the suspicion may be wrong. */
+    @Test
+    void comparesAgainAfterAMinute() {
+        Thread leaking = thread("instance/leaking/1/leaking_0");
+        heap.used = 900;
+        for (int i = 1; i <= 2; i++) {
+            allocated.put(leaking, 100L * i);
+            look(HeapGrowthWatch.COMPARED_CHECKS);
+            allocated.put(leaking, 100L * i + 50);
+            assertThat(watch.look()).isPresent();
+            assertThat(suspected).hasSize(2 * i - 1);
+            look(HeapGrowthWatch.REPEATED_CHECKS);
+            assertThat(suspected).hasSize(2 * i).endsWith("none");
+        }
     }
 
     @Test
@@ -38,11 +89,11 @@ final class HeapGrowthWatchTest {
         heap.used = 900;
         look(HeapGrowthWatch.COMPARED_CHECKS);
         assertThat(watch.look()).isPresent();
-        look(100);
+        look(10);
         heap.used = 700;
         look(1);
         heap.used = 900;
-        look(100);
+        look(10);
 
         heap.used = 699;
         look(1);

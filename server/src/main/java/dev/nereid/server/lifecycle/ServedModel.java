@@ -38,6 +38,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A loaded version of a model, ready to serve. Owns its scheduler, its model and its instances. Immutable: an update of
@@ -65,6 +67,9 @@ public final class ServedModel implements AutoCloseable {
     private final Model model;
     private final List<LoadedInstance> instances;
     private final LoadFigures load;
+
+    /** Why it probably fills the heap; empty if nothing says so. */
+    private volatile String heapProblem = "";
 
     ServedModel(
             ModelConfig config,
@@ -289,18 +294,29 @@ public final class ServedModel implements AutoCloseable {
     }
 
     boolean isReady() {
-        return scheduler.isReady() && !threads().tooMany();
+        return scheduler.isReady() && !threads().tooMany() && heapProblem.isEmpty();
     }
 
     /** Returns what keeps it from being ready, in one line; empty for nothing. */
     String problems() {
-        String problems = scheduler.problems();
-        return problems.isEmpty() ? threads().problem() : problems;
+        return Stream.of(scheduler.problems(), threads().problem(), heapProblem)
+                .filter(problem -> !problem.isEmpty())
+                .findFirst()
+                .orElse("");
     }
 
     /** Returns the plugin that it is a model of, and its threads. */
     private PluginThreads threads() {
         return model instanceof LeasedModel leased ? leased.lease().threads() : PluginThreads.NONE;
+    }
+
+    /** Takes note of the thread that probably fills the heap; {@code null} for none. */
+    void suspect(@Nullable Thread thread, String problem) {
+        String instances = "instance/" + settings.name() + "/" + settings.version() + "/";
+        boolean isOwn = thread != null && thread.getName().startsWith(instances);
+        heapProblem = isOwn
+                ? problem + ", and instance " + thread.getName().substring(instances.length()) + " allocates most"
+                : "";
     }
 
     /** Returns the state in the repository index. No version is ready whose instances are all gone. */
@@ -363,7 +379,7 @@ public final class ServedModel implements AutoCloseable {
                 scheduler.instances().map(InstanceControl::outOfMemoryTotal).orElse(0L);
         long changed =
                 scheduler.instances().map(InstanceControl::changedOutputsTotal).orElse(0L);
-        return new ModelFaults(tags(), outOfMemory, changed, threads.plugin(), threads.count());
+        return new ModelFaults(tags(), outOfMemory, changed, threads.plugin(), threads.count(), !heapProblem.isEmpty());
     }
 
     /** Returns how many sequences this version has; empty for a model without sequences. */
