@@ -313,9 +313,9 @@ public final class ServedModel implements AutoCloseable {
     /** Takes note of the thread that probably fills the heap; {@code null} for none. */
     void suspect(@Nullable Thread thread, String problem) {
         String instances = "instance/" + settings.name() + "/" + settings.version() + "/";
-        boolean isOwn = thread != null && thread.getName().startsWith(instances);
-        heapProblem = isOwn
-                ? problem + ", and instance " + thread.getName().substring(instances.length()) + " allocates most"
+        String name = thread == null ? "" : thread.getName();
+        heapProblem = name.startsWith(instances)
+                ? problem + ", and instance " + name.substring(instances.length()) + " allocates most"
                 : "";
     }
 
