@@ -1,0 +1,255 @@
+package dev.nereid.distribution.deploy;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.google.gson.Gson;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import dev.nereid.distribution.process.ExitStatus;
+import dev.nereid.distribution.testing.InstalledServer;
+import io.kubernetes.client.openapi.JSON;
+import io.kubernetes.client.openapi.models.V1Container;
+import io.kubernetes.client.openapi.models.V1Deployment;
+import io.kubernetes.client.openapi.models.V1Service;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.yaml.snakeyaml.LoaderOptions;
+import org.yaml.snakeyaml.Yaml;
+import org.yaml.snakeyaml.constructor.SafeConstructor;
+
+/** The files of the directory {@code deploy}, each by the program that reads it or by its schema. */
+@Tag("slow")
+final class DeployFilesIT {
+    private static final Path DEPLOY = InstalledServer.HOME.resolve("deploy");
+    private static final Path PROMETHEUS = DEPLOY.resolve("prometheus");
+    private static final String INSTALLED = "/opt/nereid";
+
+    /** The exposure from 0 to 100 that is acceptable; units without any setting have about 96. */
+    private static final String MAX_EXPOSURE = "20";
+
+    private static final Set<String> RUNTIME_FIELDS =
+            Set.of("annotations", "supportedModelFormats", "protocolVersions", "containers");
+    private static final Set<String> FORMAT_FIELDS = Set.of("name", "version", "autoSelect", "priority");
+
+    @TempDir
+    private Path directory;
+
+    @Test
+    void theUnitIsValidAndHardened() throws Exception {
+        Tool.require("systemd-analyze");
+        String unit = unit();
+        Path file = Files.writeString(
+                directory.resolve("nereid.service"), unit.replace(INSTALLED, InstalledServer.HOME.toString()));
+
+        Tool.Result verified = Tool.run(directory, "systemd-analyze", "verify", file.toString());
+        assertThat(verified.status()).as(verified.out()).isZero();
+        assertThat(verified.out()).doesNotContain("nereid.service:");
+        Tool.Result security = Tool.run(
+                directory,
+                "systemd-analyze",
+                "security",
+                "--offline=true",
+                "--threshold=" + MAX_EXPOSURE,
+                file.toString());
+        assertThat(security.status()).as(security.out()).isZero();
+    }
+
+    @Test
+    void theUnitStopsLaterThanTheServer() throws IOException {
+        assertThat(seconds("TimeoutStopSec=(\\d+)", unit()))
+                .isGreaterThan(seconds("NEREID_EXIT_TIMEOUT_SECS=(\\d+)", settings()));
+        assertThat(unit())
+                .contains("EnvironmentFile=/etc/nereid/nereid.env", "ExecStart=" + INSTALLED + "/bin/nereid serve");
+        assertThat(unit()).contains("RestartPreventExitStatus=" + ExitStatus.USAGE);
+    }
+
+    @Test
+    void theSettingsOfTheUnitAreVariablesOfFlags() throws Exception {
+        assertThat(Pattern.compile("^NEREID_([A-Z_]+)=(.*)$", Pattern.MULTILINE)
+                        .matcher(settings())
+                        .results()
+                        .filter(setting -> !setting.group(1).equals("JAVA_OPTIONS"))
+                        .map(setting -> "--"
+                                + setting.group(1)
+                                        .toLowerCase(java.util.Locale.ROOT)
+                                        .replace('_', '-') + "=" + setting.group(2)))
+                .isNotEmpty()
+                .satisfies(flags -> assertKnown(List.copyOf(flags)));
+    }
+
+    @Test
+    void theManifestOfKubernetesFitsItsSchema() throws Exception {
+        List<JsonObject> documents = documents("kubernetes/nereid.yaml");
+        assertThat(documents).hasSize(2);
+        V1Deployment.validateJsonElement(documents.getFirst());
+        V1Service.validateJsonElement(documents.getLast());
+        V1Deployment deployment = new JSON().getGson().fromJson(documents.getFirst(), V1Deployment.class);
+        V1Service service = new JSON().getGson().fromJson(documents.getLast(), V1Service.class);
+        var pod = deployment.getSpec().getTemplate().getSpec();
+        V1Container container = pod.getContainers().getFirst();
+
+        assertThat(pod.getEnableServiceLinks()).isFalse();
+        assertThat(pod.getTerminationGracePeriodSeconds())
+                .isGreaterThan(number(container, "--exit-delay-secs") + number(container, "--exit-timeout-secs"));
+        assertThat(pod.getSecurityContext().getRunAsNonRoot()).isTrue();
+        assertThat(container.getSecurityContext().getReadOnlyRootFilesystem()).isTrue();
+        assertThat(container.getResources().getLimits()).containsKey("memory");
+        assertThat(container.getStartupProbe().getHttpGet().getPath()).isEqualTo("/v2/health/ready");
+        assertThat(container.getReadinessProbe().getHttpGet().getPath()).isEqualTo("/v2/health/ready");
+        assertThat(container.getLivenessProbe().getHttpGet().getPath()).isEqualTo("/v2/health/live");
+        assertThat(container.getArgs())
+                .contains("--http-address=0.0.0.0", "--grpc-address=0.0.0.0", "--metrics-address=0.0.0.0");
+        assertKnown(container.getArgs().subList(1, container.getArgs().size()));
+        assertThat(service.getSpec().getSelector())
+                .isEqualTo(deployment.getSpec().getTemplate().getMetadata().getLabels());
+        assertThat(service.getSpec().getPorts())
+                .allMatch(port -> container.getPorts().stream()
+                        .anyMatch(
+                                own -> own.getName().equals(port.getTargetPort().getStrValue())));
+    }
+
+    /** A test of the test: the schema knows the fields. */
+    @Test
+    void aMisspeltFieldOfAManifestIsFound() throws Exception {
+        JsonObject deployment = documents("kubernetes/nereid.yaml").getFirst();
+        JsonObject pod =
+                deployment.getAsJsonObject("spec").getAsJsonObject("template").getAsJsonObject("spec");
+        pod.add("enableServiceLink", pod.remove("enableServiceLinks"));
+
+        assertThatThrownBy(() -> V1Deployment.validateJsonElement(deployment))
+                .hasMessageContaining("enableServiceLink");
+    }
+
+    @Test
+    void theRuntimeOfKserveHasItsFields() throws Exception {
+        JsonObject runtime = documents("kserve/nereid-runtime.yaml").getFirst();
+        JsonObject spec = runtime.getAsJsonObject("spec");
+
+        assertThat(runtime.get("apiVersion").getAsString()).isEqualTo("serving.kserve.io/v1alpha1");
+        assertThat(runtime.get("kind").getAsString()).isEqualTo("ServingRuntime");
+        assertThat(runtime.keySet()).isEqualTo(Set.of("apiVersion", "kind", "metadata", "spec"));
+        assertThat(spec.keySet()).isSubsetOf(RUNTIME_FIELDS);
+        spec.getAsJsonArray("supportedModelFormats")
+                .forEach(format -> assertThat(format.getAsJsonObject().keySet()).isSubsetOf(FORMAT_FIELDS));
+        JsonElement element = spec.getAsJsonArray("containers").get(0);
+        V1Container.validateJsonElement(element);
+        V1Container container = new JSON().getGson().fromJson(element, V1Container.class);
+        assertThat(container.getName()).isEqualTo("kserve-container");
+        assertThat(container.getArgs()).contains("--model-repository=/mnt/models");
+        assertKnown(container.getArgs().subList(1, container.getArgs().size()));
+    }
+
+    @Test
+    void theContainerfileNamesWhatTheDistributionHas() throws Exception {
+        String file = Files.readString(DEPLOY.resolve("Containerfile"));
+
+        assertThat(file.lines()).contains("COPY nereid " + INSTALLED, "USER 10001:10001");
+        assertThat(Pattern.compile(INSTALLED + "(/[\\w./-]+)")
+                        .matcher(file)
+                        .results()
+                        .map(path -> InstalledServer.HOME.resolve(path.group(1).substring(1))))
+                .isNotEmpty()
+                .allMatch(Files::isExecutable);
+        String command =
+                file.lines().filter(line -> line.startsWith("CMD ")).findFirst().orElseThrow();
+        List<String> arguments = Arrays.asList(new Gson().fromJson(command.substring(4), String[].class));
+        assertThat(arguments.getFirst()).isEqualTo("serve");
+        assertKnown(arguments.subList(1, arguments.size()));
+    }
+
+    @Test
+    void theRulesOfPrometheusAreValidAndAlert() throws Exception {
+        Tool.require("promtool");
+        for (String[] check : new String[][] {
+            {"check", "config", "prometheus.yml"},
+            {"check", "rules", "nereid.rules.yml"},
+            {"test", "rules", "nereid.rules.test.yml"}
+        }) {
+            Tool.Result result = Tool.run(
+                    PROMETHEUS,
+                    Stream.concat(Stream.of("promtool"), Stream.of(check)).toArray(String[]::new));
+            assertThat(result.status()).as(result.out()).isZero();
+        }
+    }
+
+    /** Each metric of the rules is one that the server has, and each alert is on the page that says what to do. */
+    @Test
+    void theRulesNameMetricsOfTheServer() throws Exception {
+        String rules = Files.readString(PROMETHEUS.resolve("nereid.rules.yml"));
+        Set<String> named = words("\\b((?:nv|nereid|jvm|process)_[a-z0-9_]+)\\b", rules);
+        String page = Files.readString(InstalledServer.CHECKOUT.resolve("docs/operations.md"));
+
+        assertThat(named).hasSizeGreaterThan(10);
+        assertThat(words("alert: (\\w+)", rules)).isEqualTo(words("`(Nereid[A-Z]\\w+)`", page));
+        try (InstalledServer server = InstalledServer.serve(InstalledServer.MODELS)) {
+            Set<String> served = words(
+                    "(?m)^# TYPE (\\w+) ", server.metrics("GET", "/metrics").body());
+            assertThat(named).allMatch(name -> served.contains(name) || name.equals("nereid_control_overdue"));
+        }
+        // Served only while a load or close is overdue; MisbehaviorIT sees it.
+        assertThat(Files.readString(InstalledServer.CHECKOUT.resolve("docs/misbehaving-plugins.md")))
+                .contains("nereid_control_overdue");
+    }
+
+    private static Set<String> words(String pattern, String text) {
+        return Pattern.compile(pattern)
+                .matcher(text)
+                .results()
+                .map(match -> match.group(1))
+                .collect(Collectors.toCollection(TreeSet::new));
+    }
+
+    /** Starts a server with the flags and a model repository that does not exist: it reports that, and no flag. */
+    private static void assertKnown(List<String> flags) throws IOException, InterruptedException {
+        List<String> arguments = new ArrayList<>(List.of("serve"));
+        flags.stream()
+                .filter(flag -> !flag.startsWith("--model-repository=") && !flag.startsWith("--log-file="))
+                .forEach(arguments::add);
+        arguments.add("--model-repository=/nonexistent/models");
+        InstalledServer.Result result = InstalledServer.run(arguments.toArray(String[]::new));
+
+        assertThat(result.err()).contains("/nonexistent/models (expected: an existing directory)");
+        assertThat(result.err()).doesNotContain("unknown flag", "did you mean");
+    }
+
+    private static long number(V1Container container, String flag) {
+        return seconds(flag + "=(\\d+)", String.join("\n", container.getArgs()));
+    }
+
+    private static long seconds(String pattern, String text) {
+        MatchResult found =
+                Pattern.compile(pattern).matcher(text).results().findFirst().orElseThrow();
+        return Long.parseLong(found.group(1));
+    }
+
+    private static List<JsonObject> documents(String file) throws IOException {
+        Yaml yaml = new Yaml(new SafeConstructor(new LoaderOptions()));
+        return StreamSupport.stream(
+                        yaml.loadAll(Files.readString(DEPLOY.resolve(file))).spliterator(), false)
+                .map(document -> new Gson().toJsonTree(document).getAsJsonObject())
+                .toList();
+    }
+
+    private static String unit() throws IOException {
+        return Files.readString(DEPLOY.resolve("systemd/nereid.service"));
+    }
+
+    private static String settings() throws IOException {
+        return Files.readString(DEPLOY.resolve("systemd/nereid.env"));
+    }
+}

@@ -1,0 +1,138 @@
+package dev.nereid.distribution.deploy;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.distribution.testing.InstalledServer;
+import dev.nereid.distribution.testing.MarkdownPage;
+import dev.nereid.distribution.testing.PageScript;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The day of an operator, by the commands of its page, and the figures on it. */
+@Timeout(300)
+@Tag("slow")
+final class OperationsIT {
+    private static final String ARCHIVE = "nereid-0.1.0-SNAPSHOT.tar.gz";
+    private static final int STEPS = 10;
+    private static final long MIB = 1 << 20;
+
+    @TempDir
+    private Path root;
+
+    @BeforeAll
+    static void needsPrograms() throws Exception {
+        for (String program : List.of("prometheus", "jq", "openssl", "curl")) {
+            Tool.require(program);
+        }
+    }
+
+    @Test
+    void theDayInTenCommands() throws Exception {
+        MarkdownPage day = MarkdownPage.of("docs/operations.md").section("A day in ten commands");
+        assertThat(day.commands()).hasSize(STEPS);
+        Files.createSymbolicLink(root.resolve(ARCHIVE), InstalledServer.HOME.resolveSibling(ARCHIVE));
+
+        Process shell = start(String.join("", day.commands()));
+        shell.getOutputStream().close();
+        String out = new String(shell.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(shell.waitFor()).as(out).isZero();
+
+        assertThat(out).contains("\"0.1.0-SNAPSHOT\"").containsPattern("(?m)^16$");
+        assertThat(out).containsPattern("(?m)^stopped at 20\\d\\d-\\d\\d-\\d\\dT");
+        assertThat(out).containsPattern("(?m)^add_sub +1 +onnxruntime +valid$");
+        assertEveryAcceptedRequestCompleted(out);
+        assertTheLogIsCleanAndOfThreeStarts();
+    }
+
+    /** Under load the statuses are 200, and at the end once none, when nobody listens any more. */
+    private static void assertEveryAcceptedRequestCompleted(String out) {
+        List<String> counts = Pattern.compile("(?m)^ *\\d+ (\\d{3})$")
+                .matcher(out)
+                .results()
+                .map(count -> count.group().strip())
+                .toList();
+        assertThat(counts).hasSize(2);
+        assertThat(counts.getFirst()).isEqualTo("1 000");
+        assertThat(counts.getLast()).endsWith(" 200");
+    }
+
+    private void assertTheLogIsCleanAndOfThreeStarts() throws IOException {
+        List<String> log = Files.readAllLines(root.resolve("var/log/nereid/nereid.log"));
+        assertThat(log).allMatch(line -> line.startsWith("{\"time\":\"") && line.endsWith("}"));
+        assertThat(log)
+                .filteredOn(line -> line.contains("\"message\":\"serving\""))
+                .hasSize(3);
+        assertThat(log)
+                .filteredOn(line -> line.contains("\"message\":\"stopped\""))
+                .hasSize(3);
+        assertThat(log).noneMatch(line -> line.contains("\"level\":\"ERROR\"") || line.contains("did you mean"));
+    }
+
+    /** Starts commands with the paths of the page below the directory of the test, and ports that are free. */
+    private Process start(String commands) throws IOException {
+        String moved = commands;
+        for (String path : List.of("/opt/nereid", "/var/", "/etc/nereid")) {
+            moved = moved.replace(path, root + path);
+        }
+        Map<String, Integer> ports = Map.of(
+                "localhost:8000", PageScript.freePort(),
+                "localhost:8002", PageScript.freePort(),
+                "localhost:9090", PageScript.freePort());
+        String settings = "move() { sed -i 's#=/var/#=" + root + "/var/#; s#=/etc/#=" + root + "/etc/#'"
+                + " " + root + "/etc/nereid/nereid.env; sed -i 's#localhost:8002#localhost:"
+                + ports.get("localhost:8002") + "#' " + root + "/opt/nereid-1/deploy/prometheus/prometheus.yml; }\n";
+        moved = moved.replaceFirst("(?m)^certificate$", "certificate\nmove");
+        for (Map.Entry<String, Integer> port : ports.entrySet()) {
+            moved = moved.replace(port.getKey(), "localhost:" + port.getValue());
+        }
+        ProcessBuilder shell = new ProcessBuilder(
+                        "/bin/sh",
+                        "-c",
+                        "trap 'kill $server $prometheus 2>/dev/null || true' EXIT\nset -e\n" + settings + moved)
+                .directory(root.toFile())
+                .redirectErrorStream(true);
+        shell.environment()
+                .putAll(Map.of(
+                        "NEREID_HTTP_PORT", String.valueOf(ports.get("localhost:8000")),
+                        "NEREID_METRICS_PORT", String.valueOf(ports.get("localhost:8002")),
+                        "NEREID_GRPC_PORT", "0",
+                        "JAVA_HOME", System.getProperty("java.home")));
+        return shell.start();
+    }
+
+    /** The table of memory follows from the limits of the server. */
+    @Test
+    void theTableOfMemoryIsRight() throws IOException {
+        String page = Files.readString(InstalledServer.CHECKOUT.resolve("docs/operations.md"));
+        Matcher row = Pattern.compile(
+                        "\\| (\\d+) GiB \\| (\\d+) MiB \\| (\\d+) MiB \\| (\\d+) MiB \\| (\\d+) \\| (\\d+) MiB \\|")
+                .matcher(page);
+        int rows = 0;
+        while (row.find()) {
+            long memory = Long.parseLong(row.group(1)) * 1024;
+            long heap = memory / 4;
+            long tensors = (memory - heap) / 2;
+            assertThat(Stream.of(2, 3, 4, 5, 6).map(group -> Long.parseLong(row.group(group))))
+                    .containsExactly(
+                            heap,
+                            tensors,
+                            tensors * 3 / 4,
+                            Math.min(100_000, heap * MIB / (16 << 10)),
+                            memory - heap - tensors);
+            rows++;
+        }
+        assertThat(rows).isEqualTo(3);
+    }
+}
