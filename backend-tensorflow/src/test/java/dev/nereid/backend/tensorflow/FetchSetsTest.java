@@ -15,8 +15,10 @@ import dev.nereid.testkit.FakeBatch;
 import dev.nereid.testkit.FakeRequest;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CyclicBarrier;
@@ -49,13 +51,19 @@ class FetchSetsTest {
     void acceptsSixteenSetsAndThoseAgain() {
         FetchSets sets = new FetchSets();
 
-        assertThat(accepted(sets, SETS)).hasSize(16);
-        assertThat(accepted(sets, SETS)).hasSize(16).isEqualTo(accepted(sets, 16));
+        Set<Integer> first = accepted(sets, all());
+
+        assertThat(first).hasSize(16);
+        assertThat(accepted(sets, all())).isEqualTo(first);
     }
 
-    private static Set<Integer> accepted(FetchSets sets, int count) {
+    private static List<Integer> all() {
+        return IntStream.rangeClosed(1, SETS).boxed().toList();
+    }
+
+    private static Set<Integer> accepted(FetchSets sets, List<Integer> asked) {
         Set<Integer> accepted = new HashSet<>();
-        for (int set = 1; set <= count; set++) {
+        for (int set : asked) {
             if (sets.accepts(new HashSet<>(outputs(set)))) {
                 accepted.add(set);
             }
@@ -65,18 +73,25 @@ class FetchSetsTest {
 
     @Test
     void neverAcceptsMoreWhateverThreadsDo() throws InterruptedException, ExecutionException {
+        List<List<Integer>> orders = IntStream.range(0, THREADS)
+                .mapToObj(thread -> {
+                    List<Integer> order = new ArrayList<>(all());
+                    Collections.shuffle(order, new Random(thread));
+                    return order;
+                })
+                .toList();
         try (ExecutorService threads = Executors.newFixedThreadPool(THREADS)) {
-            for (int round = 0; round < 200; round++) {
+            for (int round = 0; round < 2_000; round++) {
                 FetchSets sets = new FetchSets();
                 CyclicBarrier start = new CyclicBarrier(THREADS);
-                Set<Integer> all = new HashSet<>();
-                for (Set<Integer> accepted : onAll(threads, _ -> {
+                Set<Integer> accepted = new HashSet<>();
+                for (Set<Integer> ofThread : onAll(threads, thread -> {
                     start.await();
-                    return accepted(sets, SETS);
+                    return accepted(sets, orders.get(thread));
                 })) {
-                    all.addAll(accepted);
+                    accepted.addAll(ofThread);
                 }
-                assertThat(all).hasSize(16);
+                assertThat(accepted).hasSize(16);
             }
         }
     }
