@@ -2,6 +2,7 @@ package dev.nereid.backend.tensorflow;
 
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
 
 /**
  * Limits the sets of outputs with which a session is run. Safe for use by any thread.
@@ -10,15 +11,22 @@ import java.util.concurrent.ConcurrentHashMap;
  * lives. A client may request any of many sets; beyond the limit all outputs are fetched, and the rest is dropped.
  */
 final class FetchSets {
-    private static final int LIMIT = 16;
+    static final int LIMIT = 16;
 
     private final Set<Set<String>> planned = ConcurrentHashMap.newKeySet();
+    private final Semaphore free = new Semaphore(LIMIT);
 
     /** Returns whether exactly these outputs may be fetched; otherwise all are to be. */
     boolean accepts(Set<String> outputs) {
         if (planned.contains(outputs)) {
             return true;
         }
-        return planned.size() < LIMIT && planned.add(Set.copyOf(outputs));
+        if (!free.tryAcquire()) {
+            return false;
+        }
+        if (!planned.add(Set.copyOf(outputs))) {
+            free.release(); // another instance has added it meanwhile
+        }
+        return true;
     }
 }

@@ -9,6 +9,7 @@ import dev.nereid.backend.tensorflow.graph.Executor;
 import dev.nereid.backend.tensorflow.graph.GraphDefReader;
 import dev.nereid.backend.tensorflow.graph.GraphException;
 import dev.nereid.backend.tensorflow.graph.GraphModel;
+import dev.nereid.backend.tensorflow.graph.GraphOperators;
 import dev.nereid.backend.tensorflow.graph.GraphTensor;
 import dev.nereid.backend.tensorflow.graph.SavedModelReader;
 import dev.nereid.backend.tensorflow.graph.SessionConfig;
@@ -76,23 +77,16 @@ final class ModelLoader {
                         .toList();
     }
 
+    /** A session, and the options that it was opened with at last. */
+    record Opened(TfSession session, SessionConfig config) {}
+
     /** Opens a session, with an executor for any graph where the simple one refuses this one. */
-    TfSession open(TfLibrary library, SessionConfig config) throws BackendException {
+    Opened open(TfLibrary library, GraphOperators operators, SessionConfig config) throws BackendException {
         try {
-            for (String operators : context.settings().operatorLibraries()) {
-                library.loadOperators(TensorFlowModelPath.operatorLibrary(context, operators));
+            for (String custom : context.settings().operatorLibraries()) {
+                library.loadOperators(TensorFlowModelPath.operatorLibrary(context, custom));
             }
-            TfSession session = openOrFallBack(library, config);
-            try {
-                if (options.initOpsFile().isPresent()) {
-                    session.runOperations(
-                            InitOpsFile.read(context, options.initOpsFile().get()));
-                }
-                return session;
-            } catch (BackendException | TfException | RuntimeException e) {
-                session.close();
-                throw e;
-            }
+            return openOrFallBack(library, operators, config);
         } catch (TfException e) {
             throw TensorFlowErrors.cannotLoad(context, e);
         } catch (IllegalArgumentException e) { // an operation that the graph does not have
@@ -102,25 +96,50 @@ final class ModelLoader {
         }
     }
 
-    private TfSession openOrFallBack(TfLibrary library, SessionConfig config) throws TfException, IOException {
+    private Opened openOrFallBack(TfLibrary library, GraphOperators operators, SessionConfig config)
+            throws BackendException, TfException, IOException {
+        if (config.executor() != Executor.SINGLE_THREADED) {
+            return new Opened(initialized(library, config), config);
+        }
         try {
-            return openNow(library, config);
+            TfSession session = initialized(library, config);
+            if (!session.hasReferences(operators::contains)) {
+                return new Opened(session, config);
+            }
+            session.close(); // each run would be refused
         } catch (TfException e) {
-            boolean isRefusal = config.executor() == Executor.SINGLE_THREADED
-                    && (e.code() == TfErrorCode.UNIMPLEMENTED || e.code() == TfErrorCode.FAILED_PRECONDITION)
-                    && String.valueOf(e.getMessage()).contains(REFUSAL);
-            if (!isRefusal) {
+            if (!isRefusal(e)) {
                 throw e;
             }
-            return openNow(library, config.with(Executor.CALLING_THREAD));
+        }
+        SessionConfig anyGraph = config.with(Executor.CALLING_THREAD);
+        return new Opened(initialized(library, anyGraph), anyGraph);
+    }
+
+    private static boolean isRefusal(TfException e) {
+        return (e.code() == TfErrorCode.UNIMPLEMENTED || e.code() == TfErrorCode.FAILED_PRECONDITION)
+                && String.valueOf(e.getMessage()).contains(REFUSAL);
+    }
+
+    private TfSession initialized(TfLibrary library, SessionConfig config)
+            throws BackendException, TfException, IOException {
+        TfSession session = loaded(library, config.serialized());
+        try {
+            if (options.initOpsFile().isPresent()) {
+                session.runOperations(
+                        InitOpsFile.read(context, options.initOpsFile().get()));
+            }
+            return session;
+        } catch (BackendException | TfException | RuntimeException e) {
+            session.close();
+            throw e;
         }
     }
 
-    private TfSession openNow(TfLibrary library, SessionConfig config) throws TfException, IOException {
-        byte[] serialized = config.serialized();
+    private TfSession loaded(TfLibrary library, byte[] config) throws TfException, IOException {
         return isGraphDef
-                ? GraphDefReader.load(file, content -> TfSession.openGraph(library, content, serialized))
-                : TfSession.openSavedModel(library, file, List.copyOf(options.tags()), serialized);
+                ? GraphDefReader.load(file, content -> TfSession.openGraph(library, content, config))
+                : TfSession.openSavedModel(library, file, List.copyOf(options.tags()), config);
     }
 
     /**

@@ -75,7 +75,9 @@ final class TensorFlowBackend implements Backend {
         ModelLoader loader = new ModelLoader(context, modelOptions);
         GraphModel model = loader.read();
         if (loader.needsSession()) {
-            try (TfSession session = loader.open(library, modelOptions.session(model.operators(), options))) {
+            try (TfSession session = loader.open(
+                            library, model.operators(), modelOptions.session(model.operators(), options))
+                    .session()) {
                 model = loader.resolve(model, session);
             }
         }

@@ -59,7 +59,9 @@ final class TensorFlowModel implements Model {
         try {
             int count = Math.ceilDiv(Math.max(1, context.instances().size()), options.instancesPerSession());
             for (int i = 0; i < count; i++) {
-                sessions.add(loader.open(library, config));
+                ModelLoader.Opened opened = loader.open(library, files.operators(), config);
+                sessions.add(opened.session());
+                config = opened.config(); // the next ones need not be refused first
             }
             requireDevices(context, options, sessions.getFirst());
             GraphModel model = loader.resolve(files, sessions.getFirst());

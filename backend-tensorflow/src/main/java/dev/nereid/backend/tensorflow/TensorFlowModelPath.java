@@ -10,8 +10,10 @@ import java.util.regex.Pattern;
 
 /** Resolves the files that a configuration names, within the model's own directories. Stateless. */
 final class TensorFlowModelPath {
-    private static final String SAVED_MODEL = "model.savedmodel";
-    private static final String GRAPH_DEF = "model.graphdef";
+    private static final String SAVED_MODEL_SUFFIX = ".savedmodel";
+    private static final String GRAPH_DEF_SUFFIX = ".graphdef";
+    private static final String SAVED_MODEL = "model" + SAVED_MODEL_SUFFIX;
+    private static final String GRAPH_DEF = "model" + GRAPH_DEF_SUFFIX;
 
     private static final Pattern PLATFORM =
             Pattern.compile("\"platform\"\\s*:\\s*\"tensorflow_(graphdef|savedmodel)\"");
@@ -40,7 +42,7 @@ final class TensorFlowModelPath {
             throw TensorFlowErrors.cannotLoad(
                     model,
                     "'" + shown + "': "
-                            + (isDirectory ? "a directory" : "no directory") + " (expected: "
+                            + (isDirectory ? "a directory" : "a file") + " (expected: "
                             + (isGraphDef(context) ? "a file with a GraphDef" : "the directory of a SavedModel") + ")");
         }
         return file;
@@ -53,9 +55,12 @@ final class TensorFlowModelPath {
             return platform.group(1).equals("graphdef");
         }
         String filename = context.settings().modelFilename();
-        return filename.isEmpty()
-                ? Files.exists(context.versionDirectory().resolve(GRAPH_DEF))
-                : Files.isRegularFile(context.versionDirectory().resolve(filename));
+        if (filename.isEmpty()) {
+            return Files.exists(context.versionDirectory().resolve(GRAPH_DEF));
+        }
+        return filename.endsWith(GRAPH_DEF_SUFFIX)
+                || (!filename.endsWith(SAVED_MODEL_SUFFIX)
+                        && Files.isRegularFile(context.versionDirectory().resolve(filename)));
     }
 
     /** Returns a library of operators ({@code op_library_filename}) in the model's directory. */

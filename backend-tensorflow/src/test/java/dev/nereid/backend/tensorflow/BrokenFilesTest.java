@@ -5,15 +5,20 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeInstanceContext;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -33,8 +38,16 @@ class BrokenFilesTest {
     @TempDir
     private Path directory;
 
+    @TempDir
+    private static Path others;
+
     private Path savedModel;
     private Path file;
+
+    @BeforeAll
+    static void writeOthers() {
+        TestModels.variable(others);
+    }
 
     @BeforeEach
     void write() {
@@ -50,8 +63,12 @@ class BrokenFilesTest {
                 .output(TensorSpec.of("sum", DataType.FP32, FOUR));
     }
 
+    /** Loads a model beside another one, which serves before and after. */
     private void isRefused(ModelSettingsBuilder settings, String... reason) throws BackendException {
-        try (TestBackend test = new TestBackend(directory)) {
+        try (TestBackend test = new TestBackend(directory);
+                Model other = test.backend.load(test.context(others, settings().build(), 1));
+                ModelInstance instance = other.newInstance(new FakeInstanceContext("other_0_0"))) {
+            serves(test, instance);
             assertThatThrownBy(() -> test.load(settings))
                     .isInstanceOf(BackendException.class)
                     .hasMessageStartingWith("unable to load model 'm', ")
@@ -59,21 +76,14 @@ class BrokenFilesTest {
                     .contains(reason)
                     .doesNotContain("\n")
                     .doesNotContain(directory.toString());
+            serves(test, instance);
         }
     }
 
-    private void servesOthers() throws BackendException {
-        Path other = directory.resolve("other");
-        TestModels.variable(other);
-        try (TestBackend test = new TestBackend(other)) {
-            assertThat(TestBackend.floats(test.run(
-                                    test.instance(settings()),
-                                    settings().build(),
-                                    1,
-                                    Map.of("x", test.floats(Shape.of(1, 4), 1, 1, 1, 1)))
-                            .get("sum")))
-                    .containsExactly(2, 3, 4, 5);
-        }
+    private static void serves(TestBackend test, ModelInstance instance) throws BackendException {
+        Map<String, Tensor> ones = Map.of("x", test.floats(Shape.of(1, 4), 1, 1, 1, 1));
+        Tensor sum = test.run(instance, settings().build(), 1, ones).get("sum");
+        assertThat(TestBackend.floats(sum)).containsExactly(2, 3, 4, 5);
     }
 
     @ParameterizedTest
@@ -83,7 +93,6 @@ class BrokenFilesTest {
         Files.write(file, Arrays.copyOf(whole, (int) (whole.length * part)));
 
         isRefused(settings(), "saved_model.pb: damaged or cut short (expected: a SavedModel)");
-        servesOthers();
     }
 
     @Test
@@ -105,7 +114,6 @@ class BrokenFilesTest {
         deleteVariables("variables.index");
 
         isRefused(settings(), "variables/variables.index: missing (expected: the values of the model's variables)");
-        servesOthers();
     }
 
     @Test
@@ -113,7 +121,6 @@ class BrokenFilesTest {
         deleteVariables("variables.data-00000-of-00001");
 
         isRefused(settings(), "TensorFlow error ", "m/1/model.savedmodel/variables");
-        servesOthers();
     }
 
     private void deleteVariables(String name) throws IOException {
@@ -134,13 +141,11 @@ class BrokenFilesTest {
                 .addNode(NodeDef.newBuilder().setName("other").setOp("NoSuchOperation")));
 
         isRefused(settings(), "TensorFlow error NOT_FOUND: ", "Op type not registered 'NoSuchOperation'");
-        servesOthers();
     }
 
     @Test
     void wrongTag() throws BackendException {
         isRefused(settings().parameter("TF_GRAPH_TAG", "gpu"), "TF_GRAPH_TAG: 'gpu' (expected: 'serve', the tags in");
-        servesOthers();
     }
 
     @Test
@@ -176,7 +181,6 @@ class BrokenFilesTest {
                     .hasMessage("unable to load model 'm', input 'x': data type DT_COMPLEX64 (expected: a type of the"
                             + " protocol)");
         }
-        servesOthers();
     }
 
     @Test
@@ -237,7 +241,6 @@ class BrokenFilesTest {
 
         isRefused(
                 settings().modelFilename("model.graphdef"), "graph: without operations (expected: a frozen GraphDef)");
-        servesOthers();
     }
 
     @Test
@@ -269,8 +272,25 @@ class BrokenFilesTest {
 
         isRefused(
                 settings().modelFilename("file").json("{\"platform\":\"tensorflow_savedmodel\"}"),
-                "'m/1/file': no directory (expected: the directory of a SavedModel)");
+                "'m/1/file': a file (expected: the directory of a SavedModel)");
         isRefused(settings().modelFilename("../other"), "default_model_filename: '../other' (expected: a path within");
+    }
+
+    /** By the name alone, with and without a configured file name. */
+    @ParameterizedTest
+    @CsvSource({"'', ''", "model.graphdef, model.savedmodel"})
+    void kindsThatAreExchanged(String graph, String saved) throws IOException, BackendException {
+        Files.createDirectory(directory.resolve("model.graphdef"));
+        isRefused(
+                settings().modelFilename(graph),
+                "'m/1/model.graphdef': a directory (expected: a file with a GraphDef)");
+
+        Files.delete(directory.resolve("model.graphdef"));
+        Files.move(savedModel, directory.resolve("elsewhere"));
+        Files.writeString(savedModel, "a file");
+        isRefused(
+                settings().modelFilename(saved),
+                "'m/1/model.savedmodel': a file (expected: the directory of a SavedModel)");
     }
 
     @Test
@@ -311,6 +331,12 @@ class BrokenFilesTest {
             assertThatThrownBy(() -> test.load(empty.output(sum)))
                     .hasMessage("unable to load model 'm', configuration expects 0 inputs, model provides 1 (not"
                             + " required by the configuration: x)");
+            assertThatThrownBy(() -> test.load(ModelSettings.builder("m", 1)
+                            .maxBatchSize(8)
+                            .input(TensorSpec.of("x", DataType.INT32, FOUR))
+                            .output(sum)))
+                    .hasMessage("unable to load model 'm', configuration expects datatype TYPE_INT32 for input 'x',"
+                            + " model provides TYPE_FP32");
             assertThatThrownBy(() -> test.load(settings().input(TensorSpec.of("z", DataType.FP32, FOUR))))
                     .hasMessage("unexpected inference input 'z', allowed inputs are: x");
             assertThatThrownBy(() -> test.load(settings().output(TensorSpec.of("z", DataType.FP32, FOUR))))

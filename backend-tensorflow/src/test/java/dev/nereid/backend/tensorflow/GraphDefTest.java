@@ -27,6 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.tensorflow.Graph;
+import org.tensorflow.Output;
 import org.tensorflow.Session;
 import org.tensorflow.ndarray.NdArrays;
 import org.tensorflow.ndarray.StdArrays;
@@ -284,6 +285,50 @@ class GraphDefTest {
                         .get("y");
                 assertThat(TestBackend.floats(y)).containsExactly(start == 3 ? 192 : 200);
             }
+        }
+    }
+
+    /**
+     * A table of TensorFlow 1 that nothing fills: the executor on one thread would refuse each run. References that the
+     * outputs do not need change nothing.
+     */
+    @Test
+    void fallsBackWhereRunsWouldBeRefused() throws IOException, BackendException {
+        TensorFlowJava.ensureLoaded();
+        try (Graph graph = new Graph()) {
+            Ops tf = Ops.create(graph);
+            Placeholder<TString> words = tf.withName("words")
+                    .placeholder(TString.class, Placeholder.shape(org.tensorflow.ndarray.Shape.of(-1)));
+            Output<?> table = graph.opBuilder("MutableHashTable", "table", tf.scope())
+                    .setAttr("key_dtype", org.tensorflow.proto.DataType.DT_STRING)
+                    .setAttr("value_dtype", org.tensorflow.proto.DataType.DT_INT64)
+                    .build()
+                    .output(0);
+            graph.opBuilder("LookupTableFind", "numbers", tf.scope())
+                    .addInput(table)
+                    .addInput(words.asOutput())
+                    .addInput(tf.constant(-1L).asOutput())
+                    .build();
+            tf.withName("same").identity(words);
+            Files.write(directory.resolve(GRAPH), graph.toGraphDef().toByteArray());
+        }
+        ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
+                .modelFilename(GRAPH)
+                .input(TensorSpec.of("words", DataType.BYTES, Shape.of(-1)));
+        try (TestBackend test = new TestBackend(directory)) {
+            test.load(settings.output(TensorSpec.of("same", DataType.BYTES, Shape.of(-1))));
+            assertThat(test.log()).hasSize(1).allMatch(line -> line.contains("one operation after another"));
+
+            settings.output(TensorSpec.of("numbers", DataType.INT64, Shape.of(-1)));
+            Tensor numbers = test.run(
+                            test.instance(settings),
+                            settings.build(),
+                            1,
+                            Map.of("words", Tensor.ofStrings(Shape.of(2), List.of("ein", "zwei"))))
+                    .get("numbers");
+
+            assertThat(numbers.data().toArray(ValueLayout.JAVA_LONG)).containsExactly(-1, -1);
+            assertThat(test.log()).anyMatch(line -> line.contains("operations on the calling thread"));
         }
     }
 

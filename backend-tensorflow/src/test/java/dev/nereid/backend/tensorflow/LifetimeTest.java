@@ -35,9 +35,11 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -53,6 +55,8 @@ class LifetimeTest {
     private static final int ROUNDS = 4;
 
     private static final int RELOADS = 40;
+    private static final int RACES = 15;
+    private static final int MAX_RUNS_BEFORE = 50;
     private static final long MAX_GROWTH_KIB = 2 << 10;
 
     @TempDir
@@ -159,13 +163,13 @@ class LifetimeTest {
         return Long.parseLong(rss.group(1));
     }
 
-    /** Runs, releases of outputs, and the closing of all parts, in every order. */
+    /** Runs, releases of outputs, and the closing of all parts, in every order; each instance has run before. */
     @Test
     void survivesEveryOrderOfRunsReleasesAndClosing() throws Exception {
         TestModels.variable(directory);
         TensorFlowJava.ensureLoaded();
         Random random = new Random(20_261);
-        for (int round = 0; round < 15; round++) {
+        for (int round = 0; round < RACES; round++) {
             try (LeakCheckingMemory memory = new LeakCheckingMemory();
                     Arena arena = Arena.ofShared();
                     ExecutorService threads = Executors.newCachedThreadPool()) {
@@ -180,22 +184,24 @@ class LifetimeTest {
         Model model = backend.load(new FakeModelContext(
                 sum().build(), directory, directory, List.of(Device.CPU, Device.CPU), new RecordedLog()));
         List<AutoCloseable> closing = new ArrayList<>(List.of(backend, model));
+        List<CountDownLatch> begun = new ArrayList<>();
         List<Future<List<FakeBatch>>> runs = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
             ModelInstance instance = model.newInstance(new FakeInstanceContext("m_0_" + i));
             closing.add(instance);
-            runs.add(threads.submit(() -> runUntilClosed(instance, memory, arena)));
+            CountDownLatch run = new CountDownLatch(1 + random.nextInt(MAX_RUNS_BEFORE));
+            begun.add(run);
+            runs.add(threads.submit(() -> runUntilClosed(instance, memory, arena, run)));
         }
         Collections.shuffle(closing, random);
-        long start = System.nanoTime();
-        long pause = random.nextLong(2_000_000);
-        while (System.nanoTime() - start < pause) {
-            Thread.onSpinWait();
+        for (CountDownLatch run : begun) {
+            assertThat(run.await(1, TimeUnit.MINUTES)).isTrue();
         }
         for (AutoCloseable one : closing) {
             one.close();
         }
         for (Future<List<FakeBatch>> run : runs) {
+            assertThat(run.get()).isNotEmpty();
             for (FakeBatch batch : run.get()) { // outputs that the server still reads after all else is gone
                 assertThat(TestBackend.floats(batch.outputs().get("sum"))).containsExactly(2, 3, 4, 5);
                 batch.close();
@@ -203,7 +209,8 @@ class LifetimeTest {
         }
     }
 
-    private static List<FakeBatch> runUntilClosed(ModelInstance instance, LeakCheckingMemory memory, Arena arena)
+    private static List<FakeBatch> runUntilClosed(
+            ModelInstance instance, LeakCheckingMemory memory, Arena arena, CountDownLatch run)
             throws BackendException {
         List<FakeBatch> unread = new ArrayList<>();
         Tensor x = Tensor.of(
@@ -219,6 +226,7 @@ class LifetimeTest {
                 batch.close();
                 return unread;
             }
+            run.countDown();
             if (unread.size() < 200) {
                 unread.add(batch);
             } else {

@@ -301,6 +301,49 @@ class SavedModelTest {
     }
 
     @Test
+    void aPoolOfItsOwnHasAThreadForEachProcessor() throws BackendException {
+        TestModels.variable(directory);
+        ModelSettingsBuilder settings = sum().parameter("TF_USE_PER_SESSION_THREADS", "true");
+        try (TestBackend test = new TestBackend(directory)) {
+            test.load(settings);
+            assertThat(test.log()).anyMatch(line -> line.contains("operations in a pool of threads"));
+
+            TensorFlowBackendOptions backend = new TensorFlowBackendOptions(3, 2, true, 4);
+            assertThat(TensorFlowModelOptions.of(test.context(settings.build(), 1), backend)
+                            .interOp())
+                    .isEqualTo(3);
+            assertThat(TensorFlowModelOptions.of(
+                                    test.context(
+                                            settings.parameter("TF_NUM_INTER_THREADS", "5")
+                                                    .build(),
+                                            1),
+                                    backend)
+                            .interOp())
+                    .isEqualTo(5);
+        }
+    }
+
+    /** A table of TensorFlow 1 is passed on as a reference, which the simplest executor refuses during the load. */
+    @Test
+    void fallsBackWhereAnInitializerIsRefused() throws BackendException {
+        TestModels.oldTable(directory);
+        ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
+                .input(TensorSpec.of("words", DataType.BYTES, Shape.of(-1)))
+                .output(TensorSpec.of("numbers", DataType.INT64, Shape.of(-1)));
+        try (TestBackend test = new TestBackend(directory)) {
+            Model model = test.load(settings);
+            assertThat(model.execution()).isEmpty();
+            Map<String, Tensor> words = Map.of("words", Tensor.ofStrings(Shape.of(2), List.of("zwei", "vier")));
+
+            Tensor numbers =
+                    test.run(test.instance(model), settings.build(), 1, words).get("numbers");
+
+            assertThat(numbers.data().toArray(ValueLayout.JAVA_LONG)).containsExactly(2, -1);
+            assertThat(test.log()).anyMatch(line -> line.contains("operations on the calling thread"));
+        }
+    }
+
+    @Test
     void fallsBackForReferencesToVariables() throws BackendException {
         TestModels.reference(directory);
         ModelSettingsBuilder settings = ModelSettings.builder("m", 1)

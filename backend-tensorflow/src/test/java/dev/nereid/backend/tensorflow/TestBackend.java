@@ -60,6 +60,10 @@ final class TestBackend implements AutoCloseable {
     }
 
     FakeModelContext context(ModelSettings settings, int instances) {
+        return context(directory, settings, instances);
+    }
+
+    FakeModelContext context(Path directory, ModelSettings settings, int instances) {
         return new FakeModelContext(settings, directory, directory, Collections.nCopies(instances, Device.CPU), log);
     }
 

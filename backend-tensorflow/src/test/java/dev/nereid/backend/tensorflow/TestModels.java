@@ -4,12 +4,15 @@ import java.nio.file.Path;
 import java.util.List;
 import org.tensorflow.Graph;
 import org.tensorflow.Operand;
+import org.tensorflow.Operation;
+import org.tensorflow.Output;
 import org.tensorflow.Session;
 import org.tensorflow.ndarray.NdArrays;
 import org.tensorflow.ndarray.Shape;
 import org.tensorflow.op.Op;
 import org.tensorflow.op.Ops;
 import org.tensorflow.op.core.Placeholder;
+import org.tensorflow.proto.DataType;
 import org.tensorflow.types.TFloat32;
 import org.tensorflow.types.TInt64;
 import org.tensorflow.types.TString;
@@ -138,6 +141,40 @@ final class TestModels {
                     .input("x", x)
                     .output("sum", sum)
                     .initializer(assigned)
+                    .write(session, directory.resolve(SAVED_MODEL));
+        }
+    }
+
+    /** Writes a model as {@link #table}, with the operations of TensorFlow 1. */
+    static void oldTable(Path directory) {
+        TensorFlowJava.ensureLoaded();
+        DataType text = DataType.DT_STRING;
+        DataType number = DataType.DT_INT64;
+        try (Graph graph = new Graph();
+                Session session = new Session(graph)) {
+            Ops tf = Ops.create(graph);
+            Placeholder<TString> words = input(tf, "words", TString.class, -1);
+            Output<?> table = graph.opBuilder("HashTable", "table", tf.scope())
+                    .setAttr("key_dtype", text)
+                    .setAttr("value_dtype", number)
+                    .build()
+                    .output(0);
+            Operation fill = graph.opBuilder("InitializeTable", "fill", tf.scope())
+                    .addInput(table)
+                    .addInput(tf.constant(NdArrays.vectorOfObjects("ein", "zwei", "drei"))
+                            .asOutput())
+                    .addInput(tf.constant(new long[] {1, 2, 3}).asOutput())
+                    .build();
+            Operation find = graph.opBuilder("LookupTableFind", "find", tf.scope())
+                    .addInput(table)
+                    .addInput(words.asOutput())
+                    .addInput(tf.constant(-1L).asOutput())
+                    .build();
+            Operand<TInt64> numbers = find.output(0);
+            new SavedModelFiles(graph)
+                    .input("words", words)
+                    .output("numbers", numbers)
+                    .initializer(() -> fill)
                     .write(session, directory.resolve(SAVED_MODEL));
         }
     }

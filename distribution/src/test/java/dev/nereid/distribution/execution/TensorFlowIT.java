@@ -1,6 +1,7 @@
 package dev.nereid.distribution.execution;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.nereid.api.ModelControl;
@@ -19,6 +20,8 @@ import inference.GRPCInferenceServiceGrpc;
 import inference.GRPCInferenceServiceGrpc.GRPCInferenceServiceBlockingStub;
 import io.grpc.ManagedChannel;
 import java.io.IOException;
+import java.nio.file.FileSystem;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -345,13 +348,7 @@ class TensorFlowIT {
 
     @Test
     void aMissingLibraryIsNamedAndTheServerServesTheRest() throws Exception {
-        Path plugins = Files.createDirectories(directory.resolve("plugins-without-library"));
-        Path plugin = Files.createDirectory(plugins.resolve("tensorflow"));
-        try (Stream<Path> jars = Files.list(TestPaths.plugins()[0].resolve("tensorflow"))) {
-            for (Path jar : jars.filter(Files::isRegularFile).toList()) {
-                Files.copy(jar, plugin.resolve(jar.getFileName()));
-            }
-        }
+        Path plugins = pluginWithoutLibrary("plugins-without-library").getParent();
         Path repository = Files.createDirectory(directory.resolve("rest-repository"));
         Repository models = new Repository(repository)
                 .copyOf(directory.resolve("variable"))
@@ -365,10 +362,92 @@ class TensorFlowIT {
                     .satisfies(model -> assertThat(model.reason())
                             .contains("TensorFlow could not be loaded: libtensorflow_cc.so.2: missing (expected: ")
                             .doesNotContain("\n"));
-            try (HttpConnection http = rest.http()) {
-                ClientRequest request = ClientRequest.of("echo").input("INPUT0", "INT32", TensorBytes.ints(1, 2), 1, 2);
-                assertThat(http.exchange(request.overHttp()).status()).isEqualTo(200);
+            echoes(rest);
+        }
+    }
+
+    /** The jars of the installed plugin, without the packed library. */
+    private static Path pluginWithoutLibrary(String plugins) throws IOException {
+        Path plugin = Files.createDirectories(directory.resolve(plugins).resolve("tensorflow"));
+        try (Stream<Path> jars = Files.list(TestPaths.plugins()[0].resolve("tensorflow"))) {
+            for (Path jar : jars.filter(Files::isRegularFile).toList()) {
+                Files.copy(jar, plugin.resolve(jar.getFileName()));
             }
+        }
+        return plugin;
+    }
+
+    private static void echoes(TestServer rest) throws IOException {
+        try (HttpConnection http = rest.http()) {
+            ClientRequest request = ClientRequest.of("echo").input("INPUT0", "INT32", TensorBytes.ints(1, 2), 1, 2);
+            assertThat(http.exchange(request.overHttp()).status()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void anotherTensorFlowInARunningServerIsRefusedAndTheServerServesTheRest() throws Exception {
+        Path plugin = pluginWithoutLibrary("plugins-replaced");
+        Files.createSymbolicLink(plugin.resolve("natives"), TestPaths.plugins()[0].resolve("tensorflow/natives"));
+        Path repository = Files.createDirectory(directory.resolve("replaced-repository"));
+        Repository models = new Repository(repository).copyOf(directory.resolve("variable"));
+        Files.move(repository.resolve("variable"), repository.resolve("late"));
+        models.copyOf(directory.resolve("variable")).model("echo", Repository.identity(8, "INT32", "[2]", ""));
+        try (TestServer rest = TestServer.open(NereidServer.start(ServerOptions.of(models.directory())
+                .withPlugins(plugin.getParent(), TestPaths.plugins()[1])
+                .withLifecycle(
+                        lifecycle -> lifecycle.withControl(control -> control.withExplicit("variable", "echo")))))) {
+            addsVariable(rest);
+
+            Files.move(plugin, directory.resolve("plugin-before"));
+            Files.move(pluginOfAnotherTensorFlow(), plugin);
+
+            assertThatThrownBy(() -> load(rest, "late"))
+                    .rootCause()
+                    .message()
+                    .matches("(?s).*another TensorFlow is loaded in this process, from tensorflow-\\S+ \\(expected:"
+                            + " tensorflow-\\S+\\): restart the server to use this one.*");
+            assertThat(rest.server().models().index())
+                    .filteredOn(model -> model.name().equals("late"))
+                    .singleElement()
+                    .satisfies(model -> assertThat(model.reason())
+                            .contains("TensorFlow could not be loaded: another TensorFlow is loaded in this process")
+                            .doesNotContain("\n"));
+            addsVariable(rest);
+            echoes(rest);
+        }
+    }
+
+    private static Path pluginOfAnotherTensorFlow() throws IOException {
+        Path plugin = pluginWithoutLibrary("plugins-next");
+        Path jar;
+        try (Stream<Path> jars = Files.list(plugin)) {
+            jar = jars.filter(file -> file.getFileName().toString().startsWith("nereid-"))
+                    .findFirst()
+                    .orElseThrow();
+        }
+        write(jar, "version.txt", false);
+        write(
+                Files.createDirectory(plugin.resolve("natives"))
+                        .resolve("tensorflow-core-native-2.19-linux-x86_64.jar"),
+                "org/tensorflow/internal/c_api/linux-x86_64/libtensorflow_cc.so.2",
+                true);
+        return plugin;
+    }
+
+    /** Adds an entry to a jar. */
+    private static void write(Path jar, String entry, boolean isNew) throws IOException {
+        try (FileSystem zip = FileSystems.newFileSystem(jar, isNew ? Map.of("create", "true") : Map.of())) {
+            Path file = zip.getPath("/" + entry);
+            Files.createDirectories(file.toAbsolutePath().getParent());
+            Files.writeString(file, "another version");
+        }
+    }
+
+    private static void addsVariable(TestServer rest) throws IOException {
+        try (HttpConnection http = rest.http()) {
+            float[] sums = overHttp(
+                    http, ClientRequest.of("variable").input("x", "FP32", TensorBytes.floats(1, 1, 1, 1), 1, 4), "sum");
+            assertThat(sums).containsExactly(2, 3, 4, 5);
         }
     }
 
@@ -407,9 +486,13 @@ class TensorFlowIT {
 
     private static void reload(int times) throws Exception {
         for (int i = 0; i < times; i++) {
-            ModelControl.Load load = new ModelControl.Load("digits_tf", Optional.empty(), Map.of()).forced();
-            server.server().control().load(load).toCompletableFuture().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+            load(server, "digits_tf");
         }
+    }
+
+    private static void load(TestServer on, String model) throws Exception {
+        ModelControl.Load load = new ModelControl.Load(model, Optional.empty(), Map.of()).forced();
+        on.server().control().load(load).toCompletableFuture().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
     }
 
     private void client(boolean overHttp, AtomicLong answered) throws IOException {

@@ -36,7 +36,7 @@ public record PluginEnvironment(
     }
 
     /**
-     * Removes copies of jars that no process has used for some time. Blocks.
+     * Removes copies of jars, and cache directories, of plugins that no process has used for some time. Blocks.
      *
      * @param now the time
      */

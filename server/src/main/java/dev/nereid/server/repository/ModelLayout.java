@@ -90,9 +90,27 @@ public final class ModelLayout {
         if (names.contains(filename)) {
             return Optional.empty();
         }
-        return entry(version)
-                .filter(found -> !found.equals(expected(found, filename)))
-                .map(found -> found(shown + "/" + found, shown + "/" + expected(found, filename)));
+        Optional<String> exchanged = exchanged(version, shown, names);
+        return exchanged.isPresent()
+                ? exchanged
+                : entry(version)
+                        .filter(found -> !found.equals(expected(found, filename)))
+                        .map(found -> found(shown + "/" + found, shown + "/" + expected(found, filename)));
+    }
+
+    /** A model of TensorFlow that is a file in place of a directory, or the other way round. */
+    private static Optional<String> exchanged(Path version, String shown, List<String> names) {
+        for (String name : names) {
+            boolean isDirectory = Files.isDirectory(version.resolve(name));
+            if (name.endsWith(".savedmodel") && !isDirectory) {
+                return Optional.of(
+                        found(shown + "/" + name + ", a file", "a directory of that name with " + SAVED_MODEL));
+            }
+            if (name.endsWith(".graphdef") && isDirectory) {
+                return Optional.of(found(shown + "/" + name + ", a directory", "a file of that name with a GraphDef"));
+            }
+        }
+        return Optional.empty();
     }
 
     private static String withoutVersion(Path path, String name, String filename) throws IOException {

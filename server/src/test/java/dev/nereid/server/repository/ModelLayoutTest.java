@@ -30,6 +30,8 @@ final class ModelLayoutTest {
             mnist/7/net.plan                 | mnist | ''         | found mnist/7/net.plan; expected mnist/7/model.plan
             mnist/1/mnist.onnx               | mnist | net.onnx   | found mnist/1/mnist.onnx; expected mnist/1/net.onnx
             mnist/1/saved_model.pb           | mnist | ''         | found mnist/1/saved_model.pb; expected mnist/1/model.savedmodel/saved_model.pb
+            mnist/1/model.savedmodel         | mnist | ''         | found mnist/1/model.savedmodel, a file; expected a directory of that name with saved_model.pb
+            mnist/1/model.graphdef/          | mnist | ''         | found mnist/1/model.graphdef, a directory; expected a file of that name with a GraphDef
             1/model.onnx                     | 1     | ''         | found 1/model.onnx; expected MODEL/1/model.onnx: a model repository contains a directory for each model
             """)
     void saysWhatWasFoundAndWhatWasExpectedWhere(String entry, String model, String filename, String hint)
@@ -47,6 +49,10 @@ final class ModelLayoutTest {
                 .isEmpty();
         assertThat(ModelLayout.hint(new ModelDirectory(root, "mnist"), "")).isEmpty();
         assertThat(ModelLayout.hint(new ModelDirectory(root, "absent"), "")).isEmpty();
+        create("saved/1/model.savedmodel/");
+        create("frozen/1/model.graphdef");
+        assertThat(ModelLayout.hint(new ModelDirectory(root, "saved"), "")).isEmpty();
+        assertThat(ModelLayout.hint(new ModelDirectory(root, "frozen"), "")).isEmpty();
     }
 
     @Test

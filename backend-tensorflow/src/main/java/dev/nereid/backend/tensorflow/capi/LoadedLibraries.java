@@ -1,18 +1,22 @@
 package dev.nereid.backend.tensorflow.capi;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Finds the copies of TensorFlow that are mapped into the process. Stateless.
+ * Finds the copies of TensorFlow that are mapped into processes. Stateless.
  *
  * <p>A second copy of TensorFlow would abort the process, whatever class loader or library loads it, and TensorFlow
  * stays mapped when it is closed. So the process itself is asked, not this class, which every plugin has of its own.
  */
 final class LoadedLibraries {
+    private static final Path PROCESSES = Path.of("/proc");
     private static final Path MAPS = Path.of("/proc/self/maps");
     private static final String DELETED = " (deleted)";
     private static final int PATH_FIELD = 6;
@@ -21,7 +25,27 @@ final class LoadedLibraries {
 
     /** Returns the paths of mapped files of a name; none on a system without {@code /proc}. */
     static List<Path> named(String fileName) throws IOException {
-        return Files.isReadable(MAPS) ? named(fileName, MAPS) : List.of();
+        return isKnown() ? named(fileName, MAPS) : List.of();
+    }
+
+    /** Returns whether the system tells what is mapped. */
+    static boolean isKnown() {
+        return Files.isReadable(MAPS);
+    }
+
+    /** Returns the paths of files of a name that any process has mapped, as far as this one may look into them. */
+    static List<Path> ofAllProcesses(String fileName) throws IOException {
+        List<Path> mapped = new ArrayList<>();
+        try (DirectoryStream<Path> processes = Files.newDirectoryStream(PROCESSES, "[0-9]*")) {
+            for (Path process : processes) {
+                try {
+                    mapped.addAll(named(fileName, process.resolve("maps")));
+                } catch (IOException | UncheckedIOException e) {
+                    // it has ended, or is another user's
+                }
+            }
+        }
+        return mapped;
     }
 
     /** Returns the paths of files of a name that a list of mappings has. */

@@ -6,6 +6,7 @@ import java.net.URISyntaxException;
 import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -32,11 +33,13 @@ final class NativeLibrary {
      * @throws IllegalStateException if another TensorFlow is loaded in this process
      */
     static Path find(NativePlatform platform, Path plugin, ClassLoader classes, Path cache) throws IOException {
-        return find(platform, plugin, classes, cache, LoadedLibraries.named(platform.libraryFile()));
+        List<Path> mapped = LoadedLibraries.named(platform.libraryFile());
+        return find(platform, plugin, classes, cache, mapped, Disk.SYSTEM);
     }
 
     /** Finds the library as {@link #find(NativePlatform, Path, ClassLoader, Path)} in a process with mapped copies. */
-    static Path find(NativePlatform platform, Path plugin, ClassLoader classes, Path cache, List<Path> mapped)
+    static Path find(
+            NativePlatform platform, Path plugin, ClassLoader classes, Path cache, List<Path> mapped, Disk disk)
             throws IOException {
         LibraryArchive archive = LibraryArchive.in(artifacts(platform, plugin, classes), platform);
         for (Path library : mapped) {
@@ -47,7 +50,12 @@ final class NativeLibrary {
                         + "): restart the server to use this one");
             }
         }
-        return mapped.isEmpty() ? archive.unpack(cache) : mapped.getFirst();
+        if (!mapped.isEmpty()) {
+            return mapped.getFirst();
+        }
+        return new LibraryDirectory(archive, cache, disk)
+                .unpack(() ->
+                        OldLibraries.remove(cache, archive.directoryName(), platform.libraryFile(), Instant.now()));
     }
 
     private static List<Path> artifacts(NativePlatform platform, Path plugin, ClassLoader classes) throws IOException {

@@ -31,8 +31,8 @@ public enum TfDataType {
     FLOAT8_E4M3FN(25, 1),
     UNKNOWN(0, 0);
 
-    /** The distance between a type and that of a reference to a variable of it. */
-    private static final int REFERENCE = 100;
+    /** The distance between a type and that of a reference to a variable of it, whose number is above this one. */
+    static final int REFERENCES = 100;
 
     private final int number;
     private final int byteSize;
@@ -44,7 +44,7 @@ public enum TfDataType {
 
     /** Returns the type with TensorFlow's number {@code number}, or {@link #UNKNOWN}. A reference counts as its type. */
     public static TfDataType of(int number) {
-        int plain = number > REFERENCE ? number - REFERENCE : number;
+        int plain = number > REFERENCES ? number - REFERENCES : number;
         for (TfDataType type : values()) {
             if (type.number == plain) {
                 return type;

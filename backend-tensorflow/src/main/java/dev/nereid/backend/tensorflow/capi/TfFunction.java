@@ -31,6 +31,8 @@ enum TfFunction {
     DeleteImportGraphDefOptions,
     GraphImportGraphDef,
     GraphOperationByName,
+    GraphNextOperation,
+    OperationOpType,
     OperationNumOutputs,
     OperationOutputType,
     GraphGetTensorNumDims,

@@ -8,6 +8,8 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Predicate;
+import java.util.stream.IntStream;
 
 /**
  * A loaded model: a graph and a session that runs it. Any thread may use it, several at a time; each runs it through a
@@ -179,6 +181,36 @@ public final class TfSession implements AutoCloseable {
         } finally {
             references.release();
         }
+    }
+
+    /**
+     * Returns whether operations pass on references to variables or tables, as those of TensorFlow 1 do.
+     *
+     * @param types the types of the operations to look at
+     */
+    public boolean hasReferences(Predicate<String> types) {
+        references.retain();
+        try (Arena scratch = Arena.ofConfined()) {
+            MemorySegment position = scratch.allocate(JAVA_LONG);
+            while (true) {
+                long operation = api.pointer(TfFunction.GraphNextOperation, graph, position.address());
+                if (operation == 0) {
+                    return false;
+                }
+                if (hasReference(operation)
+                        && types.test(CStrings.read(api.pointer(TfFunction.OperationOpType, operation)))) {
+                    return true;
+                }
+            }
+        } finally {
+            references.release();
+        }
+    }
+
+    private boolean hasReference(long operation) {
+        int outputs = api.number(TfFunction.OperationNumOutputs, operation);
+        return IntStream.range(0, outputs)
+                .anyMatch(i -> api.number(TfFunction.OperationOutputType, operation, i) > TfDataType.REFERENCES);
     }
 
     /** Returns the place of a tensor such as {@code name:0}; called while the session is retained. */

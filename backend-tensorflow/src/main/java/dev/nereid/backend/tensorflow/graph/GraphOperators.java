@@ -11,7 +11,8 @@ import java.util.regex.Pattern;
  */
 public final class GraphOperators {
     /** Operations of the old control flow: which of them run is decided during the run. */
-    private static final Pattern CONTROL_FLOW = Pattern.compile("(Ref)?(Switch|Merge|Enter|Exit|NextIteration)");
+    private static final Pattern CONTROL_FLOW =
+            Pattern.compile("(Ref)?(Switch|Merge|Enter|Exit|NextIteration)|_SwitchN");
 
     /** Variables of TensorFlow 1, passed on as references. */
     private static final Pattern REFERENCES = Pattern.compile("Variable(V2)?|TemporaryVariable");
@@ -41,6 +42,11 @@ public final class GraphOperators {
     GraphOperators(Set<String> types, long weightBytes) {
         this.types = Set.copyOf(types);
         this.weightBytes = weightBytes;
+    }
+
+    /** Returns whether there is an operation of a type. */
+    public boolean contains(String type) {
+        return types.contains(type);
     }
 
     /** Returns whether the executor on one thread cannot run the graph: it refuses such operations. */

@@ -4,14 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.RandomAccessFile;
+import java.lang.foreign.Arena;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -20,11 +26,12 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Finding and unpacking, with small files in place of libraries. */
+/** Finding, unpacking and removing, with small files in place of libraries. */
 class NativeLibraryTest {
     private static final NativePlatform PLATFORM = NativePlatform.of("Linux", "x86_64");
     private static final String PREFIX = "org/tensorflow/internal/c_api/linux-x86_64/";
@@ -60,8 +67,12 @@ class NativeLibraryTest {
     }
 
     private Path find(Path... mapped) throws IOException {
+        return find(Disk.SYSTEM, mapped);
+    }
+
+    private Path find(Disk disk, Path... mapped) throws IOException {
         try (URLClassLoader empty = new URLClassLoader(new URL[0], null)) {
-            return NativeLibrary.find(PLATFORM, plugin, empty, cache, List.of(mapped));
+            return NativeLibrary.find(PLATFORM, plugin, empty, cache, List.of(mapped), disk);
         }
     }
 
@@ -148,8 +159,76 @@ class NativeLibraryTest {
 
         assertThatThrownBy(this::find)
                 .isInstanceOf(IOException.class)
-                .hasMessage("its library cannot be unpacked: a file is in place of the directory (expected: 700 MB in a"
+                .hasMessage("its library cannot be unpacked: a file is in place of the directory (expected: 700 MB free"
+                        + " in a directory that can be written; set one by --plugin-cache-directory)");
+    }
+
+    /** The device fails every write for want of space, as a full disk does. */
+    @Test
+    void saysWhatToDoWhenTheDiskIsFullAndLeavesNothing() throws IOException {
+        artifact("one");
+
+        assertThatThrownBy(() -> find(new RecordingDisk(Path.of("/dev/full"))))
+                .isInstanceOf(IOException.class)
+                .hasMessage("its library cannot be unpacked: No space left on device (expected: 700 MB free in a"
                         + " directory that can be written; set one by --plugin-cache-directory)");
+        assertThat(cache).isEmptyDirectory();
+        assertThat(find()).hasContent("one"); // there is space again
+    }
+
+    /** After a crash of the machine a directory of that name is whole. */
+    @Test
+    void isOnTheDiskBeforeItAppears() throws IOException {
+        artifact("one");
+        RecordingDisk disk = new RecordingDisk(null);
+
+        String name = find(disk).getParent().getFileName().toString();
+
+        assertThat(disk.calls)
+                .containsExactly(
+                        "write libtensorflow_cc.so.2",
+                        "write libtensorflow_framework.so.2",
+                        "sync .tensorflow-…",
+                        "move .tensorflow-… to " + name,
+                        "sync cache");
+    }
+
+    /** Writes, and records in which order; every file to a device if there is one. */
+    private static final class RecordingDisk implements Disk {
+        private final List<String> calls = new ArrayList<>();
+        private final @Nullable Path device;
+
+        RecordingDisk(@Nullable Path device) {
+            this.device = device;
+        }
+
+        @Override
+        public void write(InputStream content, Path file) throws IOException {
+            calls.add("write " + file.getFileName());
+            if (device == null) {
+                Disk.SYSTEM.write(content, file);
+            } else {
+                try (OutputStream out = Files.newOutputStream(device)) {
+                    content.transferTo(out);
+                }
+            }
+        }
+
+        @Override
+        public void sync(Path synced) throws IOException {
+            calls.add("sync " + name(synced));
+            Disk.SYSTEM.sync(synced);
+        }
+
+        @Override
+        public void move(Path from, Path target) throws IOException {
+            calls.add("move " + name(from) + " to " + name(target));
+            Disk.SYSTEM.move(from, target);
+        }
+
+        private static String name(Path path) {
+            return path.getFileName().toString().replaceFirst("(\\.tensorflow-).*", "$1…");
+        }
     }
 
     @Test
@@ -160,13 +239,52 @@ class NativeLibraryTest {
     }
 
     @Test
-    void keepsDifferentContentsApart() throws IOException {
+    void removesOtherVersionsThatNoProcessHasMapped() throws IOException {
         artifact("one");
         Path first = find();
         artifact("two");
+        Path second;
+        try (Arena arena = Arena.ofShared();
+                FileChannel library = FileChannel.open(first)) {
+            library.map(FileChannel.MapMode.READ_ONLY, 0, library.size(), arena);
+            second = find();
+            assertThat(second).isNotEqualTo(first).hasContent("two");
+            assertThat(first).hasContent("one");
+        }
+        artifact("three");
 
-        assertThat(find()).isNotEqualTo(first).hasContent("two");
-        assertThat(first).hasContent("one");
+        assertThat(find()).hasContent("three");
+        assertThat(first.getParent()).doesNotExist();
+        assertThat(second.getParent()).doesNotExist();
+    }
+
+    @Test
+    void removesWhatIsLeftOfAnInterruptedUnpackingAndNothingElse() throws IOException {
+        artifact("one");
+        Path left = Files.createDirectories(cache.resolve(".tensorflow-left"));
+        Files.writeString(left.resolve("libtensorflow_cc.so.2"), "o");
+        Path unfinished = Files.createDirectory(cache.resolve(".tensorflow-of-another-process"));
+        Path other = Files.createDirectory(cache.resolve("tensorflow-models"));
+        for (Path old : List.of(left, other)) {
+            Files.setLastModifiedTime(old, FileTime.from(Instant.now().minus(Duration.ofHours(2))));
+        }
+
+        assertThat(find()).hasContent("one");
+
+        assertThat(left).doesNotExist();
+        assertThat(unfinished).exists();
+        assertThat(other).exists();
+    }
+
+    @Test
+    void removesNothingWhenNothingIsUnpacked() throws IOException {
+        artifact("one");
+        find();
+        Path other = Files.createDirectory(cache.resolve("tensorflow-01234567-89"));
+
+        find();
+
+        assertThat(other).exists();
     }
 
     @Test

@@ -62,13 +62,15 @@ public final class JarCopies {
     }
 
     /**
-     * Removes copies that no process has used for some time, and what interrupted processes left. Blocks.
+     * Removes copies that no process has used for some time, the cache directories of such plugins, and what interrupted
+     * processes left. Blocks.
      *
      * @param now the time
      */
     public void removeLeftovers(Instant now) {
         if (root.getParent() != null) {
-            new JarLeftovers(root, uses).remove(now);
+            JarLeftovers.ofCopies(root, uses).remove(now);
+            JarLeftovers.ofCaches(root.getParent(), uses).remove(now);
         }
     }
 

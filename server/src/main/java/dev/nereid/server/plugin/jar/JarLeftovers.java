@@ -7,13 +7,14 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Removes what is not needed in a directory with copies of jars: copies that no process has used for some time, and what
- * interrupted processes left. Immutable; blocks.
+ * Removes what is not needed in a directory with copies of jars, or with what plugins have unpacked: that of plugins that
+ * no process has used for some time, and what interrupted processes left. Immutable; blocks.
  */
 final class JarLeftovers {
     /** How long a copy is kept that no process uses, so that other versions of a server find it. */
@@ -26,15 +27,31 @@ final class JarLeftovers {
     static final int MAX_REMOVED = 100;
 
     private static final Logger LOG = LoggerFactory.getLogger(JarLeftovers.class);
-    private static final Pattern COPY = Pattern.compile("[0-9a-f]{16,128}");
+    private static final Pattern COPY = Pattern.compile("([0-9a-f]{16,128})");
+
+    /** The name of a plugin, and the digest of its jars. */
+    private static final Pattern CACHE = Pattern.compile(".+-([0-9a-f]{32})");
+
     private static final Pattern TEMPORARY = Pattern.compile("\\.(new|old|owner)-.*");
 
     private final Path root;
+    private final Pattern names;
     private final JarUses uses;
 
-    JarLeftovers(Path root, JarUses uses) {
+    private JarLeftovers(Path root, Pattern names, JarUses uses) {
         this.root = root;
+        this.names = names;
         this.uses = uses;
+    }
+
+    /** Of a directory with copies of jars, named by their digests. */
+    static JarLeftovers ofCopies(Path root, JarUses uses) {
+        return new JarLeftovers(root, COPY, uses);
+    }
+
+    /** Of the directory with the cache directories of plugins. A plugin's is in use as long as the copies of its jars. */
+    static JarLeftovers ofCaches(Path root, JarUses uses) {
+        return new JarLeftovers(root, CACHE, uses);
     }
 
     /** Removes what is not needed at a time. Failures are logged; the next start tries again. */
@@ -51,7 +68,7 @@ final class JarLeftovers {
                 removed += remove(entry, now) ? 1 : 0;
             }
         } catch (IOException e) {
-            LOG.atWarn().addKeyValue("directory", root).setCause(e).log("old copies of jars could not be searched");
+            LOG.atWarn().addKeyValue("directory", root).setCause(e).log("old files of plugins could not be searched");
         }
     }
 
@@ -67,12 +84,13 @@ final class JarLeftovers {
                 }
                 return false;
             }
-            if (COPY.matcher(name).matches() && uses.removeUnused(name, now, UNUSED, () -> JarCopies.delete(entry))) {
-                LOG.atInfo().addKeyValue("directory", entry).log("copies of a plugin's jars that are not used removed");
+            Matcher matcher = names.matcher(name);
+            if (matcher.matches() && uses.removeUnused(matcher.group(1), now, UNUSED, () -> JarCopies.delete(entry))) {
+                LOG.atInfo().addKeyValue("directory", entry).log("files of a plugin that is not used removed");
                 return true;
             }
         } catch (IOException e) {
-            LOG.atWarn().addKeyValue("directory", entry).setCause(e).log("old copies of jars could not be removed");
+            LOG.atWarn().addKeyValue("directory", entry).setCause(e).log("old files of plugins could not be removed");
         }
         return false;
     }

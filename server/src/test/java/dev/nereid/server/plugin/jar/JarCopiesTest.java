@@ -175,6 +175,25 @@ final class JarCopiesTest {
         assertThat(unknown).as("counted from when it was first seen").doesNotExist();
     }
 
+    /** Libraries of hundreds of megabytes may lie there. */
+    @Test
+    void removesCacheDirectoriesOfPluginsThatWereNotUsedForSomeTime() throws IOException {
+        Path used = Files.createDirectories(root.resolve("cache/echo-" + digest));
+        Path unused = Files.createDirectories(root.resolve("cache/echo-2-" + "0".repeat(32)));
+        Files.writeString(Files.createDirectory(unused.resolve("natives")).resolve("library.so"), "old");
+        Path other = Files.createDirectories(root.resolve("cache/echo"));
+        copies().copy(source, digest);
+        Instant now = Instant.now();
+
+        copies().removeLeftovers(now);
+        assertThat(unused).as("counted from when it was first seen").exists();
+        copies().removeLeftovers(now.plus(JarLeftovers.UNUSED.multipliedBy(2)));
+
+        assertThat(unused).doesNotExist();
+        assertThat(used).exists();
+        assertThat(other).exists();
+    }
+
     /** Whatever the time: class loaders read their jars as long as the process runs. */
     @Test
     void keepsCopiesThatThisProcessUses() throws IOException {

@@ -1,0 +1,142 @@
+package dev.nereid.backend.tensorflow.capi;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.stream.Stream;
+import java.util.zip.ZipException;
+
+/**
+ * The directory that the libraries of an artifact are unpacked into. Immutable; safe from several processes.
+ *
+ * <p>It is named by the libraries' checksums and sizes, so that two versions never collide. It is written to the disk
+ * beside its place and appears there by an atomic move: another process, also one after a crash of the machine, sees all
+ * of it or none.
+ */
+final class LibraryDirectory {
+    private static final String EXPECTED_SPACE =
+            " (expected: 700 MB free in a directory that can be written; set one by" + " --plugin-cache-directory)";
+
+    /** The prefix of directories that are being written or removed. */
+    private static final String PARTIAL = ".tensorflow-";
+
+    /** Others may repair a damaged directory at the same time, and get in the way of a move. */
+    private static final int MAX_REPAIRS = 5;
+
+    private final LibraryArchive archive;
+    private final Path target;
+    private final Disk disk;
+
+    LibraryDirectory(LibraryArchive archive, Path cache, Disk disk) {
+        this.archive = archive;
+        this.disk = disk;
+        target = cache.resolve(archive.directoryName());
+    }
+
+    /**
+     * Returns the unpacked library with the C API, unpacking it first if the cache does not have it.
+     *
+     * @param others called once it has been unpacked, since there may be directories of other versions
+     * @throws IOException if it cannot be written, or the artifact is damaged
+     */
+    Path unpack(Runnable others) throws IOException {
+        try {
+            if (!archive.isIn(target)) {
+                Files.createDirectories(target.resolveSibling(""));
+                Path partial = createBeside(PARTIAL);
+                try {
+                    archive.writeTo(partial, disk);
+                    disk.sync(partial);
+                    replace(partial);
+                    disk.sync(target.resolveSibling(""));
+                } finally {
+                    delete(partial);
+                }
+                others.run();
+            }
+        } catch (ZipException | EOFException e) {
+            throw archive.damaged(e);
+        } catch (IOException e) {
+            throw new IOException("its library cannot be unpacked: " + reason(e) + EXPECTED_SPACE, e);
+        }
+        return target.resolve(archive.libraryFile());
+    }
+
+    /** What the file system says, without the path: it is for clients too. */
+    static String reason(IOException e) {
+        return switch (e) {
+            case AccessDeniedException _ -> "permission denied";
+            case FileAlreadyExistsException _ -> "a file is in place of the directory";
+            case FileSystemException failure ->
+                failure.getReason() == null ? failure.getClass().getSimpleName() : failure.getReason();
+            default -> String.valueOf(e.getMessage());
+        };
+    }
+
+    /** Creates a directory of a name of its own, with the permissions that any directory of this process gets. */
+    private Path createBeside(String prefix) throws IOException {
+        return Files.createDirectory(target.resolveSibling(prefix + UUID.randomUUID()));
+    }
+
+    /** Moves the complete directory to its name, unless another thread or process has done so meanwhile. */
+    private void replace(Path complete) throws IOException {
+        Optional<IOException> failure = move(complete);
+        for (int i = 0; failure.isPresent() && i < MAX_REPAIRS; i++) {
+            moveAway();
+            failure = move(complete);
+        }
+        if (failure.isPresent()) {
+            throw new IOException(
+                    "directory " + target.getFileName() + " cannot be replaced: " + reason(failure.get()),
+                    failure.get());
+        }
+    }
+
+    /** Moves a directory to the place; returns why it failed, if what is there is not as it should be afterwards. */
+    private Optional<IOException> move(Path directory) throws IOException {
+        try {
+            disk.move(directory, target);
+            return Optional.empty();
+        } catch (IOException e) {
+            return archive.isIn(target) ? Optional.empty() : Optional.of(e);
+        }
+    }
+
+    /** Moves a directory away that was cut short or edited. One that was repaired meanwhile may be mapped: it returns. */
+    private void moveAway() throws IOException {
+        Path away = createBeside(PARTIAL + "old-");
+        try {
+            Path old = away.resolve(target.getFileName());
+            disk.move(target, old);
+            if (archive.isIn(old)) {
+                move(old);
+            }
+        } catch (NoSuchFileException e) {
+            // another one repairs it too
+        } finally {
+            delete(away);
+        }
+    }
+
+    static void delete(Path directory) throws IOException {
+        if (!Files.exists(directory)) {
+            return;
+        }
+        List<Path> entries;
+        try (Stream<Path> walk = Files.walk(directory)) {
+            entries = walk.sorted(Comparator.reverseOrder()).toList();
+        }
+        for (Path entry : entries) {
+            Files.deleteIfExists(entry);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+package dev.nereid.backend.tensorflow.capi;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * Removes the libraries of other versions from a cache, and what was left when a process ended while it unpacked.
+ * Stateless.
+ *
+ * <p>Libraries that a process has mapped stay. Those of processes that this one may not look into are taken for unused:
+ * they go on with the files that the system keeps for them.
+ */
+final class OldLibraries {
+    private static final Pattern UNPACKED = Pattern.compile("tensorflow-[0-9a-f]{8}-[0-9a-f]+");
+    private static final Pattern PARTIAL = Pattern.compile("\\.tensorflow-.+");
+
+    /** Unpacking takes seconds, and minutes on a slow disk. */
+    private static final Duration LONGEST_UNPACKING = Duration.ofHours(1);
+
+    private OldLibraries() {}
+
+    /**
+     * Removes what no process uses; does nothing on a system without {@code /proc}. What cannot be removed stays.
+     *
+     * @param current the directory in use from now on
+     * @param libraryFile the file name of the library with the C API
+     */
+    static void remove(Path cache, String current, String libraryFile, Instant now) {
+        try (Stream<Path> entries = Files.list(cache)) {
+            List<Path> old = entries.filter(entry -> isOld(entry, current, now)).toList();
+            if (old.isEmpty() || !LoadedLibraries.isKnown()) {
+                return;
+            }
+            Set<String> used = LoadedLibraries.ofAllProcesses(libraryFile).stream()
+                    .map(library -> String.valueOf(library.resolveSibling("").getFileName()))
+                    .collect(Collectors.toSet());
+            for (Path directory : old) {
+                if (!used.contains(directory.getFileName().toString())) {
+                    LibraryDirectory.delete(directory);
+                }
+            }
+        } catch (IOException | UncheckedIOException e) {
+            // Another process removes it too, or it belongs to another user: nothing depends on it.
+        }
+    }
+
+    private static boolean isOld(Path entry, String current, Instant now) {
+        String name = entry.getFileName().toString();
+        if (UNPACKED.matcher(name).matches()) {
+            return !name.equals(current);
+        }
+        try {
+            return PARTIAL.matcher(name).matches()
+                    && Files.getLastModifiedTime(entry).compareTo(FileTime.from(now.minus(LONGEST_UNPACKING))) < 0;
+        } catch (IOException e) {
+            return false; // it is gone
+        }
+    }
+}
