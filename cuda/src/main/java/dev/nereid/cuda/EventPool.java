@@ -1,5 +1,6 @@
 package dev.nereid.cuda;
 
+import dev.nereid.api.InferenceException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -27,7 +28,7 @@ final class EventPool implements AutoCloseable {
      * Marks the end of the work that a stream has so far.
      *
      * @return a fence, owned by the caller, who releases it once
-     * @throws dev.nereid.api.InferenceException if the GPU failed
+     * @throws InferenceException if the GPU failed
      */
     EventFence record(long stream) {
         Long pooled = idle.poll();
@@ -65,10 +66,17 @@ final class EventPool implements AutoCloseable {
 
     private void destroyIdle() {
         for (Long event = idle.poll(); event != null; event = idle.poll()) {
-            long destroyed = event;
+            destroy(event);
+        }
+    }
+
+    private void destroy(long event) {
+        try {
+            gpu.run(driver -> driver.destroyEvent(event));
+        } catch (InferenceException e) {
             // The events of a GPU that failed end with the process.
             if (gpu.failure().isEmpty()) {
-                gpu.run(driver -> driver.destroyEvent(destroyed));
+                throw e;
             }
         }
     }

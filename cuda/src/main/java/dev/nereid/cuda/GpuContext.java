@@ -6,6 +6,7 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The use of one GPU by this process: makes its context current before each call, and remembers a failure that only a
@@ -18,7 +19,7 @@ final class GpuContext {
     private final long context;
 
     /** Set once: the first failure after which the GPU cannot be used. */
-    private final AtomicReference<CudaException> failure = new AtomicReference<>();
+    private final AtomicReference<@Nullable CudaException> failure = new AtomicReference<>();
 
     /**
      * Creates or finds the primary context of a GPU. Takes up to some 150 ms, and 500 MiB of its memory.
@@ -62,7 +63,7 @@ final class GpuContext {
             if (e.isSticky()) {
                 failure.compareAndSet(null, e);
             }
-            throw unavailable(e.getMessage());
+            throw unavailable(String.valueOf(e.getMessage()));
         }
     }
 

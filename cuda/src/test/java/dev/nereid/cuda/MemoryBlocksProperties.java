@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.OptionalLong;
 import java.util.Random;
 import java.util.TreeMap;
@@ -47,7 +48,7 @@ final class MemoryBlocksProperties {
                 .isEqualTo(all > 0);
     }
 
-    private static void allocate(MemoryBlocks blocks, TreeMap<Long, Long> used, long byteSize, long size) {
+    private static void allocate(MemoryBlocks blocks, NavigableMap<Long, Long> used, long byteSize, long size) {
         long taken = Math.max(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
         OptionalLong offset = blocks.allocate(size);
         assertThat(offset.isPresent()).as("%s bytes", size).isEqualTo(largestGap(used, byteSize) >= taken);
@@ -64,7 +65,7 @@ final class MemoryBlocksProperties {
         }
     }
 
-    private static long largestGap(TreeMap<Long, Long> used, long byteSize) {
+    private static long largestGap(NavigableMap<Long, Long> used, long byteSize) {
         long largest = 0;
         long end = 0;
         for (Map.Entry<Long, Long> block : used.entrySet()) {
