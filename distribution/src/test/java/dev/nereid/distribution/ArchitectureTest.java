@@ -43,6 +43,7 @@ class ArchitectureTest {
             "backend-spi",
             "api",
             "scheduler",
+            "cuda",
             "server",
             "frontend-http",
             "frontend-grpc",
@@ -65,6 +66,7 @@ class ArchitectureTest {
     private static final String API = "dev.nereid.api..";
     private static final String MESSAGES = "inference..";
     private static final String SCHEDULER = "dev.nereid.scheduler..";
+    private static final String CUDA = "dev.nereid.cuda..";
     private static final String SERVER = "dev.nereid.server..";
     private static final String HTTP = "dev.nereid.http..";
     private static final String GRPC = "dev.nereid.grpc..";
@@ -159,6 +161,20 @@ class ArchitectureTest {
                         .dependOnClassesThat()
                         .resideInAPackage("java.nio.file..")
                         .because("the scheduler does not use the file system"),
+                classes()
+                        .that()
+                        .resideInAPackage(CUDA)
+                        .should()
+                        .onlyDependOnClassesThat()
+                        .resideInAnyPackage(CUDA, SPI, API, JDK, NULLNESS, "com.google.errorprone.annotations..")
+                        .because("the device layer knows places of memory, and nothing of models and requests"),
+                noClasses()
+                        .that()
+                        .resideInAnyPackage(SPI, API, SCHEDULER, HTTP, GRPC, BACKENDS)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAPackage(CUDA)
+                        .because("memory of GPUs is seen through the interfaces of the SPI and the port"),
                 noClasses()
                         .that()
                         .resideInAnyPackage(HTTP, GRPC)

@@ -1,0 +1,40 @@
+package dev.nereid.cuda;
+
+import java.io.Serial;
+
+/** A call of the CUDA driver that failed. Immutable. */
+final class CudaException extends RuntimeException {
+    @Serial
+    private static final long serialVersionUID = 1;
+
+    /** The error of the driver, a {@code CUresult}. */
+    private final int number;
+
+    /**
+     * Creates the exception.
+     *
+     * @param function the name of the function that was called
+     * @param number the {@code CUresult}, not 0
+     * @param name the driver's name for it
+     */
+    CudaException(String function, int number, String name) {
+        super(function + ": " + number + " " + name);
+        this.number = number;
+    }
+
+    /** Returns the {@code CUresult}. */
+    int number() {
+        return number;
+    }
+
+    /**
+     * Returns whether every later call of the process on the GPU fails too, so that only a new process can use it:
+     * faults of the memory or of a kernel, and a context that is gone.
+     */
+    boolean isSticky() {
+        return switch (number) {
+            case 214, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719 -> true;
+            default -> false;
+        };
+    }
+}

@@ -1,0 +1,83 @@
+package dev.nereid.cuda;
+
+import dev.nereid.api.InferenceException;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * The events of one GPU, made as needed and used again. Safe for use by any thread.
+ *
+ * <p>An event is either idle here or belongs to one fence, which returns it when nobody can query it any more; idle
+ * events alone are destroyed. After the close, an event is destroyed when it is returned: whoever sees {@code closed}
+ * after adding one empties the queue, so none is left whichever comes first.
+ */
+final class EventPool implements AutoCloseable {
+    private final GpuContext gpu;
+    private final PollingWait wait;
+    private final ConcurrentLinkedQueue<Long> idle = new ConcurrentLinkedQueue<>();
+    private final AtomicInteger inUse = new AtomicInteger();
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    EventPool(GpuContext gpu, PollingWait wait) {
+        this.gpu = gpu;
+        this.wait = wait;
+    }
+
+    /**
+     * Marks the end of the work that a stream has so far.
+     *
+     * @return a fence, owned by the caller, who releases it once
+     * @throws InferenceException if the GPU failed
+     */
+    EventFence record(long stream) {
+        Long pooled = idle.poll();
+        long event = pooled != null ? pooled : gpu.call(CudaDriver::createEvent);
+        inUse.incrementAndGet();
+        try {
+            gpu.run(driver -> driver.record(event, stream));
+        } catch (RuntimeException e) {
+            giveBack(event);
+            throw e;
+        }
+        return new EventFence(this, gpu, wait, event);
+    }
+
+    /** Takes back an event that nobody can query any more. */
+    void giveBack(long event) {
+        inUse.decrementAndGet();
+        idle.add(event);
+        if (closed.get()) {
+            destroyIdle();
+        }
+    }
+
+    /** Returns the number of events that belong to fences. */
+    int inUse() {
+        return inUse.get();
+    }
+
+    /** Destroys the idle events now and the others as they are returned. */
+    @Override
+    public void close() {
+        closed.set(true);
+        destroyIdle();
+    }
+
+    private void destroyIdle() {
+        for (Long event = idle.poll(); event != null; event = idle.poll()) {
+            destroy(event);
+        }
+    }
+
+    private void destroy(long event) {
+        try {
+            gpu.run(driver -> driver.destroyEvent(event));
+        } catch (InferenceException e) {
+            // The events of a GPU that failed end with the process.
+            if (gpu.failure().isEmpty()) {
+                throw e;
+            }
+        }
+    }
+}

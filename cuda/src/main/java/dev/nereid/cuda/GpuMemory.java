@@ -1,0 +1,167 @@
+package dev.nereid.cuda;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.DeviceMemory;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+
+/**
+ * The memory of one GPU for tensors: taken from the driver once and divided here, so that no request waits for the
+ * driver. Safe for use by any thread.
+ *
+ * <p>Its copies have a stream of their own. Each method returns when the stream has reached its end.
+ */
+final class GpuMemory implements DeviceMemory, AutoCloseable {
+    private static final Duration FOREVER = Duration.ofSeconds(Long.MAX_VALUE);
+
+    private final GpuContext gpu;
+    private final EventPool events;
+    private final MemoryPlace place;
+    private final MemoryBlocks blocks;
+    private final long stream;
+
+    /** All of it, of a closed arena: a view that Java code cannot read or write. */
+    private final MemorySegment memory;
+
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    /**
+     * Takes the memory.
+     *
+     * @param gpu the GPU
+     * @param events of the same GPU
+     * @param byteSize how much to take, more than 0
+     * @throws InferenceException if the GPU has less
+     */
+    @SuppressWarnings("restricted") // the view has the size of the memory
+    GpuMemory(GpuContext gpu, EventPool events, long byteSize) {
+        this.gpu = gpu;
+        this.events = events;
+        place = new MemoryPlace(MemoryPlace.Kind.GPU, gpu.gpu());
+        blocks = new MemoryBlocks(byteSize);
+        long address = gpu.call(driver -> driver.allocate(byteSize));
+        try (Arena inaccessible = Arena.ofShared()) {
+            memory = MemorySegment.ofAddress(address).reinterpret(byteSize, inaccessible, null);
+        }
+        try {
+            stream = gpu.call(CudaDriver::createStream);
+        } catch (RuntimeException e) {
+            gpu.run(driver -> driver.free(address));
+            throw e;
+        }
+    }
+
+    @Override
+    public MemoryPlace place() {
+        return place;
+    }
+
+    @Override
+    public TensorBuffer allocate(long byteSize) {
+        long offset = blocks.allocate(byteSize)
+                .orElseThrow(() -> new InferenceException(
+                        ErrorCode.UNAVAILABLE,
+                        "no memory for a tensor of %d bytes on GPU %d: %d of %d bytes are in use"
+                                .formatted(byteSize, gpu.gpu(), blocks.bytesInUse(), memory.byteSize())));
+        MemorySegment segment = memory.asSlice(offset, byteSize);
+        try {
+            if (byteSize > 0) {
+                finish(driver -> driver.fill(segment.address(), (byte) 0, byteSize, stream));
+            }
+        } catch (RuntimeException e) {
+            blocks.free(offset);
+            throw e;
+        }
+        return new MemoryBlock("device buffer", segment, blocks, offset);
+    }
+
+    @Override
+    public void copyToHost(MemorySegment from, MemorySegment to) {
+        checkSizes(from, to);
+        if (to.isNative()) {
+            finish(from, driver -> driver.copyToHost(from.address(), to.address(), from.byteSize(), stream));
+            return;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment copy = arena.allocate(from.byteSize());
+            copyToHost(from, copy);
+            to.copyFrom(copy);
+        }
+    }
+
+    @Override
+    public void copyFromHost(MemorySegment from, MemorySegment to) {
+        checkSizes(from, to);
+        if (from.isNative()) {
+            finish(from, driver -> driver.copyFromHost(from.address(), to.address(), from.byteSize(), stream));
+            return;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment copy = arena.allocate(from.byteSize());
+            copyFromHost(copy.copyFrom(from), to);
+        }
+    }
+
+    @Override
+    public void copy(MemorySegment from, MemorySegment to) {
+        checkSizes(from, to);
+        finish(from, driver -> driver.copy(from.address(), to.address(), from.byteSize(), stream));
+    }
+
+    /** Returns the sizes of all open buffers together, with what their alignment adds. */
+    long bytesInUse() {
+        return blocks.bytesInUse();
+    }
+
+    /**
+     * Gives the memory back to the driver, after the last buffer was closed.
+     *
+     * @throws IllegalStateException if a buffer is open: the memory stays
+     */
+    @Override
+    public void close() {
+        if (blocks.bytesInUse() > 0) {
+            throw new IllegalStateException(
+                    "memory of GPU " + gpu.gpu() + ": " + blocks.bytesInUse() + " bytes in use (expected: 0)");
+        }
+        // The memory of a GPU that failed ends with the process.
+        if (closed.compareAndSet(false, true) && gpu.failure().isEmpty()) {
+            gpu.run(driver -> {
+                driver.destroyStream(stream);
+                driver.free(memory.address());
+            });
+        }
+    }
+
+    private void finish(MemorySegment copied, Consumer<CudaDriver> work) {
+        if (copied.byteSize() > 0) {
+            finish(work);
+        }
+    }
+
+    private void finish(Consumer<CudaDriver> work) {
+        gpu.run(work);
+        EventFence fence = events.record(stream);
+        try {
+            boolean ignored = fence.await(FOREVER);
+        } catch (BackendException e) {
+            throw new InferenceException(e.code(), String.valueOf(e.getMessage()));
+        } finally {
+            fence.release();
+        }
+    }
+
+    private static void checkSizes(MemorySegment from, MemorySegment to) {
+        if (from.byteSize() != to.byteSize()) {
+            throw new IllegalArgumentException(
+                    "to: " + to.byteSize() + " bytes (expected: " + from.byteSize() + ", the size of the source)");
+        }
+    }
+}

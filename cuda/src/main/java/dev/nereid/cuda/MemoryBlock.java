@@ -1,0 +1,44 @@
+package dev.nereid.cuda;
+
+import dev.nereid.api.memory.TensorBuffer;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** A block of memory that is divided. Owned by its holder; safe for use by any thread. */
+final class MemoryBlock implements TensorBuffer {
+    private final String name;
+    private final MemorySegment segment;
+    private final MemoryBlocks blocks;
+    private final long offset;
+
+    /** A block has one close of its own: by then its offset may be that of a later block. */
+    private final AtomicBoolean freed = new AtomicBoolean();
+
+    /**
+     * Creates the buffer.
+     *
+     * @param name what it is, for errors
+     * @param segment its memory
+     * @param blocks get it back
+     * @param offset that of the block
+     */
+    MemoryBlock(String name, MemorySegment segment, MemoryBlocks blocks, long offset) {
+        this.name = name;
+        this.segment = segment;
+        this.blocks = blocks;
+        this.offset = offset;
+    }
+
+    @Override
+    public MemorySegment segment() {
+        return segment;
+    }
+
+    @Override
+    public void close() {
+        if (!freed.compareAndSet(false, true)) {
+            throw new IllegalStateException(name + ": closed twice (expected: once)");
+        }
+        blocks.free(offset);
+    }
+}

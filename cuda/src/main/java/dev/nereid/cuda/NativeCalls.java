@@ -1,0 +1,110 @@
+package dev.nereid.cuda;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+
+/**
+ * Calls of C functions that return an {@code int}: one handle for each list of parameters, for whatever function has
+ * it. A {@code long} is a pointer, a handle or a size. Stateless; safe for use by any thread.
+ */
+final class NativeCalls {
+    private static final MethodHandle INT = link(JAVA_INT);
+    private static final MethodHandle INT_LONG = link(JAVA_INT, JAVA_LONG);
+    private static final MethodHandle LONG = link(JAVA_LONG);
+    private static final MethodHandle LONG_INT = link(JAVA_LONG, JAVA_INT);
+    private static final MethodHandle LONG_INT_INT = link(JAVA_LONG, JAVA_INT, JAVA_INT);
+    private static final MethodHandle LONG_LONG = link(JAVA_LONG, JAVA_LONG);
+    private static final MethodHandle LONG_LONG_INT = link(JAVA_LONG, JAVA_LONG, JAVA_INT);
+    private static final MethodHandle LONG_LONG_LONG_LONG = link(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+    private static final MethodHandle LONG_BYTE_LONG_LONG = link(JAVA_LONG, JAVA_BYTE, JAVA_LONG, JAVA_LONG);
+
+    private NativeCalls() {}
+
+    static int call(MemorySegment function, int a) {
+        try {
+            return (int) INT.invokeExact(function, a);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    static int call(MemorySegment function, int a, long b) {
+        try {
+            return (int) INT_LONG.invokeExact(function, a, b);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    static int call(MemorySegment function, long a) {
+        try {
+            return (int) LONG.invokeExact(function, a);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    static int call(MemorySegment function, long a, int b) {
+        try {
+            return (int) LONG_INT.invokeExact(function, a, b);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    static int call(MemorySegment function, long a, int b, int c) {
+        try {
+            return (int) LONG_INT_INT.invokeExact(function, a, b, c);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    static int call(MemorySegment function, long a, long b) {
+        try {
+            return (int) LONG_LONG.invokeExact(function, a, b);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    static int call(MemorySegment function, long a, long b, int c) {
+        try {
+            return (int) LONG_LONG_INT.invokeExact(function, a, b, c);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    static int call(MemorySegment function, long a, long b, long c, long d) {
+        try {
+            return (int) LONG_LONG_LONG_LONG.invokeExact(function, a, b, c, d);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    static int call(MemorySegment function, long a, byte b, long c, long d) {
+        try {
+            return (int) LONG_BYTE_LONG_LONG.invokeExact(function, a, b, c, d);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    private static IllegalStateException notCalled(Throwable e) {
+        return new IllegalStateException("native function: not called", e);
+    }
+
+    @SuppressWarnings("restricted")
+    private static MethodHandle link(MemoryLayout... parameters) {
+        return Linker.nativeLinker().downcallHandle(FunctionDescriptor.of(JAVA_INT, parameters));
+    }
+}

@@ -1,0 +1,234 @@
+package dev.nereid.cuda;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * A driver without a GPU, whose device memory is that of the host. Safe for use by any thread.
+ *
+ * <p>Copies are made at once; an event is done at the third query after its record. What would end the process with the
+ * driver, such as a query of a destroyed event, is an {@link AssertionError}.
+ */
+final class FakeCudaDriver implements CudaDriver {
+    private static final int QUERIES = 2;
+
+    private final Map<Long, Arena> blocks = new ConcurrentHashMap<>();
+    private final Map<Long, AtomicInteger> events = new ConcurrentHashMap<>();
+    private final Set<Long> streams = ConcurrentHashMap.newKeySet();
+    private final AtomicLong handles = new AtomicLong(1 << 20);
+    private final AtomicInteger allocations = new AtomicInteger();
+    private final ThreadLocal<Long> current = ThreadLocal.withInitial(() -> 0L);
+    private volatile int failure;
+
+    /** Lets every later call fail. */
+    void fail(int error) {
+        failure = error;
+    }
+
+    /** Returns how many events, streams and blocks of memory live. */
+    int living() {
+        return events.size() + streams.size() + blocks.size();
+    }
+
+    /** Returns how often memory was allocated. */
+    int allocations() {
+        return allocations.get();
+    }
+
+    /** Returns how many events live. */
+    int events() {
+        return events.size();
+    }
+
+    @Override
+    public int version() {
+        return 12040;
+    }
+
+    @Override
+    public void init() {}
+
+    @Override
+    public int deviceCount() {
+        return 1;
+    }
+
+    @Override
+    public int device(int ordinal) {
+        return ordinal;
+    }
+
+    @Override
+    public String name(int device) {
+        return "Fake";
+    }
+
+    @Override
+    public String uuid(int device) {
+        return "GPU-0";
+    }
+
+    @Override
+    public int attribute(int attribute, int device) {
+        return 9;
+    }
+
+    @Override
+    public long totalMemory(int device) {
+        return 1L << 40;
+    }
+
+    @Override
+    public long retainPrimaryContext(int device) {
+        return 0xC0DE;
+    }
+
+    @Override
+    public void setCurrent(long context) {
+        check("cuCtxSetCurrent");
+        current.set(context);
+    }
+
+    @Override
+    public long allocate(long byteSize) {
+        needsContext("cuMemAlloc_v2");
+        allocations.incrementAndGet();
+        if (byteSize > 1L << 32) {
+            throw new CudaException("cuMemAlloc_v2", 2, "CUDA_ERROR_OUT_OF_MEMORY");
+        }
+        Arena arena = Arena.ofShared();
+        long address = arena.allocate(byteSize, 512).fill((byte) -1).address();
+        blocks.put(address, arena);
+        return address;
+    }
+
+    @Override
+    public void free(long address) {
+        check("cuMemFree_v2");
+        Arena arena = blocks.remove(address);
+        if (arena == null) {
+            throw new CudaException("cuMemFree_v2", 1, "CUDA_ERROR_INVALID_VALUE");
+        }
+        arena.close();
+    }
+
+    @Override
+    public long allocateHost(long byteSize) {
+        return allocate(byteSize);
+    }
+
+    @Override
+    public void freeHost(long address) {
+        free(address);
+    }
+
+    @Override
+    public void copyFromHost(long host, long device, long byteSize, long stream) {
+        copy(host, device, byteSize, stream);
+    }
+
+    @Override
+    public void copyToHost(long device, long host, long byteSize, long stream) {
+        copy(device, host, byteSize, stream);
+    }
+
+    @Override
+    public void copy(long from, long to, long byteSize, long stream) {
+        needs(streams.contains(stream), "stream");
+        check("cuMemcpyDtoDAsync_v2");
+        memory(to, byteSize).copyFrom(memory(from, byteSize));
+    }
+
+    @Override
+    public void fill(long address, byte value, long byteSize, long stream) {
+        needs(streams.contains(stream), "stream");
+        check("cuMemsetD8Async");
+        memory(address, byteSize).fill(value);
+    }
+
+    @Override
+    public long createStream() {
+        needsContext("cuStreamCreate");
+        long stream = handles.incrementAndGet();
+        streams.add(stream);
+        return stream;
+    }
+
+    @Override
+    public void destroyStream(long stream) {
+        check("cuStreamDestroy_v2");
+        needs(streams.remove(stream), "stream");
+    }
+
+    @Override
+    public void waitFor(long stream, long event) {
+        needs(streams.contains(stream) && events.containsKey(event), "stream or event");
+    }
+
+    @Override
+    public long createEvent() {
+        needsContext("cuEventCreate");
+        long event = handles.incrementAndGet();
+        events.put(event, new AtomicInteger());
+        return event;
+    }
+
+    @Override
+    public void destroyEvent(long event) {
+        check("cuEventDestroy_v2");
+        needs(events.remove(event) != null, "event");
+    }
+
+    @Override
+    public void record(long event, long stream) {
+        needs(streams.contains(stream), "stream");
+        check("cuEventRecord");
+        living(event).set(QUERIES);
+    }
+
+    @Override
+    @SuppressWarnings("ThreadPriorityCheck") // widens the window for other threads; nothing relies on it
+    public boolean isDone(long event) {
+        AtomicInteger queries = living(event);
+        check("cuEventQuery");
+        Thread.yield();
+        living(event);
+        return queries.getAndUpdate(left -> Math.max(0, left - 1)) == 0;
+    }
+
+    private AtomicInteger living(long event) {
+        AtomicInteger queries = events.get(event);
+        needs(queries != null, "event");
+        return Objects.requireNonNull(queries);
+    }
+
+    private void needsContext(String function) {
+        check(function);
+        if (current.get() == 0) {
+            throw new CudaException(function, 201, "CUDA_ERROR_INVALID_CONTEXT");
+        }
+    }
+
+    private void check(String function) {
+        if (failure != 0) {
+            throw new CudaException(function, failure, "CUDA_ERROR");
+        }
+    }
+
+    private static void needs(boolean valid, String handle) {
+        if (!valid) {
+            throw new AssertionError(handle + ": destroyed or never made; the driver would end the process");
+        }
+    }
+
+    @SuppressWarnings("restricted")
+    private static MemorySegment memory(long address, long byteSize) {
+        return MemorySegment.ofAddress(address).reinterpret(byteSize, Arena.global(), null);
+    }
+}

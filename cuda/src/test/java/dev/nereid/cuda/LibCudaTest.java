@@ -1,0 +1,163 @@
+package dev.nereid.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Tests of the binding against a library in C that checks what it is passed. */
+final class LibCudaTest {
+    private static final long MIB = 1 << 20;
+
+    @TempDir
+    private Path directory;
+
+    private Path library;
+    private LibCuda driver;
+
+    @BeforeEach
+    void open() throws IOException, InterruptedException {
+        library = StandInLibrary.cuda(directory);
+        driver = new LibCuda(library.toString());
+    }
+
+    @AfterEach
+    void leavesNoMemory() throws IOException {
+        assertThat(NativeCalls.call(SharedLibrary.open(library.toString()).find("standin_blocks"), 0))
+                .isZero();
+    }
+
+    @Test
+    void describesDevices() {
+        driver.init();
+
+        assertThat(driver.version()).isEqualTo(12040);
+        assertThat(driver.deviceCount()).isEqualTo(2);
+        int second = driver.device(1);
+        assertThat(driver.name(second)).isEqualTo("Stand-in");
+        assertThat(driver.uuid(second)).isEqualTo("GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadae01");
+        assertThat(driver.attribute(CudaDriver.COMPUTE_CAPABILITY_MAJOR, second))
+                .isEqualTo(9);
+        assertThat(driver.attribute(CudaDriver.COMPUTE_CAPABILITY_MINOR, second))
+                .isEqualTo(1);
+        assertThat(driver.totalMemory(second)).isEqualTo(80L << 30);
+    }
+
+    @Test
+    void namesFunctionAndErrorOfFailedCalls() {
+        assertFails(driver::deviceCount, 3, "cuDeviceGetCount: 3 CUDA_ERROR_NOT_INITIALIZED");
+        driver.init();
+        assertFails(() -> driver.device(2), 101, "cuDeviceGet: 101 CUDA_ERROR_INVALID_DEVICE");
+        assertFails(() -> driver.allocate(1), 201, "cuMemAlloc_v2: 201 CUDA_ERROR_INVALID_CONTEXT");
+        driver.setCurrent(driver.retainPrimaryContext(0));
+        assertFails(() -> driver.allocate(2048 * MIB), 2, "cuMemAlloc_v2: 2 CUDA_ERROR_OUT_OF_MEMORY");
+        assertFails(() -> driver.allocateHost(0), 1, "cuMemHostAlloc: 1 CUDA_ERROR_INVALID_VALUE");
+        assertFails(() -> driver.destroyStream(0), 400, "cuStreamDestroy_v2: 400 CUDA_ERROR_INVALID_HANDLE");
+    }
+
+    @Test
+    void copiesThroughTheDevice() {
+        long stream = stream();
+        long pinned = driver.allocateHost(64);
+        long first = driver.allocate(64);
+        long second = driver.allocate(64);
+        MemorySegment host = memory(pinned, 64);
+        for (int i = 0; i < 64; i++) {
+            host.set(ValueLayout.JAVA_BYTE, i, (byte) i);
+        }
+
+        driver.copyFromHost(pinned, first, 64, stream);
+        driver.fill(second, (byte) -3, 64, stream);
+        driver.copy(first, second, 16, stream);
+        driver.copyToHost(second, pinned + 32, 32, stream);
+
+        for (int i = 0; i < 64; i++) {
+            assertThat(host.get(ValueLayout.JAVA_BYTE, i)).isEqualTo((byte) (i < 32 ? i : i < 48 ? i - 32 : -3));
+        }
+        driver.freeHost(pinned);
+        driver.free(first);
+        driver.free(second);
+        driver.destroyStream(stream);
+    }
+
+    @Test
+    void seesWhenEventsAreDone() {
+        long stream = stream();
+        long event = driver.createEvent();
+
+        assertThat(driver.isDone(event)).as("never recorded").isTrue();
+        driver.record(event, stream);
+        driver.waitFor(stream, event);
+        assertThat(driver.isDone(event)).isFalse();
+        assertThat(driver.isDone(event)).isTrue();
+
+        driver.destroyEvent(event);
+        assertFails(() -> driver.isDone(event), 400, "cuEventQuery: 400 CUDA_ERROR_INVALID_HANDLE");
+        driver.destroyStream(stream);
+        assertFails(() -> driver.destroyStream(stream), 400, "cuStreamDestroy_v2: 400 CUDA_ERROR_INVALID_HANDLE");
+    }
+
+    @Test
+    void tellsFailedDevicesFromFailedCalls() throws IOException {
+        long event = driverEvent();
+        NativeCalls.call(SharedLibrary.open(library.toString()).find("standin_fail"), 700);
+
+        assertThatExceptionOfType(CudaException.class)
+                .isThrownBy(() -> driver.isDone(event))
+                .withMessage("cuEventQuery: 700 CUDA_ERROR_ILLEGAL_ADDRESS")
+                .matches(CudaException::isSticky);
+        NativeCalls.call(SharedLibrary.open(library.toString()).find("standin_fail"), 0);
+        assertThatExceptionOfType(CudaException.class)
+                .isThrownBy(() -> driver.allocate(0))
+                .matches(e -> !e.isSticky());
+    }
+
+    @Test
+    void saysWhyALibraryDoesNotOpen() throws IOException {
+        Path other = directory.resolve("text.so");
+        Files.writeString(other, "no library");
+
+        assertThatExceptionOfType(IOException.class)
+                .isThrownBy(() -> new LibCuda(directory.resolve("none.so").toString()))
+                .withMessageContaining("none.so: cannot open shared object file: No such file or directory");
+        assertThatExceptionOfType(IOException.class)
+                .isThrownBy(() -> new LibCuda(other.toString()))
+                .withMessageContaining("text.so: ");
+        assertThatExceptionOfType(IOException.class)
+                .isThrownBy(() -> new LibCuda("libm.so.6"))
+                .withMessage("libm.so.6: exports no cuInit");
+    }
+
+    private long driverEvent() {
+        driver.init();
+        driver.setCurrent(driver.retainPrimaryContext(1));
+        return driver.createEvent();
+    }
+
+    private long stream() {
+        driver.init();
+        driver.setCurrent(driver.retainPrimaryContext(0));
+        return driver.createStream();
+    }
+
+    private static void assertFails(Runnable call, int number, String message) {
+        assertThatExceptionOfType(CudaException.class)
+                .isThrownBy(call::run)
+                .withMessage(message)
+                .matches(e -> e.number() == number);
+    }
+
+    @SuppressWarnings("restricted")
+    private static MemorySegment memory(long address, long byteSize) {
+        return MemorySegment.ofAddress(address).reinterpret(byteSize, Arena.global(), null);
+    }
+}
