@@ -21,8 +21,8 @@ record OnnxBackendOptions(int processors, int intraOp, int interOp, boolean glob
         OptionValues values = new OptionValues(context.settings(), "backend-config onnxruntime,");
         return new OnnxBackendOptions(
                 context.processors(),
-                values.number(OnnxModelOptions.INTRA_OP).orElse(0),
-                values.number(OnnxModelOptions.INTER_OP).orElse(0),
+                values.number(OnnxParameters.INTRA_OP).orElse(0),
+                values.number(OnnxParameters.INTER_OP).orElse(0),
                 values.truth("enable-global-threadpool").orElse(false),
                 values.number("default-max-batch-size").orElse(DEFAULT_MAX_BATCH_SIZE));
     }

@@ -1,6 +1,5 @@
 package dev.nereid.backend.onnx;
 
-import dev.nereid.backend.onnx.ort.OrtLog;
 import dev.nereid.backend.onnx.ort.OrtSessionOptions;
 import dev.nereid.backend.onnx.ort.OrtThreads;
 import dev.nereid.spi.BackendException;
@@ -27,8 +26,6 @@ import java.util.function.Supplier;
  * @param threads describes the threads of the session, for the log
  */
 record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, String threads) {
-    static final String INTRA_OP = "intra_op_thread_count";
-    static final String INTER_OP = "inter_op_thread_count";
     /** Whether threads of a pool that all sessions share spin between runs. */
     static final boolean SHARED_POOL_SPINS = false;
 
@@ -46,13 +43,8 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
             "session.inter_op.allow_spinning", "0",
             "session.force_spinning_stop", "1");
 
-    private static final String EXECUTION_MODE = "execution_mode";
-    private static final String ARENA = "enable_mem_arena";
-    private static final String PATTERN = "enable_mem_pattern";
-    private static final String SHRINKAGE = "memory.enable_memory_arena_shrinkage";
     private static final String DEVICE_ALLOCATOR = "session.use_device_allocator_for_initializers";
     private static final String CPU_ARENA = "cpu:0";
-    private static final String SESSION_PREFIX = "session.";
 
     /** Reads the options, and refuses those that need an unavailable device or accelerator. */
     static OnnxModelOptions of(ModelContext context, OnnxBackendOptions backend) throws BackendException {
@@ -63,15 +55,16 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
         refuseDevices(context);
         report(context);
         boolean parallel = isParallel(values);
-        boolean arena = values.truth(ARENA).orElse(true);
+        boolean arena = values.truth(OnnxParameters.ARENA).orElse(true);
         OrtSessionOptions session = new OrtSessionOptions(
                 threads(values, backend, context.instances().size()),
                 backend.globalThreadPool(),
                 new OrtSessionOptions.Execution(parallel, graphLevel(settings)),
-                new OrtSessionOptions.Memory(arena, values.truth(PATTERN).orElse(true)),
+                new OrtSessionOptions.Memory(
+                        arena, values.truth(OnnxParameters.PATTERN).orElse(true)),
                 sessionConfig(values),
                 operatorLibraries(context),
-                logging(context));
+                OnnxLog.of(context));
         return new OnnxModelOptions(
                 session,
                 runConfig(values, arena),
@@ -105,7 +98,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
 
     /** Returns whether the configuration leaves it open which threads a session computes with. */
     boolean mayShareThreads(ModelSettings settings) {
-        return !session.execution().parallel() && !settings.parameters().containsKey(INTRA_OP);
+        return !session.execution().parallel() && !settings.parameters().containsKey(OnnxParameters.INTRA_OP);
     }
 
     /** Returns the number of threads in the session's own pools. The threads that run the model are not in them. */
@@ -118,8 +111,8 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
     private static OrtThreads threads(OptionValues values, OnnxBackendOptions backend, int instances)
             throws BackendException {
         int sized = Math.max(1, backend.processors() - Math.max(1, instances) + 1);
-        int intraOp = values.number(INTRA_OP).orElse(0);
-        int interOp = values.number(INTER_OP).orElse(0);
+        int intraOp = values.number(OnnxParameters.INTRA_OP).orElse(0);
+        int interOp = values.number(OnnxParameters.INTER_OP).orElse(0);
         return new OrtThreads(
                 first(intraOp, backend.intraOp(), sized), first(interOp, backend.interOp(), sized), SHARED_POOL_SPINS);
     }
@@ -133,12 +126,12 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
     }
 
     private static boolean isParallel(OptionValues values) throws BackendException {
-        int mode = values.number(EXECUTION_MODE).orElse(0);
+        int mode = values.number(OnnxParameters.EXECUTION_MODE).orElse(0);
         if (mode != 0 && mode != 1) {
             throw values.refused(
                     "Invalid configuration value provided. Expected values for  execution_mode are 0 or 1 but got "
                             + mode + " .",
-                    EXECUTION_MODE,
+                    OnnxParameters.EXECUTION_MODE,
                     "0 for one operator after another, or 1 for several at a time");
         }
         return mode == 1;
@@ -157,7 +150,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
     private static Map<String, String> sessionConfig(OptionValues values) {
         Map<String, String> config = new HashMap<>(WAITING);
         values.values().forEach((key, value) -> {
-            if (key.startsWith(SESSION_PREFIX)) {
+            if (key.startsWith(OnnxParameters.SESSION_PREFIX)) {
                 config.put(key, value);
             }
         });
@@ -169,17 +162,17 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
      * fails each run if there is no such arena.
      */
     private static Map<String, String> runConfig(OptionValues values, boolean arena) throws BackendException {
-        String shrinkage = values.values().get(SHRINKAGE);
+        String shrinkage = values.values().get(OnnxParameters.SHRINKAGE);
         if (shrinkage == null || shrinkage.isBlank()) {
             return Map.of();
         }
         if (!shrinkage.strip().equals(CPU_ARENA)) {
-            throw values.refused(SHRINKAGE, CPU_ARENA + ", the only arena on a machine without GPUs");
+            throw values.refused(OnnxParameters.SHRINKAGE, CPU_ARENA + ", the only arena on a machine without GPUs");
         }
         if (!arena) {
-            throw values.refused(SHRINKAGE, "none, since " + ARENA + " is false");
+            throw values.refused(OnnxParameters.SHRINKAGE, "none, since " + OnnxParameters.ARENA + " is false");
         }
-        return Map.of(SHRINKAGE, CPU_ARENA);
+        return Map.of(OnnxParameters.SHRINKAGE, CPU_ARENA);
     }
 
     private static List<Path> operatorLibraries(ModelContext context) throws BackendException {
@@ -188,29 +181,6 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
             libraries.add(OnnxModelPath.operatorLibrary(context, filename));
         }
         return libraries;
-    }
-
-    private static OrtSessionOptions.Logging logging(ModelContext context) {
-        System.Logger logger = context.logger();
-        OrtLog.Severity threshold =
-                logger.isLoggable(System.Logger.Level.DEBUG) ? OrtLog.Severity.INFO : OrtLog.Severity.WARNING;
-        return new OrtSessionOptions.Logging(
-                context.settings().name(),
-                threshold,
-                (severity, location, message) -> logger.log(level(severity), message));
-    }
-
-    /**
-     * Maps a severity to a log level. An error is also reported to the caller as a failed call; the log keeps it for
-     * diagnosis.
-     */
-    private static System.Logger.Level level(OrtLog.Severity severity) {
-        return switch (severity) {
-            case VERBOSE -> System.Logger.Level.TRACE;
-            case INFO, ERROR -> System.Logger.Level.DEBUG;
-            case WARNING -> System.Logger.Level.WARNING;
-            case FATAL -> System.Logger.Level.ERROR;
-        };
     }
 
     /** Accelerators of GPUs are for instances on GPUs; the reference server ignores them for others. */
@@ -232,8 +202,11 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
 
     /** Reports options in texts that scripts search for. */
     private static void report(ModelContext context) {
+        if (!context.instances().isEmpty()) { // not while the configuration is completed
+            OnnxParameters.warnOfMisspelt(context);
+        }
         Map<String, String> parameters = context.settings().parameters();
-        for (String name : List.of(ARENA, PATTERN, SHRINKAGE)) {
+        for (String name : List.of(OnnxParameters.ARENA, OnnxParameters.PATTERN, OnnxParameters.SHRINKAGE)) {
             if (parameters.containsKey(name)) {
                 logAtLoad(
                         context,
