@@ -18,6 +18,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.MatchResult;
@@ -85,9 +86,7 @@ final class DeployFilesIT {
                         .results()
                         .filter(setting -> !setting.group(1).equals("JAVA_OPTIONS"))
                         .map(setting -> "--"
-                                + setting.group(1)
-                                        .toLowerCase(java.util.Locale.ROOT)
-                                        .replace('_', '-') + "=" + setting.group(2)))
+                                + setting.group(1).toLowerCase(Locale.ROOT).replace('_', '-') + "=" + setting.group(2)))
                 .isNotEmpty()
                 .satisfies(flags -> assertKnown(List.copyOf(flags)));
     }
@@ -98,8 +97,8 @@ final class DeployFilesIT {
         assertThat(documents).hasSize(2);
         V1Deployment.validateJsonElement(documents.getFirst());
         V1Service.validateJsonElement(documents.getLast());
-        V1Deployment deployment = new JSON().getGson().fromJson(documents.getFirst(), V1Deployment.class);
-        V1Service service = new JSON().getGson().fromJson(documents.getLast(), V1Service.class);
+        V1Deployment deployment = JSON.getGson().fromJson(documents.getFirst(), V1Deployment.class);
+        V1Service service = JSON.getGson().fromJson(documents.getLast(), V1Service.class);
         var pod = deployment.getSpec().getTemplate().getSpec();
         V1Container container = pod.getContainers().getFirst();
 
@@ -148,7 +147,7 @@ final class DeployFilesIT {
                 .forEach(format -> assertThat(format.getAsJsonObject().keySet()).isSubsetOf(FORMAT_FIELDS));
         JsonElement element = spec.getAsJsonArray("containers").get(0);
         V1Container.validateJsonElement(element);
-        V1Container container = new JSON().getGson().fromJson(element, V1Container.class);
+        V1Container container = JSON.getGson().fromJson(element, V1Container.class);
         assertThat(container.getName()).isEqualTo("kserve-container");
         assertThat(container.getArgs()).contains("--model-repository=/mnt/models");
         assertKnown(container.getArgs().subList(1, container.getArgs().size()));

@@ -6,11 +6,12 @@ import dev.nereid.distribution.testing.InstalledServer;
 import dev.nereid.distribution.testing.MarkdownPage;
 import dev.nereid.distribution.testing.PageScript;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -28,6 +29,9 @@ final class OperationsIT {
     private static final int STEPS = 10;
     private static final long MIB = 1 << 20;
 
+    /** All commands take half a minute. */
+    private static final Duration DAY = Duration.ofMinutes(4);
+
     @TempDir
     private Path root;
 
@@ -44,10 +48,7 @@ final class OperationsIT {
         assertThat(day.commands()).hasSize(STEPS);
         Files.createSymbolicLink(root.resolve(ARCHIVE), InstalledServer.HOME.resolveSibling(ARCHIVE));
 
-        Process shell = start(String.join("", day.commands()));
-        shell.getOutputStream().close();
-        String out = new String(shell.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        assertThat(shell.waitFor()).as(out).isZero();
+        String out = run(String.join("", day.commands()));
 
         assertThat(out).contains("\"0.1.0-SNAPSHOT\"").containsPattern("(?m)^16$");
         assertThat(out).containsPattern("(?m)^stopped at 20\\d\\d-\\d\\d-\\d\\dT");
@@ -80,8 +81,8 @@ final class OperationsIT {
         assertThat(log).noneMatch(line -> line.contains("\"level\":\"ERROR\"") || line.contains("did you mean"));
     }
 
-    /** Starts commands with the paths of the page below the directory of the test, and ports that are free. */
-    private Process start(String commands) throws IOException {
+    /** Runs commands with the paths of the page below the directory of the test, and ports that are free. */
+    private String run(String commands) throws IOException, InterruptedException {
         String moved = commands;
         for (String path : List.of("/opt/nereid", "/var/", "/etc/nereid")) {
             moved = moved.replace(path, root + path);
@@ -97,19 +98,28 @@ final class OperationsIT {
         for (Map.Entry<String, Integer> port : ports.entrySet()) {
             moved = moved.replace(port.getKey(), "localhost:" + port.getValue());
         }
+        Path output = root.resolve("output.txt");
         ProcessBuilder shell = new ProcessBuilder(
                         "/bin/sh",
                         "-c",
-                        "trap 'kill $server $prometheus 2>/dev/null || true' EXIT\nset -e\n" + settings + moved)
+                        "trap 'kill $server $prometheus $load 2>/dev/null || true' EXIT\nset -e\n" + settings + moved)
                 .directory(root.toFile())
-                .redirectErrorStream(true);
+                .redirectErrorStream(true)
+                .redirectOutput(output.toFile());
         shell.environment()
                 .putAll(Map.of(
                         "NEREID_HTTP_PORT", String.valueOf(ports.get("localhost:8000")),
                         "NEREID_METRICS_PORT", String.valueOf(ports.get("localhost:8002")),
                         "NEREID_GRPC_PORT", "0",
                         "JAVA_HOME", System.getProperty("java.home")));
-        return shell.start();
+        Process process = shell.start();
+        boolean ended = process.waitFor(DAY.toSeconds(), TimeUnit.SECONDS);
+        process.descendants().forEach(ProcessHandle::destroyForcibly);
+        process.destroyForcibly();
+        String out = Files.readString(output);
+        assertThat(ended).as(out).isTrue();
+        assertThat(process.exitValue()).as(out).isZero();
+        return out;
     }
 
     /** The table of memory follows from the limits of the server. */
