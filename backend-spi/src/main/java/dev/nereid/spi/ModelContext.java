@@ -1,6 +1,7 @@
 package dev.nereid.spi;
 
 import java.nio.file.Path;
+import java.util.Collection;
 import java.util.List;
 
 /**
@@ -45,6 +46,15 @@ public interface ModelContext {
      * @return a logger named after backend and model
      */
     System.Logger logger();
+
+    /**
+     * Says which parameters of the configuration the backend reads. Other parameters are legal; the server logs a warning
+     * for each that resembles one of these, since it is probably misspelt. To be called during {@link Backend#load}.
+     *
+     * @param names the names of the parameters; one that ends in a dot stands for all names that begin with it
+     */
+    @Incubating
+    default void declareParameters(Collection<String> names) {}
 
     /**
      * Returns the client for other models of the server.

@@ -5,6 +5,7 @@ import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
 import java.nio.file.Path;
+import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 
@@ -72,6 +73,22 @@ public record FakeModelContext(
      */
     public FakeModelContext with(ModelClient models) {
         return new FakeModelContext(settings, modelDirectory, versionDirectory, instances, logger, Optional.of(models));
+    }
+
+    /**
+     * Logs a warning for each parameter of the configuration that is none of the names; the server only for similar ones.
+     *
+     * @param names the names of the parameters; one that ends in a dot stands for all names that begin with it
+     */
+    @Override
+    public void declareParameters(Collection<String> names) {
+        settings.parameters().keySet().stream()
+                .sorted()
+                .filter(parameter -> names.stream()
+                        .noneMatch(
+                                name -> parameter.equals(name) || (name.endsWith(".") && parameter.startsWith(name))))
+                .forEach(parameter ->
+                        logger.log(System.Logger.Level.WARNING, "parameter '" + parameter + "' is not declared"));
     }
 
     @Override

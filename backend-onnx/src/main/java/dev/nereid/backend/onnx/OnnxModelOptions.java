@@ -202,9 +202,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
 
     /** Reports options in texts that scripts search for. */
     private static void report(ModelContext context) {
-        if (!context.instances().isEmpty()) { // not while the configuration is completed
-            OnnxParameters.warnOfMisspelt(context);
-        }
+        context.declareParameters(OnnxParameters.NAMES);
         Map<String, String> parameters = context.settings().parameters();
         for (String name : List.of(OnnxParameters.ARENA, OnnxParameters.PATTERN, OnnxParameters.SHRINKAGE)) {
             if (parameters.containsKey(name)) {

@@ -37,6 +37,8 @@ record TensorFlowModelOptions(
     private static final String SHARE_COUNT = "MAX_SESSION_SHARE_COUNT";
     private static final String INIT_OPS = "TF_INIT_OPS_FILE";
     private static final String DEFAULT_TAG = "serve";
+    private static final List<String> NAMES =
+            List.of(INTRA_OP, INTER_OP, OWN_THREADS, TAG, SIGNATURE, SHARE_COUNT, INIT_OPS);
 
     TensorFlowModelOptions {
         tags = Set.copyOf(tags);
@@ -47,6 +49,7 @@ record TensorFlowModelOptions(
         ModelSettings settings = context.settings();
         OptionValues values =
                 new OptionValues(settings.parameters(), "unable to load model '" + settings.name() + "', parameter ");
+        context.declareParameters(NAMES);
         warnOfIntraOp(context, backend, values);
         return new TensorFlowModelOptions(
                 Set.copyOf(List.of(Optional.ofNullable(values.values().get(TAG))

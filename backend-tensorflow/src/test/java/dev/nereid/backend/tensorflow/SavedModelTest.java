@@ -278,6 +278,8 @@ class SavedModelTest {
         try (TestBackend test = new TestBackend(directory)) {
             test.load(sum().parameter("TF_NUM_INTRA_THREADS", "2"));
             assertThat(test.log()).noneMatch(line -> line.contains("TF_NUM_INTRA_THREADS"));
+            test.load(sum().parameter("TF_NUM_INTER_THREAD", "2"));
+            assertThat(test.log()).contains("WARNING parameter 'TF_NUM_INTER_THREAD' is not declared");
 
             test.load(sum().parameter("TF_NUM_INTRA_THREADS", "7"));
 

@@ -8,7 +8,8 @@ import java.time.Duration;
 
 /** Reads the execution watchdog limit of a model. Static functions only. */
 public final class ExecutionLimitReader {
-    private static final String PARAMETER = "execution_watchdog_secs";
+    /** The name of the parameter: seconds, as text. */
+    public static final String PARAMETER = "execution_watchdog_secs";
 
     private ExecutionLimitReader() {}
 
