@@ -15,6 +15,7 @@ import java.lang.invoke.MethodHandle;
  * it. A {@code long} is a pointer, a handle or a size. Stateless; safe for use by any thread.
  */
 final class NativeCalls {
+    private static final MethodHandle NOTHING = link();
     private static final MethodHandle INT = link(JAVA_INT);
     private static final MethodHandle INT_LONG = link(JAVA_INT, JAVA_LONG);
     private static final MethodHandle LONG = link(JAVA_LONG);
@@ -26,6 +27,14 @@ final class NativeCalls {
     private static final MethodHandle LONG_BYTE_LONG_LONG = link(JAVA_LONG, JAVA_BYTE, JAVA_LONG, JAVA_LONG);
 
     private NativeCalls() {}
+
+    static int call(MemorySegment function) {
+        try {
+            return (int) NOTHING.invokeExact(function);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
 
     static int call(MemorySegment function, int a) {
         try {

@@ -24,9 +24,19 @@ final class StandInLibrary {
      * @return the library
      */
     static Path cuda(Path directory, String... definitions) throws IOException, InterruptedException {
-        Path library = directory.resolve("libcuda.so.1");
-        Path source = directory.resolve("libcuda.c");
-        try (InputStream resource = StandInLibrary.class.getResourceAsStream("libcuda.c")) {
+        return compile(directory, "libcuda", definitions);
+    }
+
+    /** Compiles the stand-in for {@code libnvidia-ml.so.1} likewise. */
+    static Path nvml(Path directory, String... definitions) throws IOException, InterruptedException {
+        return compile(directory, "libnvidia-ml", definitions);
+    }
+
+    private static Path compile(Path directory, String name, String... definitions)
+            throws IOException, InterruptedException {
+        Path library = directory.resolve(name + ".so.1");
+        Path source = directory.resolve(name + ".c");
+        try (InputStream resource = StandInLibrary.class.getResourceAsStream(name + ".c")) {
             Files.write(source, Objects.requireNonNull(resource).readAllBytes());
         }
         List<String> command = new ArrayList<>(

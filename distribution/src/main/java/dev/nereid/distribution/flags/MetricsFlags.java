@@ -10,6 +10,9 @@ public final class MetricsFlags {
     /** Whether metrics include processors and memory of the machine. */
     public boolean allowCpu = true;
 
+    /** Whether metrics include GPUs. */
+    public boolean allowGpu = true;
+
     /** Whether metrics include counters of request durations. */
     public boolean countLatencies = true;
 
@@ -46,11 +49,12 @@ public final class MetricsFlags {
                         FlagValue.TRUTH,
                         "Whether metrics include processors and memory of the machine. Default: true.",
                         value -> allowCpu = value),
-                Flag.withoutEffect(
+                Flag.of(
                         "--allow-gpu-metrics",
                         FlagValue.TRUTH,
-                        "Whether metrics include GPUs.",
-                        CompatibilityFlags.NO_GPU),
+                        "Whether metrics include utilization, memory and power of GPUs, where the machine has the library"
+                                + " of the driver for that, libnvidia-ml.so.1. Default: true.",
+                        value -> allowGpu = value),
                 Flag.of(
                         "--metrics-config",
                         FlagValue.SETTING,

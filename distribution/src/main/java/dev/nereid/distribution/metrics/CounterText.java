@@ -1,5 +1,6 @@
 package dev.nereid.distribution.metrics;
 
+import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.TreeMap;
@@ -29,6 +30,15 @@ final class CounterText {
 
     /** Adds a sample of the current family, with labels sorted by name. */
     CounterText sample(String name, Map<String, String> labels, long value) {
+        return sample(name, labels, String.valueOf(value));
+    }
+
+    /** Adds a sample likewise that need not be a whole number. */
+    CounterText sample(String name, Map<String, String> labels, double value) {
+        return sample(name, labels, BigDecimal.valueOf(value).toPlainString());
+    }
+
+    private CounterText sample(String name, Map<String, String> labels, String value) {
         text.append(name);
         String separator = "{";
         for (Map.Entry<String, String> label : new TreeMap<>(labels).entrySet()) {

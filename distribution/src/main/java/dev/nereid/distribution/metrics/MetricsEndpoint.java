@@ -31,10 +31,12 @@ public final class MetricsEndpoint {
     private final List<ConnectionCounts> others;
 
     private final CpuMetrics processors = new CpuMetrics(Path.of("/proc"));
+    private final GpuMetrics gpus = GpuMetrics.ofThisMachine();
     private final boolean withProcessors;
+    private final boolean withGpus;
     private final boolean withLatencies;
 
-    /** The timer of processor measurements; set before the endpoint is published. */
+    /** The timer of measurements of the machine; set before the endpoint is published. */
     private OptionalLong watch = OptionalLong.empty();
 
     /**
@@ -51,6 +53,7 @@ public final class MetricsEndpoint {
         this.server = server;
         this.others = others;
         withProcessors = flags.allowCpu;
+        withGpus = flags.allowGpu;
         withLatencies = flags.countLatencies;
     }
 
@@ -76,21 +79,26 @@ public final class MetricsEndpoint {
             throws IOException {
         MetricsEndpoint endpoint = new MetricsEndpoint(vertx, flags, server, others);
         endpoint.http = BoundedHttpServer.start(vertx, address, flags.port, bounds, endpoint::handle);
-        if (flags.allowCpu) {
-            endpoint.watchProcessors(flags.interval);
+        if (flags.allowCpu || flags.allowGpu) {
+            endpoint.watch(flags.interval);
         }
         return endpoint;
     }
 
     /** Measures twice in an interval, as the reference server does. */
-    private void watchProcessors(Duration interval) {
-        processors.poll();
+    private void watch(Duration interval) {
+        vertx.executeBlocking(this::poll, false); // The start does not wait for the library of the GPUs.
         watch = OptionalLong.of(
                 vertx.setPeriodic(Math.max(1, interval.toMillis() / 2), _ -> vertx.executeBlocking(this::poll, false)));
     }
 
     private boolean poll() {
-        processors.poll();
+        if (withProcessors) {
+            processors.poll();
+        }
+        if (withGpus) {
+            gpus.poll();
+        }
         return true;
     }
 
@@ -142,6 +150,7 @@ public final class MetricsEndpoint {
             created = new ServerMetrics(
                     server,
                     withProcessors ? Optional.of(processors) : Optional.empty(),
+                    withGpus ? Optional.of(gpus) : Optional.empty(),
                     withLatencies,
                     List.copyOf(connections));
             metrics = created;

@@ -26,16 +26,19 @@ final class ServerMetrics {
     private final PrometheusRegistry jvm = JvmMetrics.registry();
     private final InferenceServer server;
     private final Optional<CpuMetrics> processors;
+    private final Optional<GpuMetrics> gpus;
     private final boolean latencies;
     private final List<ConnectionCounts> connections;
 
     ServerMetrics(
             InferenceServer server,
             Optional<CpuMetrics> processors,
+            Optional<GpuMetrics> gpus,
             boolean latencies,
             List<ConnectionCounts> connections) {
         this.server = server;
         this.processors = processors;
+        this.gpus = gpus;
         this.latencies = latencies;
         this.connections = connections;
     }
@@ -56,11 +59,15 @@ final class ServerMetrics {
         LoadMetrics.of(server.models().loadCounts()).forEach(snapshots::metricSnapshot);
         server.demand().ifPresent(demand -> DemandMetrics.of(demand).forEach(snapshots::metricSnapshot));
         processors.ifPresent(cpu -> cpu.gauges().forEach(snapshots::metricSnapshot));
+        gpus.ifPresent(gpu -> gpu.gauges().forEach(snapshots::metricSnapshot));
         try {
             ByteArrayOutputStream figures = new ByteArrayOutputStream();
             writer.write(figures, snapshots.build());
             text.write(PlainNumbers.in(figures.toString(StandardCharsets.UTF_8)).getBytes(StandardCharsets.UTF_8));
             text.write(models.counters());
+            if (gpus.isPresent()) {
+                text.write(gpus.get().counters());
+            }
             text.write(RefusalMetrics.text(server.refusals()));
             text.write(OverdueMetrics.text(server.models().overdueExecutions()));
             text.write(FaultMetrics.text(

@@ -208,13 +208,18 @@ class StatisticsIT {
                 "counted", 30, () -> overGrpc().getInferenceStats().getFail().getCount() == count);
     }
 
+    /** An execution of a decoupled model is counted when it returns, after its responses. */
+    private void awaitExecutions(long count) {
+        Eventually.holds("executed", 30, () -> overGrpc().getExecutionCount() == count);
+    }
+
     @Test
     void nothingIsCountedBeforeTheFirstRequest() throws Exception {
         ModelStatistics statistics = assertTheSameEverywhere();
 
         assertThat(statistics.getLastInference()).isZero();
         assertThat(statistics.getBatchStatsCount()).isZero();
-        assertThat(metrics()).hasSize(19).containsEntry("nv_inference_request_success", 0.0);
+        assertThat(metrics()).hasSize(20).containsEntry("nv_inference_request_success", 0.0);
         assertThat(metricsText()).contains("\nnv_cpu_memory_total_bytes ", "# TYPE nv_inference_count counter\n");
     }
 
@@ -329,6 +334,7 @@ class StatisticsIT {
         assertThat(stream(1)).isEqualTo(1);
         assertThat(stream(0)).isZero();
         assertThat(stream(-1)).isZero();
+        awaitExecutions(4);
 
         ModelStatistics statistics = assertTheSameEverywhere();
         assertThat(statistics.getExecutionCount()).isEqualTo(4);
@@ -354,6 +360,7 @@ class StatisticsIT {
     void aFailedResponseOfADecoupledModelIsCountedApartFromItsRequest() throws Exception {
         counted = STREAMED;
         assertThat(stream(3, 2)).isEqualTo(2);
+        awaitExecutions(1);
 
         ModelStatistics statistics = assertTheSameEverywhere();
         assertThat(statistics.getInferenceStats().getSuccess().getCount()).isEqualTo(1);

@@ -34,7 +34,6 @@ final class FlagNoticesTest {
                 "--min-supported-compute-capability=6.0",
                 "--enable-peer-access=true",
                 "--model-load-gpu-limit=0:0.8",
-                "--allow-gpu-metrics=true",
                 "--trace-config=triton,file=trace.json",
                 "--trace-file=trace.json",
                 "--trace-level=TIMESTAMPS",

@@ -24,7 +24,8 @@ final class MetricsFlagsTest {
     void reportsOfEverythingByDefault() throws UsageException {
         MetricsFlags flags = read();
 
-        assertThat(flags.allow && flags.allowCpu && flags.countLatencies).isTrue();
+        assertThat(flags.allow && flags.allowCpu && flags.allowGpu && flags.countLatencies)
+                .isTrue();
         assertThat(flags.interval).isEqualTo(Duration.ofSeconds(2));
     }
 
@@ -39,7 +40,7 @@ final class MetricsFlagsTest {
                 "--metrics-config=summary_quantiles=0.5:0.05,0.9:0.01",
                 "--metrics-config=own_idea=1");
 
-        assertThat(flags.allowCpu).isFalse();
+        assertThat(flags.allowCpu || flags.allowGpu).isFalse();
         assertThat(flags.interval).isEqualTo(Duration.ofMillis(500));
         assertThat(flags.countLatencies).isTrue();
     }
