@@ -81,6 +81,13 @@ final class ImageIT {
                 .getAsJsonObject();
         JsonObject manifest =
                 json(layout, index.getAsJsonArray("manifests").get(0).getAsJsonObject());
+        assertThat(index.getAsJsonArray("manifests")
+                        .get(0)
+                        .getAsJsonObject()
+                        .getAsJsonObject("annotations")
+                        .get("io.containerd.image.name")
+                        .getAsString())
+                .isEqualTo("localhost/nereid:test");
         JsonObject image = json(layout, manifest.getAsJsonObject("config"));
         JsonObject config = image.getAsJsonObject("config");
         Path root = Files.createDirectory(directory.resolve("root"));
