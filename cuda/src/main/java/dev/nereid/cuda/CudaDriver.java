@@ -10,11 +10,13 @@ package dev.nereid.cuda;
  * other allowed. Those that say so need a current context, which belongs to the platform thread: virtual threads lose
  * it when they change their carrier.
  */
-interface CudaDriver {
+public interface CudaDriver {
     /** {@link #attribute}: the major part of the compute capability. */
     int COMPUTE_CAPABILITY_MAJOR = 75;
     /** {@link #attribute}: the minor part of the compute capability. */
     int COMPUTE_CAPABILITY_MINOR = 76;
+    /** The size of a handle of memory for other processes, in bytes. */
+    int IPC_HANDLE_SIZE = 64;
 
     /** Returns the newest version of CUDA that the driver supports, as 1000 × major + 10 × minor. */
     int version();
@@ -73,6 +75,16 @@ interface CudaDriver {
     /** Creates a stream in the current context that is independent of the default stream. */
     long createStream();
 
+    /**
+     * Creates such a stream with a priority.
+     *
+     * @param priority 0 for the lowest, less for higher ones; limited to what {@link #greatestPriority} returns
+     */
+    long createStream(int priority);
+
+    /** Returns the greatest priority of streams in the current context, a number of at most 0: -5 for example. */
+    int greatestPriority();
+
     /** Destroys a stream. Does not wait for its work. */
     void destroyStream(long stream);
 
@@ -90,4 +102,80 @@ interface CudaDriver {
 
     /** Returns whether an event is done. Never blocks; throws if the device failed. */
     boolean isDone(long event);
+
+    /** Returns the free memory of the current context's device. About 0.1 ms. */
+    long freeMemory();
+
+    /**
+     * Loads kernels into the current context. Waits for running kernels, and makes other threads wait meanwhile.
+     *
+     * @param image the address of a text of PTX that ends with a zero byte, or of machine code
+     * @throws CudaException with the compiler's message if the text is wrong
+     */
+    long loadModule(long image);
+
+    /** Unloads kernels. Waits for running ones. */
+    void unloadModule(long module);
+
+    /** Returns a kernel. */
+    long function(long module, String name);
+
+    /**
+     * Appends a kernel of one dimension.
+     *
+     * @param blocks the number of blocks
+     * @param threads the number of threads of each
+     * @param parameters the address of an array with the addresses of the parameters, which are read by the call
+     */
+    void launch(long function, int blocks, int threads, long stream, long parameters);
+
+    /**
+     * Begins to capture what this thread appends to a stream, which is not executed. Other threads are not concerned; on
+     * this one, calls that allocate or wait fail meanwhile.
+     */
+    void beginCapture(long stream);
+
+    /** Ends the capture of a stream. Returns a graph, to be destroyed; 0 if a call spoiled it. */
+    long endCapture(long stream);
+
+    /** Makes a graph executable. Returns an executable graph, to be destroyed. */
+    long instantiate(long graph);
+
+    /** Appends an executable graph to a stream. */
+    void launchGraph(long executable, long stream);
+
+    /** Destroys a graph. */
+    void destroyGraph(long graph);
+
+    /** Destroys an executable graph, after its last execution. */
+    void destroyExecutable(long executable);
+
+    /**
+     * Writes the handle with which another process opens device memory.
+     *
+     * @param address memory of {@link #allocate}, or in it: the handle is that of the whole
+     * @param handle the address of {@value #IPC_HANDLE_SIZE} bytes
+     */
+    void exportMemory(long address, long handle);
+
+    /**
+     * Opens the memory of another process in the current context. A handle that somebody changed may end the use of the
+     * GPU by this process.
+     *
+     * @param handle the address of {@value #IPC_HANDLE_SIZE} bytes
+     * @return its address here, to be closed as often as it was opened
+     */
+    long openMemory(long handle);
+
+    /** Closes memory of another process. Waits as {@link #free} does. */
+    void closeMemory(long address);
+
+    /** Returns the size of the allocation in which an address lies. */
+    long allocationSize(long address);
+
+    /** Returns whether a device can read and write the memory of another. */
+    boolean canAccessPeer(int device, int peer);
+
+    /** Lets the current context access the memory of another context; does nothing if it may already. */
+    void enablePeerAccess(long peerContext);
 }

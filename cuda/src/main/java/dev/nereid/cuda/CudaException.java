@@ -3,7 +3,7 @@ package dev.nereid.cuda;
 import java.io.Serial;
 
 /** A call of the CUDA driver that failed. Immutable. */
-final class CudaException extends RuntimeException {
+public final class CudaException extends RuntimeException {
     @Serial
     private static final long serialVersionUID = 1;
 
@@ -17,21 +17,39 @@ final class CudaException extends RuntimeException {
      * @param number the {@code CUresult}, not 0
      * @param name the driver's name for it
      */
-    CudaException(String function, int number, String name) {
-        super(function + ": " + number + " " + name);
+    public CudaException(String function, int number, String name) {
+        this(function, number, name, "");
+    }
+
+    /**
+     * Creates the exception.
+     *
+     * @param function the name of the function that was called
+     * @param number the {@code CUresult}, not 0
+     * @param name the driver's name for it
+     * @param details what else the driver said; empty for nothing
+     */
+    CudaException(String function, int number, String name, String details) {
+        super(function + ": " + number + " " + name + (details.isEmpty() ? "" : ": " + details));
         this.number = number;
     }
 
-    /** Returns the {@code CUresult}. */
-    int number() {
+    /**
+     * Returns the error of the driver.
+     *
+     * @return the {@code CUresult}
+     */
+    public int number() {
         return number;
     }
 
     /**
      * Returns whether every later call of the process on the GPU fails too, so that only a new process can use it:
      * faults of the memory or of a kernel, and a context that is gone.
+     *
+     * @return {@code true} if the process cannot use the GPU any more
      */
-    boolean isSticky() {
+    public boolean isSticky() {
         return switch (number) {
             case 214, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719 -> true;
             default -> false;

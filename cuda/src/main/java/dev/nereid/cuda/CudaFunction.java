@@ -27,7 +27,26 @@ enum CudaFunction {
     EventCreate,
     EventDestroy_v2,
     EventRecord,
-    EventQuery;
+    EventQuery,
+    StreamCreateWithPriority,
+    CtxGetStreamPriorityRange,
+    MemGetInfo_v2,
+    ModuleLoadDataEx,
+    ModuleUnload,
+    ModuleGetFunction,
+    LaunchKernel,
+    StreamBeginCapture_v2,
+    StreamEndCapture,
+    GraphInstantiateWithFlags,
+    GraphLaunch,
+    GraphDestroy,
+    GraphExecDestroy,
+    IpcGetMemHandle,
+    IpcOpenMemHandle_v2,
+    IpcCloseMemHandle,
+    MemGetAddressRange_v2,
+    DeviceCanAccessPeer,
+    CtxEnablePeerAccess;
 
     /** Returns the place in an array of all functions. */
     @SuppressWarnings("EnumOrdinal") // arrays of one process, in the order of this list

@@ -1,6 +1,5 @@
 package dev.nereid.cuda;
 
-import dev.nereid.api.InferenceException;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Fence;
@@ -16,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * query another. The last one returns the event; a query after that asks nothing, and the work counts as done. The
  * result of the work is written once, by whichever query sees it first, and all see the same.
  */
-final class EventFence implements Fence {
+public final class EventFence implements Fence {
     private final EventPool pool;
     private final GpuContext gpu;
     private final PollingWait wait;
@@ -25,7 +24,7 @@ final class EventFence implements Fence {
     private final AtomicInteger uses = new AtomicInteger(1);
 
     private volatile boolean done;
-    private volatile @Nullable InferenceException failure;
+    private volatile @Nullable GpuException failure;
 
     EventFence(EventPool pool, GpuContext gpu, PollingWait wait, long event) {
         this.pool = pool;
@@ -43,7 +42,7 @@ final class EventFence implements Fence {
             if (gpu.isDone(event)) {
                 done = true;
             }
-        } catch (InferenceException e) {
+        } catch (GpuException e) {
             failure = e; // before done, so that whoever sees the end sees the failure
             done = true;
         } finally {
@@ -57,7 +56,7 @@ final class EventFence implements Fence {
         if (!wait.until(this::isDone, nanos(timeout))) {
             return false;
         }
-        InferenceException failed = failure;
+        GpuException failed = failure;
         if (failed != null) {
             throw new BackendException(ErrorCode.UNAVAILABLE, String.valueOf(failed.getMessage()), failed);
         }
@@ -74,7 +73,7 @@ final class EventFence implements Fence {
      *
      * @throws IllegalStateException if it was released before
      */
-    void release() {
+    public void release() {
         if (!released.compareAndSet(false, true)) {
             throw new IllegalStateException("fence: released twice (expected: once)");
         }

@@ -1,6 +1,5 @@
 package dev.nereid.cuda;
 
-import dev.nereid.api.InferenceException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -12,12 +11,21 @@ import java.util.concurrent.atomic.AtomicInteger;
  * events alone are destroyed. After the close, an event is destroyed when it is returned: whoever sees {@code closed}
  * after adding one empties the queue, so none is left whichever comes first.
  */
-final class EventPool implements AutoCloseable {
+public final class EventPool implements AutoCloseable {
     private final GpuContext gpu;
     private final PollingWait wait;
     private final ConcurrentLinkedQueue<Long> idle = new ConcurrentLinkedQueue<>();
     private final AtomicInteger inUse = new AtomicInteger();
     private final AtomicBoolean closed = new AtomicBoolean();
+
+    /**
+     * Creates a pool without events.
+     *
+     * @param gpu the GPU of the streams
+     */
+    public EventPool(GpuContext gpu) {
+        this(gpu, PollingWait.system());
+    }
 
     EventPool(GpuContext gpu, PollingWait wait) {
         this.gpu = gpu;
@@ -28,9 +36,9 @@ final class EventPool implements AutoCloseable {
      * Marks the end of the work that a stream has so far.
      *
      * @return a fence, owned by the caller, who releases it once
-     * @throws InferenceException if the GPU failed
+     * @throws GpuException if the GPU failed
      */
-    EventFence record(long stream) {
+    public EventFence record(long stream) {
         Long pooled = idle.poll();
         long event = pooled != null ? pooled : gpu.call(CudaDriver::createEvent);
         inUse.incrementAndGet();
@@ -53,7 +61,7 @@ final class EventPool implements AutoCloseable {
     }
 
     /** Returns the number of events that belong to fences. */
-    int inUse() {
+    public int inUse() {
         return inUse.get();
     }
 
@@ -73,7 +81,7 @@ final class EventPool implements AutoCloseable {
     private void destroy(long event) {
         try {
             gpu.run(driver -> driver.destroyEvent(event));
-        } catch (InferenceException e) {
+        } catch (GpuException e) {
             // The events of a GPU that failed end with the process.
             if (gpu.failure().isEmpty()) {
                 throw e;

@@ -1,7 +1,6 @@
 package dev.nereid.cuda;
 
-import dev.nereid.api.InferenceException;
-import dev.nereid.spi.ErrorCode;
+import java.io.IOException;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
@@ -13,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * new process recovers from. Safe for use by any thread; one that is virtual keeps its carrier during a call, since
  * nothing in it blocks in Java.
  */
-final class GpuContext {
+public final class GpuContext {
     private final CudaDriver driver;
     private final int gpu;
     private final long context;
@@ -28,19 +27,41 @@ final class GpuContext {
      * @param gpu the number of the GPU
      * @throws CudaException if it has none
      */
-    GpuContext(CudaDriver driver, int gpu) {
+    public GpuContext(CudaDriver driver, int gpu) {
         this.driver = driver;
         this.gpu = gpu;
         context = driver.retainPrimaryContext(driver.device(gpu));
     }
 
+    /**
+     * Opens the driver and creates or finds the primary context of a GPU.
+     *
+     * @param gpu the number of the GPU
+     * @return its context
+     * @throws GpuException if there is no driver, with the missing piece, or no such GPU
+     */
+    public static GpuContext open(int gpu) {
+        try {
+            CudaDriver driver = new LibCuda(LibCuda.NAME);
+            driver.init();
+            return new GpuContext(driver, gpu);
+        } catch (IOException | CudaException e) {
+            throw new GpuException("GPU " + gpu + ": CUDA driver: " + e.getMessage());
+        }
+    }
+
+    /** Returns the handle of the context, a {@code CUcontext}. */
+    public long handle() {
+        return context;
+    }
+
     /** Returns the number of the GPU. */
-    int gpu() {
+    public int gpu() {
         return gpu;
     }
 
     /** Returns the failure that ended the use of the GPU, if there was one. */
-    Optional<CudaException> failure() {
+    public Optional<CudaException> failure() {
         return Optional.ofNullable(failure.get());
     }
 
@@ -49,9 +70,9 @@ final class GpuContext {
      *
      * @param call the call, which does not block
      * @return its result
-     * @throws InferenceException with {@link ErrorCode#UNAVAILABLE} if it fails, or the GPU has failed
+     * @throws GpuException if it fails, or the GPU has failed
      */
-    <T> T call(Function<CudaDriver, T> call) {
+    public <T> T call(Function<CudaDriver, T> call) {
         CudaException failed = failure.get();
         if (failed != null) {
             throw unavailable("has failed: " + failed.getMessage() + ": restart the server");
@@ -71,9 +92,9 @@ final class GpuContext {
      * Calls the driver for no result.
      *
      * @param call the call, which does not block
-     * @throws InferenceException with {@link ErrorCode#UNAVAILABLE} if it fails, or the GPU has failed
+     * @throws GpuException if it fails, or the GPU has failed
      */
-    void run(Consumer<CudaDriver> call) {
+    public void run(Consumer<CudaDriver> call) {
         call(used -> {
             call.accept(used);
             return true;
@@ -84,7 +105,7 @@ final class GpuContext {
      * Asks whether an event is done. Any error ends the use of the GPU: the event is ours and alive, so that the error
      * is of the work before it, or of what this process believes about the GPU.
      *
-     * @throws InferenceException with {@link ErrorCode#UNAVAILABLE} if the GPU has failed
+     * @throws GpuException if the GPU has failed
      */
     boolean isDone(long event) {
         return call(used -> {
@@ -97,7 +118,7 @@ final class GpuContext {
         });
     }
 
-    private InferenceException unavailable(String problem) {
-        return new InferenceException(ErrorCode.UNAVAILABLE, "GPU " + gpu + ": " + problem);
+    private GpuException unavailable(String problem) {
+        return new GpuException("GPU " + gpu + ": " + problem);
     }
 }

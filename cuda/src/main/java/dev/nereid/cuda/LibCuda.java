@@ -11,14 +11,11 @@ import java.util.HexFormat;
 
 /**
  * The CUDA driver, {@code libcuda.so.1}. Immutable; safe for use by any thread.
- *
- * <p>Results are read after a success alone: a call that fails leaves what it should write to as it was.
  */
 final class LibCuda implements CudaDriver {
     /** The name by which the dynamic linker finds the driver. */
     static final String NAME = "libcuda.so.1";
 
-    private static final int SUCCESS = 0;
     private static final int NOT_READY = 600;
     /** CU_MEMHOSTALLOC_PORTABLE: pinned for all contexts. */
     private static final int PORTABLE = 1;
@@ -27,10 +24,22 @@ final class LibCuda implements CudaDriver {
     /** CU_EVENT_DISABLE_TIMING. */
     private static final int NO_TIMING = 2;
 
+    /** CU_JIT_ERROR_LOG_BUFFER and CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES. */
+    private static final int ERROR_LOG = 5;
+
+    private static final int ERROR_LOG_SIZE = 6;
+    private static final int LOG_SIZE = 4096;
+    /** CU_STREAM_CAPTURE_MODE_THREAD_LOCAL. */
+    private static final int OF_THIS_THREAD = 1;
+    /** CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS. */
+    private static final int LAZY_PEER_ACCESS = 1;
+
+    private static final int PEER_ACCESS_ALREADY_ENABLED = 704;
+
     private static final int NAME_SIZE = 256;
     private static final int UUID_SIZE = 16;
 
-    private final MemorySegment[] addresses = new MemorySegment[CudaFunction.values().length];
+    private final DriverFunctions functions;
 
     /**
      * Opens the driver.
@@ -39,39 +48,36 @@ final class LibCuda implements CudaDriver {
      * @throws IOException if it cannot be opened, with the reason, or lacks a function
      */
     LibCuda(String library) throws IOException {
-        SharedLibrary opened = SharedLibrary.open(library);
-        for (CudaFunction function : CudaFunction.values()) {
-            addresses[function.index()] = opened.find(function.symbol());
-        }
+        functions = new DriverFunctions(library);
     }
 
     @Override
     public int version() {
-        return intFrom(CudaFunction.DriverGetVersion, (f, result) -> call(f, result));
+        return functions.intFrom(CudaFunction.DriverGetVersion, (f, result) -> call(f, result));
     }
 
     @Override
     public void init() {
-        check(CudaFunction.Init, call(address(CudaFunction.Init), 0));
+        functions.check(CudaFunction.Init, call(functions.address(CudaFunction.Init), 0));
     }
 
     @Override
     public int deviceCount() {
-        return intFrom(CudaFunction.DeviceGetCount, (f, result) -> call(f, result));
+        return functions.intFrom(CudaFunction.DeviceGetCount, (f, result) -> call(f, result));
     }
 
     @Override
     public int device(int ordinal) {
-        return intFrom(CudaFunction.DeviceGet, (f, result) -> call(f, result, ordinal));
+        return functions.intFrom(CudaFunction.DeviceGet, (f, result) -> call(f, result, ordinal));
     }
 
     @Override
     public String name(int device) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment name = arena.allocate(NAME_SIZE);
-            check(
+            functions.check(
                     CudaFunction.DeviceGetName,
-                    call(address(CudaFunction.DeviceGetName), name.address(), NAME_SIZE, device));
+                    call(functions.address(CudaFunction.DeviceGetName), name.address(), NAME_SIZE, device));
             return name.getString(0, StandardCharsets.UTF_8);
         }
     }
@@ -80,7 +86,9 @@ final class LibCuda implements CudaDriver {
     public String uuid(int device) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment uuid = arena.allocate(UUID_SIZE);
-            check(CudaFunction.DeviceGetUuid_v2, call(address(CudaFunction.DeviceGetUuid_v2), uuid.address(), device));
+            functions.check(
+                    CudaFunction.DeviceGetUuid_v2,
+                    call(functions.address(CudaFunction.DeviceGetUuid_v2), uuid.address(), device));
             String digits = HexFormat.of().formatHex(uuid.toArray(ValueLayout.JAVA_BYTE));
             return "GPU-"
                     + String.join(
@@ -95,42 +103,42 @@ final class LibCuda implements CudaDriver {
 
     @Override
     public int attribute(int attribute, int device) {
-        return intFrom(CudaFunction.DeviceGetAttribute, (f, result) -> call(f, result, attribute, device));
+        return functions.intFrom(CudaFunction.DeviceGetAttribute, (f, result) -> call(f, result, attribute, device));
     }
 
     @Override
     public long totalMemory(int device) {
-        return longFrom(CudaFunction.DeviceTotalMem_v2, (f, result) -> call(f, result, device));
+        return functions.longFrom(CudaFunction.DeviceTotalMem_v2, (f, result) -> call(f, result, device));
     }
 
     @Override
     public long retainPrimaryContext(int device) {
-        return longFrom(CudaFunction.DevicePrimaryCtxRetain, (f, result) -> call(f, result, device));
+        return functions.longFrom(CudaFunction.DevicePrimaryCtxRetain, (f, result) -> call(f, result, device));
     }
 
     @Override
     public void setCurrent(long context) {
-        check(CudaFunction.CtxSetCurrent, call(address(CudaFunction.CtxSetCurrent), context));
+        functions.check(CudaFunction.CtxSetCurrent, call(functions.address(CudaFunction.CtxSetCurrent), context));
     }
 
     @Override
     public long allocate(long byteSize) {
-        return longFrom(CudaFunction.MemAlloc_v2, (f, result) -> call(f, result, byteSize));
+        return functions.longFrom(CudaFunction.MemAlloc_v2, (f, result) -> call(f, result, byteSize));
     }
 
     @Override
     public void free(long address) {
-        check(CudaFunction.MemFree_v2, call(address(CudaFunction.MemFree_v2), address));
+        functions.check(CudaFunction.MemFree_v2, call(functions.address(CudaFunction.MemFree_v2), address));
     }
 
     @Override
     public long allocateHost(long byteSize) {
-        return longFrom(CudaFunction.MemHostAlloc, (f, result) -> call(f, result, byteSize, PORTABLE));
+        return functions.longFrom(CudaFunction.MemHostAlloc, (f, result) -> call(f, result, byteSize, PORTABLE));
     }
 
     @Override
     public void freeHost(long address) {
-        check(CudaFunction.MemFreeHost, call(address(CudaFunction.MemFreeHost), address));
+        functions.check(CudaFunction.MemFreeHost, call(functions.address(CudaFunction.MemFreeHost), address));
     }
 
     @Override
@@ -150,95 +158,186 @@ final class LibCuda implements CudaDriver {
 
     @Override
     public void fill(long address, byte value, long byteSize, long stream) {
-        check(CudaFunction.MemsetD8Async, call(address(CudaFunction.MemsetD8Async), address, value, byteSize, stream));
+        functions.check(
+                CudaFunction.MemsetD8Async,
+                call(functions.address(CudaFunction.MemsetD8Async), address, value, byteSize, stream));
     }
 
     @Override
     public long createStream() {
-        return longFrom(CudaFunction.StreamCreate, (f, result) -> call(f, result, NON_BLOCKING));
+        return functions.longFrom(CudaFunction.StreamCreate, (f, result) -> call(f, result, NON_BLOCKING));
     }
 
     @Override
     public void destroyStream(long stream) {
-        check(CudaFunction.StreamDestroy_v2, call(address(CudaFunction.StreamDestroy_v2), stream));
+        functions.check(CudaFunction.StreamDestroy_v2, call(functions.address(CudaFunction.StreamDestroy_v2), stream));
     }
 
     @Override
     public void waitFor(long stream, long event) {
-        check(CudaFunction.StreamWaitEvent, call(address(CudaFunction.StreamWaitEvent), stream, event, 0));
+        functions.check(
+                CudaFunction.StreamWaitEvent, call(functions.address(CudaFunction.StreamWaitEvent), stream, event, 0));
     }
 
     @Override
     public long createEvent() {
-        return longFrom(CudaFunction.EventCreate, (f, result) -> call(f, result, NO_TIMING));
+        return functions.longFrom(CudaFunction.EventCreate, (f, result) -> call(f, result, NO_TIMING));
     }
 
     @Override
     public void destroyEvent(long event) {
-        check(CudaFunction.EventDestroy_v2, call(address(CudaFunction.EventDestroy_v2), event));
+        functions.check(CudaFunction.EventDestroy_v2, call(functions.address(CudaFunction.EventDestroy_v2), event));
     }
 
     @Override
     public void record(long event, long stream) {
-        check(CudaFunction.EventRecord, call(address(CudaFunction.EventRecord), event, stream));
+        functions.check(CudaFunction.EventRecord, call(functions.address(CudaFunction.EventRecord), event, stream));
     }
 
     @Override
     public boolean isDone(long event) {
-        int result = call(address(CudaFunction.EventQuery), event);
+        int result = call(functions.address(CudaFunction.EventQuery), event);
         if (result == NOT_READY) {
             return false;
         }
-        check(CudaFunction.EventQuery, result);
+        functions.check(CudaFunction.EventQuery, result);
         return true;
     }
 
-    private void copy(CudaFunction function, long to, long from, long byteSize, long stream) {
-        check(function, call(address(function), to, from, byteSize, stream));
+    @Override
+    public long createStream(int priority) {
+        return functions.longFrom(
+                CudaFunction.StreamCreateWithPriority, (f, result) -> call(f, result, NON_BLOCKING, priority));
     }
 
-    private int intFrom(CudaFunction function, ResultCall call) {
+    @Override
+    public int greatestPriority() {
+        return (int) functions.longOfTwo(
+                CudaFunction.CtxGetStreamPriorityRange, 1, (f, least, greatest) -> call(f, least, greatest));
+    }
+
+    @Override
+    public long freeMemory() {
+        return functions.longOfTwo(CudaFunction.MemGetInfo_v2, 0, (f, free, total) -> call(f, free, total));
+    }
+
+    @Override
+    public long loadModule(long image) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment result = arena.allocate(ValueLayout.JAVA_INT);
-            check(function, call.call(address(function), result.address()));
-            return result.get(ValueLayout.JAVA_INT, 0);
+            MemorySegment module = arena.allocate(ValueLayout.JAVA_LONG);
+            MemorySegment log = arena.allocate(LOG_SIZE);
+            MemorySegment options = arena.allocateFrom(ValueLayout.JAVA_INT, ERROR_LOG, ERROR_LOG_SIZE);
+            MemorySegment values = arena.allocateFrom(ValueLayout.JAVA_LONG, log.address(), LOG_SIZE);
+            int result = call(
+                    functions.address(CudaFunction.ModuleLoadDataEx),
+                    module.address(),
+                    image,
+                    2,
+                    options.address(),
+                    values.address());
+            functions.check(
+                    CudaFunction.ModuleLoadDataEx,
+                    result,
+                    log.getString(0, StandardCharsets.UTF_8).strip());
+            return module.get(ValueLayout.JAVA_LONG, 0);
         }
     }
 
-    private long longFrom(CudaFunction function, ResultCall call) {
+    @Override
+    public void unloadModule(long module) {
+        functions.check(CudaFunction.ModuleUnload, call(functions.address(CudaFunction.ModuleUnload), module));
+    }
+
+    @Override
+    public long function(long module, String name) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
-            check(function, call.call(address(function), result.address()));
-            return result.get(ValueLayout.JAVA_LONG, 0);
+            long text = arena.allocateFrom(name).address();
+            return functions.longFrom(CudaFunction.ModuleGetFunction, (f, result) -> call(f, result, module, text));
         }
     }
 
-    private MemorySegment address(CudaFunction function) {
-        return addresses[function.index()];
+    @Override
+    public void launch(long function, int blocks, int threads, long stream, long parameters) {
+        functions.check(
+                CudaFunction.LaunchKernel,
+                NativeCalls.launch(
+                        functions.address(CudaFunction.LaunchKernel), function, blocks, threads, stream, parameters));
     }
 
-    private void check(CudaFunction function, int result) {
-        if (result != SUCCESS) {
-            throw new CudaException(function.symbol(), result, errorName(result));
-        }
+    @Override
+    public void beginCapture(long stream) {
+        functions.check(
+                CudaFunction.StreamBeginCapture_v2,
+                call(functions.address(CudaFunction.StreamBeginCapture_v2), stream, OF_THIS_THREAD));
     }
 
+    @Override
+    public long endCapture(long stream) {
+        return functions.longFrom(CudaFunction.StreamEndCapture, (f, result) -> call(f, stream, result));
+    }
+
+    @Override
+    public long instantiate(long graph) {
+        return functions.longFrom(CudaFunction.GraphInstantiateWithFlags, (f, result) -> call(f, result, graph, 0L));
+    }
+
+    @Override
+    public void launchGraph(long executable, long stream) {
+        functions.check(
+                CudaFunction.GraphLaunch, call(functions.address(CudaFunction.GraphLaunch), executable, stream));
+    }
+
+    @Override
+    public void destroyGraph(long graph) {
+        functions.check(CudaFunction.GraphDestroy, call(functions.address(CudaFunction.GraphDestroy), graph));
+    }
+
+    @Override
+    public void destroyExecutable(long executable) {
+        functions.check(
+                CudaFunction.GraphExecDestroy, call(functions.address(CudaFunction.GraphExecDestroy), executable));
+    }
+
+    @Override
+    public void exportMemory(long address, long handle) {
+        functions.check(
+                CudaFunction.IpcGetMemHandle, call(functions.address(CudaFunction.IpcGetMemHandle), handle, address));
+    }
+
+    @Override
     @SuppressWarnings("restricted")
-    private String errorName(int error) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment name = arena.allocate(ValueLayout.JAVA_LONG);
-            int result = call(address(CudaFunction.GetErrorName), error, name.address());
-            return result != SUCCESS
-                    ? "(unknown error)"
-                    : MemorySegment.ofAddress(name.get(ValueLayout.JAVA_LONG, 0))
-                            .reinterpret(NAME_SIZE)
-                            .getString(0, StandardCharsets.UTF_8);
+    public long openMemory(long handle) {
+        MemorySegment bytes = MemorySegment.ofAddress(handle).reinterpret(IPC_HANDLE_SIZE);
+        return functions.longFrom(
+                CudaFunction.IpcOpenMemHandle_v2, (f, result) -> NativeCalls.open(f, result, bytes, LAZY_PEER_ACCESS));
+    }
+
+    @Override
+    public void closeMemory(long address) {
+        functions.check(
+                CudaFunction.IpcCloseMemHandle, call(functions.address(CudaFunction.IpcCloseMemHandle), address));
+    }
+
+    @Override
+    public long allocationSize(long address) {
+        return functions.longOfTwo(
+                CudaFunction.MemGetAddressRange_v2, 1, (f, base, size) -> call(f, base, size, address));
+    }
+
+    @Override
+    public boolean canAccessPeer(int device, int peer) {
+        return functions.intFrom(CudaFunction.DeviceCanAccessPeer, (f, result) -> call(f, result, device, peer)) != 0;
+    }
+
+    @Override
+    public void enablePeerAccess(long peerContext) {
+        int result = call(functions.address(CudaFunction.CtxEnablePeerAccess), peerContext, 0);
+        if (result != PEER_ACCESS_ALREADY_ENABLED) {
+            functions.check(CudaFunction.CtxEnablePeerAccess, result);
         }
     }
 
-    /** A call that writes its result to an address. */
-    @FunctionalInterface
-    private interface ResultCall {
-        int call(MemorySegment function, long result);
+    private void copy(CudaFunction function, long to, long from, long byteSize, long stream) {
+        functions.check(function, call(functions.address(function), to, from, byteSize, stream));
     }
 }

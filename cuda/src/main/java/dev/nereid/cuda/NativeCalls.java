@@ -26,6 +26,21 @@ final class NativeCalls {
     private static final MethodHandle LONG_LONG_LONG_LONG = link(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
     private static final MethodHandle LONG_BYTE_LONG_LONG = link(JAVA_LONG, JAVA_BYTE, JAVA_LONG, JAVA_LONG);
 
+    private static final MethodHandle LONG_LONG_LONG = link(JAVA_LONG, JAVA_LONG, JAVA_LONG);
+    private static final MethodHandle LONG_LONG_INT_LONG_LONG =
+            link(JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG);
+
+    /** {@code cuLaunchKernel}: the kernel, three sizes each of grid and block, shared memory, stream and parameters. */
+    private static final MethodHandle LAUNCH = link(
+            JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG,
+            JAVA_LONG);
+
+    /** A handle by value: a structure of 64 bytes. */
+    private static final MethodHandle OPEN = link(
+            JAVA_LONG,
+            MemoryLayout.structLayout(MemoryLayout.sequenceLayout(CudaDriver.IPC_HANDLE_SIZE, JAVA_BYTE)),
+            JAVA_INT);
+
     private NativeCalls() {}
 
     static int call(MemorySegment function) {
@@ -103,6 +118,40 @@ final class NativeCalls {
     static int call(MemorySegment function, long a, byte b, long c, long d) {
         try {
             return (int) LONG_BYTE_LONG_LONG.invokeExact(function, a, b, c, d);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    static int call(MemorySegment function, long a, long b, long c) {
+        try {
+            return (int) LONG_LONG_LONG.invokeExact(function, a, b, c);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    static int call(MemorySegment function, long a, long b, int c, long d, long e) {
+        try {
+            return (int) LONG_LONG_INT_LONG_LONG.invokeExact(function, a, b, c, d, e);
+        } catch (Throwable t) {
+            throw notCalled(t);
+        }
+    }
+
+    /** Calls {@code cuLaunchKernel} for a grid of one dimension, without shared memory of its own. */
+    static int launch(MemorySegment launch, long kernel, int blocks, int threads, long stream, long parameters) {
+        try {
+            return (int) LAUNCH.invokeExact(launch, kernel, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, 0L);
+        } catch (Throwable e) {
+            throw notCalled(e);
+        }
+    }
+
+    /** Calls {@code cuIpcOpenMemHandle_v2}. */
+    static int open(MemorySegment open, long result, MemorySegment handle, int flags) {
+        try {
+            return (int) OPEN.invokeExact(open, result, handle, flags);
         } catch (Throwable e) {
             throw notCalled(e);
         }

@@ -2,6 +2,7 @@ package dev.nereid.cuda;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -15,34 +16,38 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>Copies are made at once; an event is done at the third query after its record. What would end the process with the
  * driver, such as a query of a destroyed event, is an {@link AssertionError}.
  */
-final class FakeCudaDriver implements CudaDriver {
+public final class FakeCudaDriver implements CudaDriver {
     private static final int QUERIES = 2;
 
     private final Map<Long, Arena> blocks = new ConcurrentHashMap<>();
     private final Map<Long, AtomicInteger> events = new ConcurrentHashMap<>();
     private final Set<Long> streams = ConcurrentHashMap.newKeySet();
+    private final Set<Long> graphs = ConcurrentHashMap.newKeySet();
+    private final Map<Long, Long> sizes = new ConcurrentHashMap<>();
+    private final AtomicInteger launches = new AtomicInteger();
+    private final AtomicInteger opened = new AtomicInteger();
     private final AtomicLong handles = new AtomicLong(1 << 20);
     private final AtomicInteger allocations = new AtomicInteger();
     private final ThreadLocal<Long> current = ThreadLocal.withInitial(() -> 0L);
     private volatile int failure;
 
     /** Lets every later call fail. */
-    void fail(int error) {
+    public void fail(int error) {
         failure = error;
     }
 
-    /** Returns how many events, streams and blocks of memory live. */
-    int living() {
-        return events.size() + streams.size() + blocks.size();
+    /** Returns how many events, streams, graphs, and blocks of memory live. */
+    public int living() {
+        return events.size() + streams.size() + blocks.size() + graphs.size() + opened.get();
     }
 
     /** Returns how often memory was allocated. */
-    int allocations() {
+    public int allocations() {
         return allocations.get();
     }
 
     /** Returns how many events live. */
-    int events() {
+    public int events() {
         return events.size();
     }
 
@@ -105,6 +110,7 @@ final class FakeCudaDriver implements CudaDriver {
         Arena arena = Arena.ofShared();
         long address = arena.allocate(byteSize, 512).fill((byte) -1).address();
         blocks.put(address, arena);
+        sizes.put(address, byteSize);
         return address;
     }
 
@@ -201,6 +207,136 @@ final class FakeCudaDriver implements CudaDriver {
         living(event);
         return queries.getAndUpdate(left -> Math.max(0, left - 1)) == 0;
     }
+
+    @Override
+    public long createStream(int priority) {
+        return createStream();
+    }
+
+    @Override
+    public int greatestPriority() {
+        return -5;
+    }
+
+    @Override
+    public long freeMemory() {
+        needsContext("cuMemGetInfo_v2");
+        return (1L << 40)
+                - blocks.keySet().stream().mapToLong(this::allocationSize).sum();
+    }
+
+    @Override
+    public long loadModule(long image) {
+        needsContext("cuModuleLoadDataEx");
+        return handles.incrementAndGet();
+    }
+
+    @Override
+    public void unloadModule(long module) {
+        check("cuModuleUnload");
+    }
+
+    @Override
+    public long function(long module, String name) {
+        check("cuModuleGetFunction");
+        return handles.incrementAndGet();
+    }
+
+    @Override
+    public void launch(long function, int blocksOfGrid, int threads, long stream, long parameters) {
+        needs(streams.contains(stream), "stream");
+        check("cuLaunchKernel");
+        launches.incrementAndGet();
+    }
+
+    /** Returns how many kernels and graphs were launched. */
+    public int launches() {
+        return launches.get();
+    }
+
+    @Override
+    public void beginCapture(long stream) {
+        needs(streams.contains(stream), "stream");
+        check("cuStreamBeginCapture_v2");
+    }
+
+    @Override
+    public long endCapture(long stream) {
+        check("cuStreamEndCapture");
+        return graph();
+    }
+
+    @Override
+    public long instantiate(long graph) {
+        check("cuGraphInstantiateWithFlags");
+        needs(graphs.contains(graph), "graph");
+        return graph();
+    }
+
+    private long graph() {
+        long graph = handles.incrementAndGet();
+        graphs.add(graph);
+        return graph;
+    }
+
+    @Override
+    public void launchGraph(long executable, long stream) {
+        needs(graphs.contains(executable) && streams.contains(stream), "graph or stream");
+        check("cuGraphLaunch");
+        launches.incrementAndGet();
+    }
+
+    @Override
+    public void destroyGraph(long graph) {
+        needs(graphs.remove(graph), "graph");
+    }
+
+    @Override
+    public void destroyExecutable(long executable) {
+        needs(graphs.remove(executable), "graph");
+    }
+
+    @Override
+    public void exportMemory(long address, long handle) {
+        check("cuIpcGetMemHandle");
+        memory(handle, IPC_HANDLE_SIZE).set(ValueLayout.JAVA_LONG_UNALIGNED, 0, address);
+    }
+
+    /** Opens memory of this driver itself, whose handle is its address. */
+    @Override
+    public long openMemory(long handle) {
+        needsContext("cuIpcOpenMemHandle_v2");
+        long address = memory(handle, IPC_HANDLE_SIZE).get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
+        if (!blocks.containsKey(address)) {
+            throw new CudaException("cuIpcOpenMemHandle_v2", 1, "CUDA_ERROR_INVALID_VALUE");
+        }
+        opened.incrementAndGet();
+        return address;
+    }
+
+    @Override
+    public void closeMemory(long address) {
+        check("cuIpcCloseMemHandle");
+        needs(opened.getAndDecrement() > 0, "opened memory");
+    }
+
+    /** Returns how often memory of another process is open. */
+    public int opened() {
+        return opened.get();
+    }
+
+    @Override
+    public long allocationSize(long address) {
+        return Objects.requireNonNull(sizes.get(address));
+    }
+
+    @Override
+    public boolean canAccessPeer(int device, int peer) {
+        return true;
+    }
+
+    @Override
+    public void enablePeerAccess(long peerContext) {}
 
     private AtomicInteger living(long event) {
         AtomicInteger queries = events.get(event);

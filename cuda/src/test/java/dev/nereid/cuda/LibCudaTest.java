@@ -137,6 +137,78 @@ final class LibCudaTest {
                 .withMessage("libm.so.6: exports no cuInit");
     }
 
+    @Test
+    void launchesKernels() {
+        long stream = stream();
+        long memory = driver.allocate(64);
+        try (Arena arena = Arena.ofConfined()) {
+            long module = driver.loadModule(arena.allocateFrom(".version 8.0").address());
+            long kernel = driver.function(module, "add");
+            MemorySegment address = arena.allocateFrom(ValueLayout.JAVA_LONG, memory);
+            MemorySegment number = arena.allocateFrom(ValueLayout.JAVA_INT, 7);
+            MemorySegment parameters = arena.allocateFrom(ValueLayout.JAVA_LONG, address.address(), number.address());
+
+            driver.launch(kernel, 3, 128, stream, parameters.address());
+
+            assertThat(memory(memory, 4).get(ValueLayout.JAVA_INT, 0)).isEqualTo(3135);
+            assertFails(() -> driver.function(module, "sub"), 500, "cuModuleGetFunction: 500 CUDA_ERROR_NOT_FOUND");
+            assertFails(
+                    () -> driver.loadModule(arena.allocateFrom("nonsense").address()),
+                    218,
+                    "cuModuleLoadDataEx: 218 CUDA_ERROR_INVALID_PTX: line 1: syntax error");
+            driver.unloadModule(module);
+            assertFails(() -> driver.unloadModule(module), 400, "cuModuleUnload: 400 CUDA_ERROR_INVALID_HANDLE");
+        }
+        driver.free(memory);
+    }
+
+    @Test
+    void capturesGraphs() {
+        stream();
+        assertThat(driver.greatestPriority()).isEqualTo(-5);
+        long stream = driver.createStream(-5);
+
+        driver.beginCapture(stream);
+        long graph = driver.endCapture(stream);
+        long executable = driver.instantiate(graph);
+        driver.destroyGraph(graph);
+        driver.launchGraph(executable, stream);
+        driver.destroyExecutable(executable);
+
+        assertFails(() -> driver.launchGraph(executable, stream), 400, "cuGraphLaunch: 400 CUDA_ERROR_INVALID_HANDLE");
+        assertFails(() -> driver.createStream(1), 1, "cuStreamCreateWithPriority: 1 CUDA_ERROR_INVALID_VALUE");
+        driver.destroyStream(stream);
+    }
+
+    @Test
+    void sharesMemoryWithOtherProcessesAndGpus() {
+        stream();
+        long memory = driver.allocate(4096);
+        assertThat(driver.freeMemory()).isEqualTo((80L << 30) - 1);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment handle = arena.allocate(CudaDriver.IPC_HANDLE_SIZE);
+
+            driver.exportMemory(memory, handle.address());
+            long opened = driver.openMemory(handle.address());
+
+            assertThat(opened).isEqualTo(memory);
+            assertThat(driver.allocationSize(opened)).isEqualTo(4096);
+            driver.closeMemory(opened);
+            handle.fill((byte) 0);
+            assertFails(
+                    () -> driver.openMemory(handle.address()), 1, "cuIpcOpenMemHandle_v2: 1 CUDA_ERROR_INVALID_VALUE");
+        }
+        driver.free(memory);
+        assertThat(driver.canAccessPeer(0, 1)).isTrue();
+        assertThat(driver.canAccessPeer(0, 0)).isFalse();
+        driver.enablePeerAccess(driver.retainPrimaryContext(1));
+        driver.enablePeerAccess(driver.retainPrimaryContext(1));
+        assertFails(
+                () -> driver.enablePeerAccess(driver.retainPrimaryContext(0)),
+                1,
+                "cuCtxEnablePeerAccess: 1 CUDA_ERROR_INVALID_VALUE");
+    }
+
     private long driverEvent() {
         driver.init();
         driver.setCurrent(driver.retainPrimaryContext(1));

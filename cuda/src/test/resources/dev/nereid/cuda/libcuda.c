@@ -13,7 +13,7 @@
 #endif
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101,
-    INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_READY = 600, ILLEGAL_ADDRESS = 700 };
+    INVALID_CONTEXT = 201, INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700 };
 
 #define CONTEXT(device) ((void *) (uintptr_t) (0x7f0000001000 + (device) * 16))
 #define LIVE 0x5eed5eed5eed5eedULL
@@ -53,6 +53,8 @@ int cuGetErrorName(int error, const char **name) {
     case NO_DEVICE: *name = "CUDA_ERROR_NO_DEVICE"; return SUCCESS;
     case INVALID_DEVICE: *name = "CUDA_ERROR_INVALID_DEVICE"; return SUCCESS;
     case INVALID_CONTEXT: *name = "CUDA_ERROR_INVALID_CONTEXT"; return SUCCESS;
+    case INVALID_PTX: *name = "CUDA_ERROR_INVALID_PTX"; return SUCCESS;
+    case NOT_FOUND: *name = "CUDA_ERROR_NOT_FOUND"; return SUCCESS;
     case INVALID_HANDLE: *name = "CUDA_ERROR_INVALID_HANDLE"; return SUCCESS;
     case ILLEGAL_ADDRESS: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; return SUCCESS;
     default: return INVALID_VALUE;
@@ -158,4 +160,106 @@ int cuEventQuery(handle *event) {
     if (event->queries == 0) return SUCCESS;
     event->queries--;
     return NOT_READY;
+}
+
+int cuStreamCreateWithPriority(handle **stream, unsigned flags, int priority) {
+    NEEDS_CONTEXT;
+    return flags == 1 && priority <= 0 && priority >= -5 ? create(stream) : INVALID_VALUE;
+}
+
+int cuCtxGetStreamPriorityRange(int *least, int *greatest) { NEEDS_CONTEXT; *least = 0; *greatest = -5; return SUCCESS; }
+
+int cuMemGetInfo_v2(size_t *available, size_t *total) {
+    NEEDS_CONTEXT;
+    *available = (80ULL << 30) - blocks;
+    *total = 80ULL << 30;
+    return SUCCESS;
+}
+
+/* A module is a text that begins with ".version"; its only kernel, "add", adds two numbers. */
+int cuModuleLoadDataEx(handle **module, const char *image, unsigned count, int *options, void **values) {
+    NEEDS_CONTEXT;
+    if (count != 2 || options[0] != 5 || options[1] != 6) return INVALID_VALUE;
+    if (strncmp(image, ".version", 8) == 0) return create(module);
+    strncpy(values[0], "line 1: syntax error\n", (size_t) (uintptr_t) values[1]);
+    return INVALID_PTX;
+}
+
+int cuModuleUnload(handle *module) { NEEDS(module); return destroy(module); }
+
+int cuModuleGetFunction(handle **function, handle *module, const char *name) {
+    NEEDS(module);
+    return strcmp(name, "add") == 0 ? create(function) : NOT_FOUND;
+}
+
+/* Writes the second parameter plus the numbers of blocks and threads to the address that is the first one. */
+int cuLaunchKernel(handle *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+        unsigned shared, handle *stream, void **parameters, void **extra) {
+    NEEDS(function);
+    NEEDS(stream);
+    if (gy != 1 || gz != 1 || by != 1 || bz != 1 || shared || extra) return INVALID_VALUE;
+    **(int **) parameters[0] = *(int *) parameters[1] + 1000 * gx + bx;
+    return SUCCESS;
+}
+
+static handle *captured;
+
+int cuStreamBeginCapture_v2(handle *stream, int mode) {
+    NEEDS(stream);
+    if (mode != 1 || captured) return INVALID_VALUE;
+    captured = stream;
+    return SUCCESS;
+}
+
+int cuStreamEndCapture(handle *stream, handle **graph) {
+    NEEDS(stream);
+    if (captured != stream) return INVALID_VALUE;
+    captured = NULL;
+    return create(graph);
+}
+
+int cuGraphInstantiateWithFlags(handle **executable, handle *graph, unsigned long long flags) {
+    NEEDS(graph);
+    return flags ? INVALID_VALUE : create(executable);
+}
+
+int cuGraphLaunch(handle *executable, handle *stream) { NEEDS(executable); NEEDS(stream); return SUCCESS; }
+int cuGraphDestroy(handle *graph) { NEEDS(graph); return destroy(graph); }
+int cuGraphExecDestroy(handle *executable) { NEEDS(executable); return destroy(executable); }
+
+/* A handle is its address and, in its last byte, a mark. */
+typedef struct { unsigned char bytes[64]; } ipc_handle;
+
+int cuIpcGetMemHandle(ipc_handle *result, void *address) {
+    NEEDS_INIT;
+    memset(result, 0, sizeof(*result));
+    memcpy(result, &address, sizeof(address));
+    result->bytes[63] = 0x5e;
+    return SUCCESS;
+}
+
+int cuIpcOpenMemHandle_v2(void **result, ipc_handle opened, unsigned flags) {
+    NEEDS_CONTEXT;
+    if (opened.bytes[63] != 0x5e || flags != 1) return INVALID_VALUE;
+    memcpy(result, &opened, sizeof(*result));
+    return SUCCESS;
+}
+
+int cuIpcCloseMemHandle(void *address) { NEEDS_INIT; return address ? SUCCESS : INVALID_VALUE; }
+
+int cuMemGetAddressRange_v2(void **base, size_t *size, void *address) {
+    NEEDS_INIT;
+    *base = address;
+    *size = 4096;
+    return SUCCESS;
+}
+
+int cuDeviceCanAccessPeer(int *can, int device, int peer) { NEEDS_DEVICE; *can = device != peer; return SUCCESS; }
+
+static int peer_access;
+
+int cuCtxEnablePeerAccess(void *context, unsigned flags) {
+    NEEDS_CONTEXT;
+    if (flags || context == current) return INVALID_VALUE;
+    return peer_access++ ? 704 : SUCCESS;
 }

@@ -1,8 +1,13 @@
-package dev.nereid.cuda;
+package dev.nereid.cuda.memory;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.cuda.CudaDriver;
+import dev.nereid.cuda.EventFence;
+import dev.nereid.cuda.EventPool;
+import dev.nereid.cuda.GpuContext;
+import dev.nereid.cuda.GpuException;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
@@ -18,7 +23,7 @@ import java.util.function.Consumer;
  *
  * <p>Its copies have a stream of their own. Each method returns when the stream has reached its end.
  */
-final class GpuMemory implements DeviceMemory, AutoCloseable {
+public final class GpuMemory implements DeviceMemory, AutoCloseable {
     private static final Duration FOREVER = Duration.ofSeconds(Long.MAX_VALUE);
 
     private final GpuContext gpu;
@@ -40,21 +45,39 @@ final class GpuMemory implements DeviceMemory, AutoCloseable {
      * @param byteSize how much to take, more than 0
      * @throws InferenceException if the GPU has less
      */
-    @SuppressWarnings("restricted") // the view has the size of the memory
-    GpuMemory(GpuContext gpu, EventPool events, long byteSize) {
+    public GpuMemory(GpuContext gpu, EventPool events, long byteSize) {
         this.gpu = gpu;
         this.events = events;
         place = new MemoryPlace(MemoryPlace.Kind.GPU, gpu.gpu());
         blocks = new MemoryBlocks(byteSize);
-        long address = gpu.call(driver -> driver.allocate(byteSize));
-        try (Arena inaccessible = Arena.ofShared()) {
-            memory = MemorySegment.ofAddress(address).reinterpret(byteSize, inaccessible, null);
-        }
         try {
             stream = gpu.call(CudaDriver::createStream);
-        } catch (RuntimeException e) {
-            gpu.run(driver -> driver.free(address));
-            throw e;
+        } catch (GpuException e) {
+            throw failed(e);
+        }
+        memory = take(byteSize);
+    }
+
+    private MemorySegment take(long byteSize) {
+        try {
+            return view(gpu.call(driver -> driver.allocate(byteSize)), byteSize);
+        } catch (GpuException e) {
+            gpu.run(driver -> driver.destroyStream(stream));
+            throw failed(e);
+        }
+    }
+
+    /**
+     * Returns memory of a device as Java code may see it: an address and a size.
+     *
+     * @param address its address on the device
+     * @param byteSize its size
+     * @return a segment of a closed arena
+     */
+    @SuppressWarnings("restricted") // the view has the size of the memory
+    public static MemorySegment view(long address, long byteSize) {
+        try (Arena inaccessible = Arena.ofShared()) {
+            return MemorySegment.ofAddress(address).reinterpret(byteSize, inaccessible, null);
         }
     }
 
@@ -115,8 +138,12 @@ final class GpuMemory implements DeviceMemory, AutoCloseable {
         finish(from, driver -> driver.copy(from.address(), to.address(), from.byteSize(), stream));
     }
 
-    /** Returns the sizes of all open buffers together, with what their alignment adds. */
-    long bytesInUse() {
+    /**
+     * Returns the memory in use.
+     *
+     * @return the sizes of all open buffers together, with what their alignment adds
+     */
+    public long bytesInUse() {
         return blocks.bytesInUse();
     }
 
@@ -147,15 +174,21 @@ final class GpuMemory implements DeviceMemory, AutoCloseable {
     }
 
     private void finish(Consumer<CudaDriver> work) {
-        gpu.run(work);
-        EventFence fence = events.record(stream);
         try {
-            boolean ignored = fence.await(FOREVER);
-        } catch (BackendException e) {
-            throw new InferenceException(e.code(), String.valueOf(e.getMessage()));
-        } finally {
-            fence.release();
+            gpu.run(work);
+            EventFence fence = events.record(stream);
+            try {
+                boolean ignored = fence.await(FOREVER);
+            } finally {
+                fence.release();
+            }
+        } catch (GpuException | BackendException e) {
+            throw failed(e);
         }
+    }
+
+    private static InferenceException failed(Exception e) {
+        return new InferenceException(ErrorCode.UNAVAILABLE, String.valueOf(e.getMessage()));
     }
 
     private static void checkSizes(MemorySegment from, MemorySegment to) {

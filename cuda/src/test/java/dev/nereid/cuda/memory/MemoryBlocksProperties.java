@@ -1,4 +1,4 @@
-package dev.nereid.cuda;
+package dev.nereid.cuda.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;

@@ -1,6 +1,8 @@
-package dev.nereid.cuda;
+package dev.nereid.cuda.memory;
 
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.cuda.GpuContext;
+import dev.nereid.cuda.GpuException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
@@ -10,7 +12,7 @@ import java.util.OptionalLong;
  * Pinned memory of the host, which GPUs copy from and to without a detour: taken from the driver once, at about 0.4 ms
  * for each MiB, and divided here. Safe for use by any thread.
  */
-final class PinnedMemory implements AutoCloseable {
+public final class PinnedMemory implements AutoCloseable {
     private final GpuContext gpu;
     private final MemoryBlocks blocks;
     private final Arena arena = Arena.ofShared();
@@ -21,10 +23,10 @@ final class PinnedMemory implements AutoCloseable {
      *
      * @param gpu any GPU: all can use the memory
      * @param byteSize how much to take, more than 0
-     * @throws dev.nereid.api.InferenceException if the system has less
+     * @throws GpuException if the system has less
      */
     @SuppressWarnings("restricted") // the view has the size of the memory
-    PinnedMemory(GpuContext gpu, long byteSize) {
+    public PinnedMemory(GpuContext gpu, long byteSize) {
         this.gpu = gpu;
         blocks = new MemoryBlocks(byteSize);
         long address = gpu.call(driver -> driver.allocateHost(byteSize));
@@ -38,7 +40,7 @@ final class PinnedMemory implements AutoCloseable {
      * @return a buffer of exactly this size with any content, owned by the caller; empty if there is no room for it, so
      *     that the caller uses ordinary memory
      */
-    Optional<TensorBuffer> allocate(long byteSize) {
+    public Optional<TensorBuffer> allocate(long byteSize) {
         OptionalLong offset = blocks.allocate(byteSize);
         return offset.isEmpty()
                 ? Optional.empty()
@@ -46,8 +48,12 @@ final class PinnedMemory implements AutoCloseable {
                         "pinned buffer", memory.asSlice(offset.getAsLong(), byteSize), blocks, offset.getAsLong()));
     }
 
-    /** Returns the sizes of all open buffers together, with what their alignment adds. */
-    long bytesInUse() {
+    /**
+     * Returns the memory in use.
+     *
+     * @return the sizes of all open buffers together, with what their alignment adds
+     */
+    public long bytesInUse() {
         return blocks.bytesInUse();
     }
 

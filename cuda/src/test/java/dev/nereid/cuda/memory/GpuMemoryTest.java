@@ -1,4 +1,4 @@
-package dev.nereid.cuda;
+package dev.nereid.cuda.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -6,6 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.cuda.EventPool;
+import dev.nereid.cuda.FakeCudaDriver;
+import dev.nereid.cuda.GpuContext;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -17,7 +20,7 @@ final class GpuMemoryTest {
 
     private final FakeCudaDriver driver = new FakeCudaDriver();
     private final GpuContext gpu = new GpuContext(driver, 0);
-    private final EventPool events = new EventPool(gpu, PollingWait.system());
+    private final EventPool events = new EventPool(gpu);
 
     @Test
     void copiesBetweenHostAndDevice() {

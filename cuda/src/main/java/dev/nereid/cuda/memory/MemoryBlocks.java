@@ -1,4 +1,4 @@
-package dev.nereid.cuda;
+package dev.nereid.cuda.memory;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.util.HashMap;

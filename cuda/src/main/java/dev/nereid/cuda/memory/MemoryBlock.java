@@ -1,4 +1,4 @@
-package dev.nereid.cuda;
+package dev.nereid.cuda.memory;
 
 import dev.nereid.api.memory.TensorBuffer;
 import java.lang.foreign.MemorySegment;
