@@ -1,0 +1,115 @@
+package dev.nereid.cuda;
+
+import dev.nereid.spi.BackendException;
+import java.time.Duration;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs actions when work of a GPU has ended, in the order in which they were added. Safe for use by any thread; the
+ * actions run on one platform thread of its own, one at a time. For one stream, so that the order is that of the work.
+ *
+ * <p>The number of waiting actions is bounded by the caller, as by {@link
+ * dev.nereid.spi.BackendTraits#maxDeferred()}.
+ */
+public final class CompletionThread implements AutoCloseable {
+    private static final System.Logger LOG = System.getLogger(CompletionThread.class.getName());
+    private static final Duration FOREVER = Duration.ofSeconds(Long.MAX_VALUE);
+
+    /** What is done when work has ended. */
+    @FunctionalInterface
+    public interface Completion {
+        /**
+         * Runs. Must not block; its exceptions are logged.
+         *
+         * @param failure why the work failed; {@code null} if it succeeded
+         */
+        void run(@Nullable BackendException failure);
+    }
+
+    /** Work and what follows it; without a fence, the end of the thread. */
+    private record Waiting(@Nullable EventFence fence, Completion action) {}
+
+    private final BlockingQueue<Waiting> waiting = new LinkedBlockingQueue<>();
+    private final AtomicBoolean closed = new AtomicBoolean();
+    private final Thread thread;
+
+    /**
+     * Starts the thread.
+     *
+     * @param name that of the thread
+     */
+    public CompletionThread(String name) {
+        thread = Thread.ofPlatform().daemon().name(name).start(this::runAll);
+    }
+
+    /**
+     * Adds work. Never blocks.
+     *
+     * @param fence the end of the work, owned by this thread from now on, which releases it before the action runs
+     * @param action run once, after the actions that were added before
+     * @throws IllegalStateException if it was closed; the fence stays with the caller
+     */
+    public void add(EventFence fence, Completion action) {
+        if (closed.get()) {
+            throw new IllegalStateException("completion thread '" + thread.getName() + "': closed");
+        }
+        waiting.add(new Waiting(fence, action));
+    }
+
+    /** Waits for all work that was added, and for its actions. To be called after the last {@link #add}. */
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            waiting.add(new Waiting(null, _ -> {}));
+        }
+        boolean interrupted = false;
+        while (thread.isAlive()) {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                interrupted = true; // the actions use what the caller frees next
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void runAll() {
+        while (true) {
+            Waiting next;
+            try {
+                next = waiting.take();
+            } catch (InterruptedException e) {
+                continue; // nobody has this thread to interrupt it; whoever did does not end the work of a GPU
+            }
+            EventFence fence = next.fence();
+            if (fence == null) {
+                return;
+            }
+            complete(next.action(), failureOf(fence));
+        }
+    }
+
+    private static @Nullable BackendException failureOf(EventFence fence) {
+        try {
+            boolean ignored = fence.await(FOREVER);
+            return null;
+        } catch (BackendException e) {
+            return e;
+        } finally {
+            fence.release();
+        }
+    }
+
+    private static void complete(Completion action, @Nullable BackendException failure) {
+        try {
+            action.run(failure);
+        } catch (RuntimeException | Error e) {
+            LOG.log(System.Logger.Level.ERROR, "completion of work of a GPU failed", e);
+        }
+    }
+}

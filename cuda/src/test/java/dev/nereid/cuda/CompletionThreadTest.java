@@ -1,0 +1,67 @@
+package dev.nereid.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import dev.nereid.spi.BackendException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** Tests of actions that follow work of a GPU. */
+final class CompletionThreadTest {
+    private final FakeCudaDriver driver = new FakeCudaDriver();
+    private final GpuContext gpu = new GpuContext(driver, 0);
+    private final EventPool events = new EventPool(gpu);
+    private final long stream = gpu.call(CudaDriver::createStream);
+
+    @Test
+    void runsActionsInTheirOrderBeforeItCloses() {
+        List<Integer> order = new ArrayList<>();
+        try (CompletionThread thread = new CompletionThread("completions")) {
+            for (int i = 0; i < 1000; i++) {
+                int number = i;
+                thread.add(events.record(stream), failure -> {
+                    assertThat(failure).isNull();
+                    order.add(number);
+                });
+            }
+        }
+        assertThat(order).isEqualTo(IntStream.range(0, 1000).boxed().toList());
+        assertThat(events.inUse()).isZero();
+    }
+
+    @Test
+    void continuesAfterAnActionThatThrows() {
+        List<String> ran = new ArrayList<>();
+        try (CompletionThread thread = new CompletionThread("completions")) {
+            thread.add(events.record(stream), _ -> {
+                throw new IllegalStateException("of a test");
+            });
+            thread.add(events.record(stream), _ -> ran.add("second"));
+        }
+        assertThat(ran).containsExactly("second");
+    }
+
+    @Test
+    void passesTheFailureOfTheGpu() {
+        List<@Nullable BackendException> failures = new ArrayList<>();
+        CompletionThread thread = new CompletionThread("completions");
+        EventFence first = events.record(stream);
+        EventFence second = events.record(stream);
+        driver.fail(719);
+        thread.add(first, failures::add);
+        thread.add(second, failures::add);
+        thread.close();
+
+        assertThat(failures)
+                .extracting(failure -> Objects.requireNonNull(failure).getMessage())
+                .containsExactly(
+                        "GPU 0: cuCtxSetCurrent: 719 CUDA_ERROR",
+                        "GPU 0: has failed: cuCtxSetCurrent: 719 CUDA_ERROR: restart the server");
+        assertThatIllegalStateException().isThrownBy(() -> thread.add(first, _ -> {}));
+    }
+}
