@@ -129,7 +129,10 @@ final class ServerFactory {
     private ServerMemory memory(long limit) {
         MemoryOptions memory = options.memory();
         long idle = memory.idleBytes().orElse(TensorPool.idleLimit(limit));
-        return ServerMemory.of(new TensorPool(limit, idle, memory.poisonFreed()), memory.clientSharedMemory());
+        return ServerMemory.of(
+                new TensorPool(limit, idle, memory.poisonFreed(), memory.gpus()),
+                memory.gpus(),
+                memory.clientSharedMemory());
     }
 
     private AdmissionLimits load(TensorMemoryBound bound) {

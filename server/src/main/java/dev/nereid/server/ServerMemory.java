@@ -1,28 +1,31 @@
 package dev.nereid.server;
 
+import dev.nereid.api.memory.GpuAccess;
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.server.memory.TensorPool;
-import dev.nereid.server.shared.SystemSharedMemory;
+import dev.nereid.server.shared.ClientSharedMemory;
 
 /**
  * Tensor pool and shared memory of a server. Closed by the server at its end.
  *
  * @param pool the pool for inputs and outputs
  * @param shared the shared memory of clients
+ * @param gpus the memory of GPUs
  */
-record ServerMemory(TensorPool pool, SharedMemory shared) implements AutoCloseable {
+record ServerMemory(TensorPool pool, SharedMemory shared, GpuAccess gpus) implements AutoCloseable {
     /** Creates the memory of a server that allows or refuses shared memory of clients. */
-    static ServerMemory of(TensorPool pool, boolean clientSharedMemory) {
+    static ServerMemory of(TensorPool pool, GpuAccess gpus, boolean clientSharedMemory) {
         // Off the path of the start: links native functions, which the first large body needs.
         Thread.ofPlatform().daemon().name("tensor-memory-start").start(TensorPool::prepare);
-        return new ServerMemory(pool, clientSharedMemory ? new SystemSharedMemory() : new NoSharedMemory());
+        return new ServerMemory(pool, clientSharedMemory ? new ClientSharedMemory(gpus) : new NoSharedMemory(), gpus);
     }
 
     @Override
     public void close() {
-        if (shared instanceof SystemSharedMemory regions) {
+        if (shared instanceof ClientSharedMemory regions) {
             regions.close();
         }
         pool.close();
+        gpus.close();
     }
 }

@@ -32,15 +32,20 @@ public interface TensorMemory {
     }
 
     /**
-     * Allocates a buffer in one place. Memory of the host is that of {@link #allocate(long)}.
+     * Allocates a buffer in one place. Memory of the host is that of {@link #allocate(long)}, also in place of pinned
+     * memory of which none is left.
      *
      * @param byteSize the size needed, 0 or more
      * @param place where the buffer lies
-     * @return a buffer as of {@link #allocate(long)} or {@link DeviceMemory#allocate}
+     * @return a buffer as of {@link #allocate(long)}, {@link #allocatePinned} or {@link DeviceMemory#allocate}; {@link
+     *     TensorBuffer#place} says which
      * @throws InferenceException as they do
      * @throws IllegalArgumentException if there is no memory in that place, as {@link #device} says
      */
     default TensorBuffer allocate(long byteSize, MemoryPlace place) {
+        if (place.kind() == MemoryPlace.Kind.PINNED) {
+            return allocatePinned(byteSize).orElseGet(() -> allocate(byteSize));
+        }
         if (place.isHost()) {
             return allocate(byteSize);
         }
@@ -48,6 +53,16 @@ public interface TensorMemory {
                 .orElseThrow(() -> new IllegalArgumentException(
                         "place: " + place + " (expected: of the host, or of a device with memory)"))
                 .allocate(byteSize);
+    }
+
+    /**
+     * Allocates pinned memory of the host, which GPUs copy from and to without a detour. Never blocks.
+     *
+     * @param byteSize the size needed, 0 or more
+     * @return a buffer as of {@link #allocate(long)}; empty if none is left, or there is none
+     */
+    default Optional<TensorBuffer> allocatePinned(long byteSize) {
+        return Optional.empty();
     }
 
     /**

@@ -4,6 +4,7 @@ import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.OutputTarget;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.frontend.RequestParameters;
@@ -154,17 +155,21 @@ public final class InferRequestAssembler {
         long at = 0;
         for (InputContent content : contents) {
             MemorySegment data;
+            MemoryPlace place = MemoryPlace.HOST;
             switch (content) {
                 case InputContent.Inline inline -> {
                     data = memory.asSlice(at, inline.byteSize());
                     inline.writeTo(data);
                     at += aligned(inline.byteSize());
                 }
-                case InputContent.Shared(InferMessage.Input _, TensorBuffer lease) -> data = lease.segment();
+                case InputContent.Shared(InferMessage.Input _, TensorBuffer lease) -> {
+                    data = lease.segment();
+                    place = lease.place();
+                }
             }
             InferMessage.Input input = content.input();
             inputs.add(
-                    InputTensor.of(input.name(), input.datatype(), input.shape().toArray(), data, MemoryPlace.HOST));
+                    InputTensor.of(input.name(), input.datatype(), input.shape().toArray(), data, place));
         }
         return inputs;
     }
@@ -259,7 +264,7 @@ public final class InferRequestAssembler {
         }
         TensorBuffer lease = region.get().lease(sharedMemory);
         owned.add(lease);
-        return RequestedOutput.into(output.name(), lease.segment());
+        return RequestedOutput.into(output.name(), new OutputTarget(lease.segment(), lease.place()));
     }
 
     private static InferenceException invalid(String text) {

@@ -42,16 +42,17 @@ public final class RequestMemory implements Runnable, SegmentAllocator {
     /**
      * Leases a part of a shared memory region.
      *
+     * @return the part, which this closes
      * @throws dev.nereid.api.InferenceException if there is no such region or part
      */
-    public MemorySegment lease(String region, long offset, long byteSize) {
+    public TensorBuffer lease(String region, long offset, long byteSize) {
         SharedMemory.Lease lease = shared.lease(region, offset, byteSize);
         buffers.add(lease);
         if (leased.isEmpty()) {
             leased = new ArrayList<>(2);
         }
         leased.add(lease);
-        return lease.segment();
+        return lease;
     }
 
     /** Takes ownership of a buffer. */

@@ -4,6 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.RequestOptions;
+import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.http.body.RequestMemory;
 import dev.nereid.http.json.InputMetadata;
 import dev.nereid.http.json.JsonFields;
@@ -148,7 +149,8 @@ final class InferRequestReader {
         if (sources[0] != JsonFields.ABSENT) {
             bytes = readPayload(name, sources[0]);
         } else if (sources[1] != JsonFields.ABSENT) {
-            bytes = shared.read(index.member(input, RequestIndex.PARAMETERS));
+            TensorBuffer part = shared.read(index.member(input, RequestIndex.PARAMETERS));
+            return InputTensor.of(name, datatype, dims, part.segment(), part.place());
         } else {
             bytes = tensors.read(json, data, new InputMetadata(name, datatype, dims), memory);
         }

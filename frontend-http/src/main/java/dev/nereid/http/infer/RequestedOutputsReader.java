@@ -1,7 +1,9 @@
 package dev.nereid.http.infer;
 
+import dev.nereid.api.OutputTarget;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.RequestedOutput;
+import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.http.body.RequestLimits;
 import dev.nereid.http.json.JsonErrors;
 import dev.nereid.http.json.JsonFields;
@@ -75,7 +77,8 @@ final class RequestedOutputsReader {
         }
         long classes = readClasses(parameters[1]);
         if (isShared) {
-            requested.add(RequestedOutput.into(name, shared.read(members[1])));
+            TensorBuffer part = shared.read(members[1]);
+            requested.add(RequestedOutput.into(name, new OutputTarget(part.segment(), part.place())));
             formats.add(RequestedOutputs.Format.SHARED);
             return;
         }

@@ -1,10 +1,10 @@
 package dev.nereid.http.infer;
 
+import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.http.body.RequestMemory;
 import dev.nereid.http.json.JsonFields;
 import dev.nereid.http.json.JsonNumber;
 import dev.nereid.http.json.JsonReader;
-import java.lang.foreign.MemorySegment;
 
 /** Reads the shared memory parameters of a tensor and leases its region. Confined to the reading thread. */
 final class SharedTensorReader {
@@ -28,7 +28,7 @@ final class SharedTensorReader {
      * @return the place; its content may change at any time, and reading it may fail
      * @throws dev.nereid.api.InferenceException if no such place is registered
      */
-    MemorySegment read(int parameters) {
+    TensorBuffer read(int parameters) {
         int[] members = new int[REGION_MEMBERS.length];
         JsonFields.find(json, parameters, REGION_MEMBERS, members);
         String region = JsonFields.string(json, members[0], REGION_MEMBERS[0]);

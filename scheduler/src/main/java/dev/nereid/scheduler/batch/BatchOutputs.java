@@ -32,13 +32,11 @@ final class BatchOutputs {
         this.items = items;
     }
 
-    /** Allocates a checked output; pinned memory is ordinary memory. */
+    /** Allocates a checked output; in ordinary memory in place of pinned memory of which none is left. */
     Tensor allocate(OutputSpec output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
-        boolean host = place.isHost();
-        TensorBuffer buffer = host
-                ? OutputChecks.allocate(scope.model(), output, type, shape)
-                : OutputChecks.allocate(scope.model(), output, type, shape, place);
-        return add(output, Tensor.of(type, shape, buffer.segment(), host ? MemoryPlace.HOST : place), buffer);
+        TensorBuffer buffer = OutputChecks.allocate(scope.model(), output, type, shape, place);
+        MemoryPlace actual = place.isHost() ? buffer.place() : place;
+        return add(output, Tensor.of(type, shape, buffer.segment(), actual), buffer);
     }
 
     /** Allocates a checked output of byte strings. */

@@ -136,13 +136,29 @@ final class GatheredInputs {
         }
     }
 
-    /** Returns whether a tensor need not be moved to a place. Any memory of the host will do for one of the host. */
+    /** Returns whether a tensor need not be moved to a place. Pinned memory will do for ordinary memory. */
     private static boolean liesIn(Tensor tensor, MemoryPlace place) {
-        return place.isHost() ? tensor.place().isHost() : tensor.place().equals(place);
+        return switch (place.kind()) {
+            case HOST -> tensor.place().isHost();
+            case PINNED -> tensor.place().kind() == MemoryPlace.Kind.PINNED;
+            default -> tensor.place().equals(place);
+        };
     }
 
     private Tensor inPlace(String input, Tensor tensor, MemoryPlace place) throws BackendException {
-        return liesIn(tensor, place) ? tensor : copied(input, tensor.shape(), List.of(tensor), place);
+        if (liesIn(tensor, place)) {
+            return tensor;
+        }
+        return place.isHost() && tensor.place().isHost()
+                ? pinned(input, tensor)
+                : copied(input, tensor.shape(), List.of(tensor), place);
+    }
+
+    /** Copies an input on the host to pinned memory; leaves it where it is if none is left. */
+    private Tensor pinned(String input, Tensor tensor) throws BackendException {
+        Optional<InputMemory> copy = InputMemory.pinned(scope.model(), tensor);
+        copy.ifPresent(made -> add(input, made.tensor(), made.memory(), List.of()));
+        return copy.map(InputMemory::tensor).orElse(tensor);
     }
 
     /** Returns the input of a batch of one. It stays in place, and is flat if it is ragged. */

@@ -4,6 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.memory.ClientMemory;
 import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ModelScope;
@@ -52,11 +53,39 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
                 buffer.close();
                 throw e;
             }
-            MemoryPlace actual = device == null ? MemoryPlace.HOST : place;
+            MemoryPlace actual = device == null ? buffer.place() : place;
             Tensor copied = Tensor.of(parts.getFirst().type(), shape, buffer.segment(), actual);
             return new InputMemory(copied, ReferenceCountedMemory.of(buffer));
         } catch (InferenceException e) {
             throw SchedulerErrors.of(e);
+        }
+    }
+
+    /** Copies an input on the host to pinned memory; empty if none is left. */
+    static Optional<InputMemory> pinned(ModelScope model, Tensor tensor) throws BackendException {
+        Optional<TensorBuffer> buffer = model.memory().allocatePinned(tensor.byteSize());
+        if (buffer.isEmpty()) {
+            return Optional.empty();
+        }
+        TensorBuffer pinned = buffer.get();
+        try {
+            copyHost(tensor.data(), pinned.segment());
+        } catch (InferenceException e) {
+            pinned.close();
+            throw SchedulerErrors.of(e);
+        } catch (RuntimeException | Error e) {
+            pinned.close();
+            throw e;
+        }
+        Tensor copied = Tensor.of(tensor.type(), tensor.shape(), pinned.segment(), pinned.place());
+        return Optional.of(new InputMemory(copied, ReferenceCountedMemory.of(pinned)));
+    }
+
+    private static void copyHost(MemorySegment from, MemorySegment to) {
+        if (ClientMemory.isClientMemory(from)) {
+            ClientMemory.copy(from, to);
+        } else {
+            to.copyFrom(from);
         }
     }
 

@@ -75,10 +75,17 @@ final class OutputChecks {
         return allocateZeroed(model, byteSize(model, output, type, shape));
     }
 
-    /** Allocates zeroed memory for an output of fixed-size elements in memory of a device. */
+    /** Allocates zeroed memory for an output of fixed-size elements in one place, as {@link BatchOutputs#allocate}. */
     static TensorBuffer allocate(ModelScope model, OutputSpec output, DataType type, Shape shape, MemoryPlace place)
             throws BackendException {
         long byteSize = byteSize(model, output, type, shape);
+        if (place.isHost()) {
+            Optional<TensorBuffer> pinned = place.kind() == MemoryPlace.Kind.PINNED
+                    ? model.memory().allocatePinned(byteSize)
+                    : Optional.empty();
+            pinned.ifPresent(buffer -> buffer.segment().fill((byte) 0));
+            return pinned.isPresent() ? pinned.get() : allocateZeroed(model, byteSize);
+        }
         try {
             return device(model, output.tensor().name(), place).allocate(byteSize);
         } catch (InferenceException e) {

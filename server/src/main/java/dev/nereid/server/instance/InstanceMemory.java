@@ -11,6 +11,7 @@ import dev.nereid.spi.MemoryAllocator;
 import dev.nereid.spi.MemoryPlace;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -46,7 +47,7 @@ final class InstanceMemory implements AutoCloseable {
     }
 
     /**
-     * Returns the allocator of a place; that of the host for all places of the host.
+     * Returns the allocator of a place; that of ordinary memory in place of pinned memory if there is none.
      *
      * @throws BackendException {@link ErrorCode#UNSUPPORTED} if the server has no memory there
      */
@@ -55,7 +56,17 @@ final class InstanceMemory implements AutoCloseable {
             throw new BackendException(
                     ErrorCode.UNSUPPORTED, "no memory in " + place + " (expected: memory of the host)");
         }
-        return allocators.computeIfAbsent(place.isHost() ? MemoryPlace.HOST : place, Allocator::new);
+        return allocators.computeIfAbsent(
+                place.isHost() && !hasPinned(place) ? MemoryPlace.HOST : place, Allocator::new);
+    }
+
+    private boolean hasPinned(MemoryPlace place) {
+        if (place.kind() != MemoryPlace.Kind.PINNED) {
+            return false;
+        }
+        Optional<TensorBuffer> probe = memory.allocatePinned(0);
+        probe.ifPresent(TensorBuffer::close);
+        return probe.isPresent();
     }
 
     /** Frees what is allocated, and logs its size. Nothing can be allocated any more. */
@@ -79,7 +90,7 @@ final class InstanceMemory implements AutoCloseable {
     private AllocatedMemory allocate(long byteSize, MemoryPlace place) throws BackendException {
         Allocated allocated;
         try {
-            allocated = new Allocated(memory.allocate(byteSize, place));
+            allocated = new Allocated(allocateIn(place, byteSize));
         } catch (InferenceException e) {
             throw SchedulerErrors.of(e);
         }
@@ -89,6 +100,18 @@ final class InstanceMemory implements AutoCloseable {
             throw new BackendException(ErrorCode.UNAVAILABLE, "instance '" + instance + "': closed");
         }
         return allocated;
+    }
+
+    /** Scratch memory keeps its place: where pinned memory runs out, it is refused. */
+    private TensorBuffer allocateIn(MemoryPlace place, long byteSize) {
+        if (place.kind() != MemoryPlace.Kind.PINNED) {
+            return memory.allocate(byteSize, place);
+        }
+        return memory.allocatePinned(byteSize)
+                .orElseThrow(() -> new InferenceException(
+                        ErrorCode.UNAVAILABLE,
+                        "no pinned memory for " + byteSize
+                                + " bytes. Use --pinned-memory-pool-byte-size to increase the limit."));
     }
 
     /** Allocates in one place. Immutable. */

@@ -1,10 +1,13 @@
 package dev.nereid.server.memory;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.DeviceMemory;
+import dev.nereid.api.memory.GpuAccess;
 import dev.nereid.api.memory.GrowingBuffer;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -52,6 +55,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     /** The time after which a refused allocation may be retried. */
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
+    private final GpuAccess gpus;
     private final PoolBytes bytes;
     private final boolean poisoned;
     private final List<SizeClass> small;
@@ -79,6 +83,19 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
      *     detect its use
      */
     public TensorPool(long limit, long idleLimit, boolean poisoned) {
+        this(limit, idleLimit, poisoned, GpuAccess.NONE);
+    }
+
+    /**
+     * Creates an empty pool beside the memory of GPUs, which has limits of its own.
+     *
+     * @param limit the maximum of memory held at a time, in bytes
+     * @param idleLimit the maximum of idle memory, in bytes
+     * @param poisoned whether memory is overwritten
+     * @param gpus the memory of GPUs and pinned memory; not closed by the pool
+     */
+    public TensorPool(long limit, long idleLimit, boolean poisoned, GpuAccess gpus) {
+        this.gpus = gpus;
         if (limit < 0) {
             throw new IllegalArgumentException("limit: " + limit + " (expected: >= 0)");
         }
@@ -127,6 +144,16 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     @Override
     public TensorBuffer allocateZeroed(long byteSize) {
         return take(byteSize, true);
+    }
+
+    @Override
+    public Optional<TensorBuffer> allocatePinned(long byteSize) {
+        return gpus.allocatePinned(byteSize);
+    }
+
+    @Override
+    public Optional<DeviceMemory> device(MemoryPlace place) {
+        return gpus.memory(place);
     }
 
     private TensorBuffer take(long byteSize, boolean zeroed) {

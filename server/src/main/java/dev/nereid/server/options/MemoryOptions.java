@@ -2,6 +2,7 @@ package dev.nereid.server.options;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.memory.GpuAccess;
 import dev.nereid.server.memory.TensorMemoryBound;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -17,16 +18,49 @@ import java.util.OptionalLong;
  *     debugging, since it takes time
  * @param clientSharedMemory whether clients may register shared memory for inputs and outputs; a client that reaches
  *     the server can then read and write every POSIX shared memory segment that the server's user can
+ * @param gpus the memory of GPUs; the server closes it at its end
  */
 public record MemoryOptions(
-        Optional<TensorMemoryBound> limit, OptionalLong idleBytes, boolean poisonFreed, boolean clientSharedMemory) {
+        Optional<TensorMemoryBound> limit,
+        OptionalLong idleBytes,
+        boolean poisonFreed,
+        boolean clientSharedMemory,
+        GpuAccess gpus) {
     /** The defaults of the command line. */
-    public static final MemoryOptions DEFAULT = new MemoryOptions(Optional.empty(), OptionalLong.empty(), false, false);
+    public static final MemoryOptions DEFAULT =
+            new MemoryOptions(Optional.empty(), OptionalLong.empty(), false, false, GpuAccess.NONE);
 
     /** Checks the components. */
     public MemoryOptions {
         requireNonNull(limit, "limit");
         requireNonNull(idleBytes, "idleBytes");
+        requireNonNull(gpus, "gpus");
+    }
+
+    /**
+     * Creates options without GPUs.
+     *
+     * @param limit the limit of tensor memory, as above
+     * @param idleBytes the limit of idle memory, as above
+     * @param poisonFreed whether memory is overwritten when it is freed
+     * @param clientSharedMemory whether clients may register shared memory
+     */
+    public MemoryOptions(
+            Optional<TensorMemoryBound> limit,
+            OptionalLong idleBytes,
+            boolean poisonFreed,
+            boolean clientSharedMemory) {
+        this(limit, idleBytes, poisonFreed, clientSharedMemory, GpuAccess.NONE);
+    }
+
+    /**
+     * Replaces the GPUs.
+     *
+     * @param access the GPUs, closed by the server at its end
+     * @return the changed options
+     */
+    public MemoryOptions withGpus(GpuAccess access) {
+        return new MemoryOptions(limit, idleBytes, poisonFreed, clientSharedMemory, access);
     }
 
     /**
@@ -37,7 +71,8 @@ public record MemoryOptions(
      * @throws IllegalArgumentException if it is less than 1
      */
     public MemoryOptions withLimit(long bytes) {
-        return new MemoryOptions(Optional.of(TensorMemoryBound.of(bytes)), idleBytes, poisonFreed, clientSharedMemory);
+        return new MemoryOptions(
+                Optional.of(TensorMemoryBound.of(bytes)), idleBytes, poisonFreed, clientSharedMemory, gpus);
     }
 
     /**
@@ -47,7 +82,7 @@ public record MemoryOptions(
      * @return the changed options
      */
     public MemoryOptions withIdleBytes(long bytes) {
-        return new MemoryOptions(limit, OptionalLong.of(bytes), poisonFreed, clientSharedMemory);
+        return new MemoryOptions(limit, OptionalLong.of(bytes), poisonFreed, clientSharedMemory, gpus);
     }
 
     /**
@@ -57,7 +92,7 @@ public record MemoryOptions(
      * @return the changed options
      */
     public MemoryOptions withPoisonFreed(boolean poison) {
-        return new MemoryOptions(limit, idleBytes, poison, clientSharedMemory);
+        return new MemoryOptions(limit, idleBytes, poison, clientSharedMemory, gpus);
     }
 
     /**
@@ -67,6 +102,6 @@ public record MemoryOptions(
      * @return the changed options
      */
     public MemoryOptions withClientSharedMemory(boolean allowed) {
-        return new MemoryOptions(limit, idleBytes, poisonFreed, allowed);
+        return new MemoryOptions(limit, idleBytes, poisonFreed, allowed, gpus);
     }
 }

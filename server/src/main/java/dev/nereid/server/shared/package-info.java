@@ -2,7 +2,7 @@
  * Memory that clients share with the server. It consists of parts of POSIX shared memory segments, mapped into the
  * process.
  *
- * <p>Starting point: {@link dev.nereid.server.shared.SystemSharedMemory}.
+ * <p>Starting point: {@link dev.nereid.server.shared.ClientSharedMemory}.
  */
 @NullMarked
 package dev.nereid.server.shared;

@@ -1,12 +1,9 @@
 package dev.nereid.server.shared;
 
 import dev.nereid.api.memory.SharedMemory;
-import dev.nereid.api.memory.SharedMemory.Region;
+import dev.nereid.spi.MemoryPlace;
 import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.channels.FileChannel;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
@@ -15,7 +12,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reference-counted mapping of a shared memory region, with a second count for its registration. Lock-free; safe for
+ * Reference-counted memory of a region that a client shares, with a second count for its registration. Lock-free; safe for
  * use by any thread.
  *
  * <p>The registry and each lease hold a reference; the release of the last one unmaps the region. The registration is
@@ -25,58 +22,28 @@ import org.slf4j.LoggerFactory;
  * a later one may use it, and keeps it mapped, but not registered. Each count only rises while it is above zero, so it
  * reaches zero once.
  */
-final class MappedRegion {
-    private static final Logger LOG = LoggerFactory.getLogger(MappedRegion.class);
+final class SharedRegion {
+    private static final Logger LOG = LoggerFactory.getLogger(SharedRegion.class);
 
-    private final Region region;
-    private final FileChannel segment;
-    private final Arena arena;
-    private final MemorySegment memory;
-    private final Consumer<MappedRegion> registry;
+    private final RegionMemory memory;
+    private final Consumer<SharedRegion> registry;
     private final AtomicInteger references = new AtomicInteger(1);
     private final AtomicInteger registrationHolds = new AtomicInteger(1);
     private final AtomicBoolean unregistered = new AtomicBoolean();
 
-    private MappedRegion(
-            Region region, FileChannel segment, Arena arena, MemorySegment memory, Consumer<MappedRegion> registry) {
-        this.region = region;
-        this.segment = segment;
-        this.arena = arena;
+    /**
+     * Creates a region that is registered.
+     *
+     * @param memory its memory, owned by the region
+     * @param registry removes the region, so that its name is free; called once, on any thread
+     */
+    SharedRegion(RegionMemory memory, Consumer<SharedRegion> registry) {
         this.memory = memory;
         this.registry = registry;
     }
 
-    /**
-     * Maps part of a segment, and takes over its channel unless this throws.
-     *
-     * @param registry removes the region, so that its name is free; called once, on any thread
-     */
-    static MappedRegion map(Region region, FileChannel segment, Consumer<MappedRegion> registry) throws IOException {
-        Arena arena = Arena.ofShared();
-        try {
-            MemorySegment memory =
-                    segment.map(FileChannel.MapMode.READ_WRITE, region.offset(), region.byteSize(), arena);
-            return new MappedRegion(region, segment, arena, memory, registry);
-        } catch (IOException | RuntimeException | Error e) {
-            arena.close();
-            throw e;
-        }
-    }
-
-    Region region() {
-        return region;
-    }
-
-    /**
-     * Returns the present size of the segment, counted from the start of the region. It is less than 0 if the segment
-     * ends before.
-     */
-    long sizeNow() {
-        try {
-            return segment.size() - region.offset();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+    RegionMemory memory() {
+        return memory;
     }
 
     /**
@@ -110,10 +77,10 @@ final class MappedRegion {
         if (references.decrementAndGet() > 0) {
             return;
         }
-        try (segment) {
-            arena.close();
+        try {
+            memory.close();
         } catch (IOException | RuntimeException e) {
-            LOG.atWarn().addKeyValue("region", region.name()).setCause(e).log("segment could not be closed");
+            LOG.atWarn().addKeyValue("region", memory.name()).setCause(e).log("shared memory could not be closed");
         }
     }
 
@@ -129,21 +96,21 @@ final class MappedRegion {
 
     /** A request's reference to a region. Lock-free; safe for use by any thread. */
     static final class Reference {
-        private final MappedRegion region;
+        private final SharedRegion region;
         private final AtomicBoolean holdsRegistration;
 
-        private Reference(MappedRegion region, boolean holds) {
+        private Reference(SharedRegion region, boolean holds) {
             this.region = region;
             this.holdsRegistration = new AtomicBoolean(holds);
         }
 
-        MappedRegion region() {
+        SharedRegion region() {
             return region;
         }
 
         /** Hands out a part, which ends the use when it is closed. */
         SharedMemory.Lease lease(long offset, long byteSize) {
-            return new Part(this, region.memory.asSlice(offset, byteSize));
+            return new Part(this, region.memory.segment().asSlice(offset, byteSize));
         }
 
         /** Releases the hold on the registration. Later calls do nothing. */
@@ -174,6 +141,11 @@ final class MappedRegion {
         @Override
         public MemorySegment segment() {
             return part;
+        }
+
+        @Override
+        public MemoryPlace place() {
+            return reference.region.memory.place();
         }
 
         @Override

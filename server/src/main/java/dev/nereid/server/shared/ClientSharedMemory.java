@@ -3,6 +3,7 @@ package dev.nereid.server.shared;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.RefusalCause;
+import dev.nereid.api.memory.GpuAccess;
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
@@ -11,17 +12,18 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.stream.Stream;
 
 /**
- * Registry of POSIX shared memory regions of clients, without CUDA shared memory. Lock-free; safe for use by any
- * thread.
+ * Registry of the regions of POSIX shared memory and of memory of GPUs that clients share; a name is that of one region,
+ * of either kind. Lock-free; safe for use by any thread.
  *
  * <p>A region that a client unregisters stays registered until the requests that used it before have ended, and mapped
- * as long as a request uses it: see {@link MappedRegion}. Its owner may truncate the segment at any time nevertheless;
+ * as long as a request uses it: see {@link SharedRegion}. Its owner may truncate the segment at any time nevertheless;
  * then the memory behind the new end is gone, mapped or not, and every access to it fails. Therefore each lease checks
  * the size of the segment again, and only code that tolerates such failures may access the memory.
  */
-public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
+public final class ClientSharedMemory implements SharedMemory, AutoCloseable {
     /**
      * The maximum number of regions. It is more than any client needs; each costs a descriptor and a mapping, of which
      * a process has a limited number.
@@ -30,21 +32,30 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
 
     private static final long MAX_UNSIGNED = -1;
 
-    private final SegmentFiles files;
-    private final ConcurrentSkipListMap<String, MappedRegion> regions = new ConcurrentSkipListMap<>();
+    /** The size of {@code cudaIpcMemHandle_t}, in bytes. */
+    private static final int HANDLE_SIZE = 64;
 
-    /** Creates an empty registry of the system's shared memory. */
-    public SystemSharedMemory() {
-        this(SegmentFiles.OF_THE_SYSTEM);
+    private final SegmentFiles files;
+    private final GpuAccess gpus;
+    private final ConcurrentSkipListMap<String, SharedRegion> regions = new ConcurrentSkipListMap<>();
+
+    /**
+     * Creates an empty registry of the system's shared memory.
+     *
+     * @param gpus open memory of GPUs
+     */
+    public ClientSharedMemory(GpuAccess gpus) {
+        this(SegmentFiles.OF_THE_SYSTEM, gpus);
     }
 
-    private SystemSharedMemory(SegmentFiles files) {
+    private ClientSharedMemory(SegmentFiles files, GpuAccess gpus) {
         this.files = files;
+        this.gpus = gpus;
     }
 
     /** Creates an empty registry whose segments are the files of a directory. */
-    static SystemSharedMemory in(Path directory) {
-        return new SystemSharedMemory(new SegmentFiles(directory));
+    static ClientSharedMemory in(Path directory, GpuAccess gpus) {
+        return new ClientSharedMemory(new SegmentFiles(directory), gpus);
     }
 
     @Override
@@ -57,6 +68,11 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
             throw invalid(region + " with key '" + Quoted.text(key) + "' as the key contains the reserved prefix '"
                     + SegmentFiles.RESERVED + "'");
         }
+        checkFree(name);
+        add(map(new Region(name, key, offset, byteSize)));
+    }
+
+    private void checkFree(String name) {
         if (regions.containsKey(name)) {
             throw alreadyExists(name);
         }
@@ -65,20 +81,23 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
                     ErrorCode.UNAVAILABLE,
                     failed(name) + MAX_REGIONS + " regions are registered (expected: less; unregister some)");
         }
-        MappedRegion mapped = map(new Region(name, key, offset, byteSize));
-        if (regions.putIfAbsent(name, mapped) != null) {
-            mapped.release(); // never registered
-            throw alreadyExists(name);
+    }
+
+    private void add(RegionMemory memory) {
+        SharedRegion region = new SharedRegion(memory, this::remove);
+        if (regions.putIfAbsent(memory.name(), region) != null) {
+            region.release(); // never registered
+            throw alreadyExists(memory.name());
         }
     }
 
-    private MappedRegion map(Region region) {
+    private RegionMemory map(Region region) {
         try {
             FileChannel segment = files.open(region.key());
             boolean mapped = false;
             try {
                 check(region, segment.size());
-                MappedRegion result = MappedRegion.map(region, segment, this::remove);
+                RegionMemory result = RegionMemory.Mapped.map(region, segment);
                 mapped = true;
                 return result;
             } finally {
@@ -92,8 +111,8 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
         }
     }
 
-    private void remove(MappedRegion region) {
-        regions.remove(region.region().name(), region);
+    private void remove(SharedRegion region) {
+        regions.remove(region.memory().name(), region);
     }
 
     private static void check(Region region, long segmentSize) {
@@ -109,35 +128,52 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
 
     @Override
     public void unregister(String name) {
-        MappedRegion found = regions.get(name);
-        if (found != null) {
+        SharedRegion found = regions.get(name);
+        if (found != null && found.memory() instanceof RegionMemory.Mapped) {
             found.unregister();
         }
     }
 
     @Override
     public void unregisterAll() {
-        regions.values().forEach(MappedRegion::unregister);
+        unregisterAll(RegionMemory.Mapped.class);
+    }
+
+    private void unregisterAll(Class<? extends RegionMemory> kind) {
+        for (SharedRegion region : regions.values()) {
+            if (kind.isInstance(region.memory())) {
+                region.unregister();
+            }
+        }
     }
 
     @Override
     public Region region(String name) {
-        MappedRegion found = regions.get(name);
-        if (found == null) {
-            throw notFound("system shared memory region: '" + Quoted.text(name) + "'");
+        SharedRegion found = regions.get(name);
+        if (found != null && found.memory() instanceof RegionMemory.Mapped mapped) {
+            return mapped.region();
         }
-        return found.region();
+        throw notFound("system shared memory region: '" + Quoted.text(name) + "'");
     }
 
     @Override
     public List<Region> regions() {
-        return regions.values().stream().map(MappedRegion::region).toList();
+        return memories(RegionMemory.Mapped.class)
+                .map(RegionMemory.Mapped::region)
+                .toList();
+    }
+
+    private <T extends RegionMemory> Stream<T> memories(Class<T> kind) {
+        return regions.values().stream()
+                .map(SharedRegion::memory)
+                .filter(kind::isInstance)
+                .map(kind::cast);
     }
 
     @Override
     public Lease lease(String name, long offset, long byteSize) {
-        MappedRegion found = regions.get(name);
-        MappedRegion.Reference use = found == null ? null : found.acquire();
+        SharedRegion found = regions.get(name);
+        SharedRegion.Reference use = found == null ? null : found.acquire();
         if (use == null) {
             throw notFound("shared memory region: '" + Quoted.text(name) + "'");
         }
@@ -154,9 +190,9 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
         }
     }
 
-    private static void checkPart(MappedRegion found, long offset, long byteSize) {
-        String name = found.region().name();
-        long size = found.region().byteSize();
+    private static void checkPart(SharedRegion found, long offset, long byteSize) {
+        String name = found.memory().name();
+        long size = found.memory().segment().byteSize();
         if (Long.compareUnsigned(offset, size) >= 0) {
             throw invalid("Invalid offset for shared memory region: '" + Quoted.text(name) + "'");
         }
@@ -168,7 +204,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
         if (Long.compareUnsigned(byteSize, size - offset) > 0) {
             throw invalid("Invalid offset + byte size for shared memory region: '" + Quoted.text(name) + "'");
         }
-        long now = found.sizeNow();
+        long now = found.memory().sizeNow();
         if (offset + byteSize > now) {
             throw invalid("shared memory region '" + Quoted.text(name) + "': its segment ends " + Math.max(0, now)
                     + " bytes behind the start of the region (expected: not before byte " + (offset + byteSize) + ")");
@@ -177,29 +213,64 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
 
     @Override
     public void registerCuda(String name, ByteBuffer handle, long deviceId, long byteSize) {
-        throw invalid("failed to register CUDA shared memory region: '" + Quoted.text(name) + "', GPUs not supported");
+        String region = "failed to register CUDA shared memory region: '" + Quoted.text(name) + "', ";
+        if (gpus.numbers().isEmpty()) {
+            throw invalid(region + "GPUs not supported");
+        }
+        if (handle.remaining() != HANDLE_SIZE) {
+            throw invalid("'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t");
+        }
+        checkFree(name);
+        if (deviceId < 0 || deviceId > Integer.MAX_VALUE || !gpus.numbers().contains((int) deviceId)) {
+            throw invalid(region + "device_id " + Long.toUnsignedString(deviceId) + " (expected: one of "
+                    + gpus.numbers() + ", the GPUs of the server)");
+        }
+        if (byteSize <= 0) {
+            throw invalid(region + "byte_size " + Long.toUnsignedString(byteSize)
+                    + " (expected: the size of the memory, at least 1)");
+        }
+        try {
+            add(new RegionMemory.OnGpu(
+                    new CudaRegion(name, deviceId, byteSize), gpus.open(handle, (int) deviceId, byteSize)));
+        } catch (InferenceException e) {
+            throw e.code() == ErrorCode.ALREADY_EXISTS ? e : new InferenceException(e.code(), region + e.getMessage());
+        }
     }
 
     @Override
-    public void unregisterCuda(String name) {}
+    public void unregisterCuda(String name) {
+        SharedRegion found = regions.get(name);
+        if (found != null && found.memory() instanceof RegionMemory.OnGpu) {
+            found.unregister();
+        }
+    }
 
     @Override
-    public void unregisterAllCuda() {}
+    public void unregisterAllCuda() {
+        unregisterAll(RegionMemory.OnGpu.class);
+    }
 
     @Override
     public CudaRegion cudaRegion(String name) {
+        SharedRegion found = regions.get(name);
+        if (found != null && found.memory() instanceof RegionMemory.OnGpu gpu) {
+            return gpu.region();
+        }
         throw notFound("cuda shared memory region: '" + Quoted.text(name) + "'");
     }
 
     @Override
     public List<CudaRegion> cudaRegions() {
-        return List.of();
+        return memories(RegionMemory.OnGpu.class)
+                .map(RegionMemory.OnGpu::region)
+                .toList();
     }
 
-    /** Unregisters all regions, as {@link #unregisterAll} does. */
+    /** Unregisters all regions of both kinds. */
     @Override
     public void close() {
         unregisterAll();
+        unregisterAllCuda();
     }
 
     private static String failed(String name) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.GpuAccess;
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.spi.ErrorCode;
@@ -29,15 +30,15 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The texts are those of the recorded exchanges of the reference server. */
-final class SystemSharedMemoryTest {
+final class ClientSharedMemoryTest {
     @TempDir
     private Path directory;
 
-    private SystemSharedMemory memory;
+    private ClientSharedMemory memory;
 
     @BeforeEach
     void setUp() throws IOException {
-        memory = SystemSharedMemory.in(Files.createDirectory(directory.resolve("shm")));
+        memory = ClientSharedMemory.in(Files.createDirectory(directory.resolve("shm")), GpuAccess.NONE);
         segment("seg", 64);
     }
 
