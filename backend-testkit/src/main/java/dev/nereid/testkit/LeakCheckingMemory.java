@@ -37,6 +37,7 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
 
     private final long capacity;
     private final Map<MemoryPlace, FakeDeviceMemory> devices = new HashMap<>();
+    private final AtomicLong pinnedLeft = new AtomicLong();
     private final AtomicLong bytesInUse = new AtomicLong();
     private final AtomicLong maxBytesRequested = new AtomicLong();
     private final Set<CheckedBuffer> open = ConcurrentHashMap.newKeySet();
@@ -78,6 +79,26 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
         }
     }
 
+    /**
+     * Adds pinned memory, which is ordinary memory with another place.
+     *
+     * @param byteSize how much of what is in use may be pinned
+     * @return this memory
+     */
+    public LeakCheckingMemory withPinned(long byteSize) {
+        pinnedLeft.addAndGet(byteSize);
+        return this;
+    }
+
+    @Override
+    public Optional<TensorBuffer> allocatePinned(long byteSize) {
+        long before = pinnedLeft.getAndUpdate(left -> left >= byteSize ? left - byteSize : left);
+        if (before < byteSize || before == 0) {
+            return Optional.empty();
+        }
+        return Optional.of(onHost(byteSize, new MemoryPlace(MemoryPlace.Kind.PINNED, 0)));
+    }
+
     @Override
     public Optional<DeviceMemory> device(MemoryPlace place) {
         return Optional.ofNullable(devices.get(place));
@@ -85,13 +106,17 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
 
     @Override
     public TensorBuffer allocate(long byteSize) {
+        return onHost(byteSize, MemoryPlace.HOST);
+    }
+
+    private TensorBuffer onHost(long byteSize, MemoryPlace place) {
         maxBytesRequested.accumulateAndGet(bytesInUse.get() + byteSize, Math::max);
         if (byteSize > capacity - bytesInUse.get()) {
             throw new InferenceException(
                     ErrorCode.UNAVAILABLE,
                     "out of memory: " + byteSize + " bytes wanted, " + bytesInUse + " of " + capacity + " in use");
         }
-        CheckedBuffer buffer = new CheckedBuffer(byteSize);
+        CheckedBuffer buffer = new CheckedBuffer(byteSize, place);
         open.add(buffer);
         bytesInUse.addAndGet(byteSize);
         return buffer;
@@ -161,7 +186,10 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
         private final MemorySegment segment;
         private final Throwable allocated;
 
-        CheckedBuffer(long byteSize) {
+        private final MemoryPlace place;
+
+        CheckedBuffer(long byteSize, MemoryPlace place) {
+            this.place = place;
             segment = arena.allocate(byteSize, ALIGNMENT).fill(GARBAGE);
             allocated = new Throwable("buffer of " + byteSize + " bytes allocated here and not closed");
         }
@@ -169,6 +197,11 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
         @Override
         public MemorySegment segment() {
             return segment;
+        }
+
+        @Override
+        public MemoryPlace place() {
+            return place;
         }
 
         @Override
@@ -180,6 +213,9 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
             }
             open.remove(this);
             bytesInUse.addAndGet(-segment.byteSize());
+            if (place.kind() == MemoryPlace.Kind.PINNED) {
+                pinnedLeft.addAndGet(segment.byteSize());
+            }
             arena.close();
         }
     }

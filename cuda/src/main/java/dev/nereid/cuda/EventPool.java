@@ -79,13 +79,6 @@ public final class EventPool implements AutoCloseable {
     }
 
     private void destroy(long event) {
-        try {
-            gpu.run(driver -> driver.destroyEvent(event));
-        } catch (GpuException e) {
-            // The events of a GPU that failed end with the process.
-            if (gpu.failure().isEmpty()) {
-                throw e;
-            }
-        }
+        gpu.release(driver -> driver.destroyEvent(event));
     }
 }

@@ -102,6 +102,25 @@ public final class GpuContext {
     }
 
     /**
+     * Calls the driver to give something back. Does nothing where the GPU has failed, or fails by this call: what it
+     * has then ends with the process.
+     *
+     * @param call the call
+     * @throws GpuException if the call fails for another reason
+     */
+    public void release(Consumer<CudaDriver> call) {
+        try {
+            if (failure().isEmpty()) {
+                run(call);
+            }
+        } catch (GpuException e) {
+            if (failure().isEmpty()) {
+                throw e;
+            }
+        }
+    }
+
+    /**
      * Asks whether an event is done. Any error ends the use of the GPU: the event is ours and alive, so that the error
      * is of the work before it, or of what this process believes about the GPU.
      *

@@ -2,6 +2,7 @@ package dev.nereid.cuda;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
@@ -10,8 +11,9 @@ import java.util.stream.IntStream;
  *
  * @param gpus the GPUs in the order of their numbers; empty if none can be used
  * @param report one line for the log: the GPUs, or the missing piece
+ * @param driver the driver, initialized; empty if there is no GPU
  */
-public record GpuDiscovery(List<Gpu> gpus, String report) {
+public record GpuDiscovery(List<Gpu> gpus, String report, Optional<CudaDriver> driver) {
     /** CUDA 11.4, the first with all functions in use. */
     private static final int OLDEST_VERSION = 11040;
 
@@ -53,7 +55,9 @@ public record GpuDiscovery(List<Gpu> gpus, String report) {
         List<Gpu> gpus = IntStream.range(0, driver.deviceCount())
                 .mapToObj(id -> describe(driver, id))
                 .toList();
-        return gpus.isEmpty() ? none("the CUDA driver sees no device") : new GpuDiscovery(gpus, report(version, gpus));
+        return gpus.isEmpty()
+                ? none("the CUDA driver sees no device")
+                : new GpuDiscovery(gpus, report(version, gpus), Optional.of(driver));
     }
 
     private static Gpu describe(CudaDriver driver, int id) {
@@ -75,7 +79,7 @@ public record GpuDiscovery(List<Gpu> gpus, String report) {
     }
 
     private static GpuDiscovery none(String reason) {
-        return new GpuDiscovery(List.of(), NONE + reason);
+        return new GpuDiscovery(List.of(), NONE + reason, Optional.empty());
     }
 
     private static String text(int version) {

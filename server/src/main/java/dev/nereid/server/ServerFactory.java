@@ -63,7 +63,7 @@ final class ServerFactory {
         BuildInfo build = BuildInfo.read();
         SupervisionOptions supervision = options.lifecycle().supervision();
         ServerPlugins plugins = ServerPlugins.open(options, build);
-        Health health = new Health(supervision);
+        Health health = new Health(supervision, options.memory().gpus());
         TimerThread timer = new TimerThread(System::nanoTime, health);
         Watchdog watchdog = new Watchdog(timer, System::nanoTime);
         boolean started = false;

@@ -42,7 +42,7 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
      *
      * @param gpu the GPU
      * @param events of the same GPU
-     * @param byteSize how much to take, more than 0
+     * @param byteSize how much to take; 0 for none, so that it copies other memory alone
      * @throws InferenceException if the GPU has less
      */
     public GpuMemory(GpuContext gpu, EventPool events, long byteSize) {
@@ -55,7 +55,7 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
         } catch (GpuException e) {
             throw failed(e);
         }
-        memory = take(byteSize);
+        memory = byteSize == 0 ? MemorySegment.NULL : take(byteSize);
     }
 
     private MemorySegment take(long byteSize) {
@@ -102,7 +102,7 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
             blocks.free(offset);
             throw e;
         }
-        return new MemoryBlock("device buffer", segment, blocks, offset);
+        return new MemoryBlock("device buffer", segment, place, blocks, offset);
     }
 
     @Override
@@ -158,11 +158,12 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
             throw new IllegalStateException(
                     "memory of GPU " + gpu.gpu() + ": " + blocks.bytesInUse() + " bytes in use (expected: 0)");
         }
-        // The memory of a GPU that failed ends with the process.
-        if (closed.compareAndSet(false, true) && gpu.failure().isEmpty()) {
-            gpu.run(driver -> {
+        if (closed.compareAndSet(false, true)) {
+            gpu.release(driver -> {
                 driver.destroyStream(stream);
-                driver.free(memory.address());
+                if (memory.byteSize() > 0) {
+                    driver.free(memory.address());
+                }
             });
         }
     }

@@ -1,6 +1,7 @@
 package dev.nereid.cuda.memory;
 
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.spi.MemoryPlace;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -8,6 +9,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 final class MemoryBlock implements TensorBuffer {
     private final String name;
     private final MemorySegment segment;
+    private final MemoryPlace place;
     private final MemoryBlocks blocks;
     private final long offset;
 
@@ -19,12 +21,14 @@ final class MemoryBlock implements TensorBuffer {
      *
      * @param name what it is, for errors
      * @param segment its memory
+     * @param place where it lies
      * @param blocks get it back
      * @param offset that of the block
      */
-    MemoryBlock(String name, MemorySegment segment, MemoryBlocks blocks, long offset) {
+    MemoryBlock(String name, MemorySegment segment, MemoryPlace place, MemoryBlocks blocks, long offset) {
         this.name = name;
         this.segment = segment;
+        this.place = place;
         this.blocks = blocks;
         this.offset = offset;
     }
@@ -32,6 +36,11 @@ final class MemoryBlock implements TensorBuffer {
     @Override
     public MemorySegment segment() {
         return segment;
+    }
+
+    @Override
+    public MemoryPlace place() {
+        return place;
     }
 
     @Override

@@ -3,6 +3,7 @@ package dev.nereid.cuda.memory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.cuda.GpuContext;
 import dev.nereid.cuda.GpuException;
+import dev.nereid.spi.MemoryPlace;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
@@ -13,6 +14,9 @@ import java.util.OptionalLong;
  * for each MiB, and divided here. Safe for use by any thread.
  */
 public final class PinnedMemory implements AutoCloseable {
+    /** Pinned for all GPUs. */
+    private static final MemoryPlace PLACE = new MemoryPlace(MemoryPlace.Kind.PINNED, 0);
+
     private final GpuContext gpu;
     private final MemoryBlocks blocks;
     private final Arena arena = Arena.ofShared();
@@ -45,7 +49,11 @@ public final class PinnedMemory implements AutoCloseable {
         return offset.isEmpty()
                 ? Optional.empty()
                 : Optional.of(new MemoryBlock(
-                        "pinned buffer", memory.asSlice(offset.getAsLong(), byteSize), blocks, offset.getAsLong()));
+                        "pinned buffer",
+                        memory.asSlice(offset.getAsLong(), byteSize),
+                        PLACE,
+                        blocks,
+                        offset.getAsLong()));
     }
 
     /**
@@ -68,9 +76,6 @@ public final class PinnedMemory implements AutoCloseable {
             throw new IllegalStateException("pinned memory: " + blocks.bytesInUse() + " bytes in use (expected: 0)");
         }
         arena.close();
-        // That of a GPU that failed ends with the process.
-        if (gpu.failure().isEmpty()) {
-            gpu.run(driver -> driver.freeHost(memory.address()));
-        }
+        gpu.release(driver -> driver.freeHost(memory.address()));
     }
 }

@@ -7,9 +7,6 @@ import java.util.Optional;
  * only.
  */
 final class CompatibilityFlags {
-    /** Why flags of GPUs have no effect. */
-    static final String NO_GPU = "GPUs are not supported yet";
-
     private static final String NO_TRACE = "traces are not supported yet";
     private static final String NO_SAGEMAKER = "there is no SageMaker endpoint";
     private static final String NO_VERTEX_AI = "there is no Vertex AI endpoint";
@@ -19,8 +16,6 @@ final class CompatibilityFlags {
 
     private static final FlagValue<String> FRACTION_OF_GPU =
             form("GPU:FRACTION", "the number of a GPU, a colon and a fraction, as in 0:0.8", "\\d+:\\d*\\.?\\d+");
-
-    private static final FlagValue<String> VERSION = form("N", "a version, as in 6.0", "\\d+(\\.\\d+)?");
 
     private static final FlagValue<String> ANY = form("TEXT", "a text", ".*");
 
@@ -62,29 +57,15 @@ final class CompatibilityFlags {
     private static void declareGpus(Flags flags) {
         flags.add(
                 Flag.withoutEffect(
-                        "--pinned-memory-pool-byte-size",
-                        FlagValue.AMOUNT_OF_BYTES,
-                        "The size of the pool of pinned memory.",
-                        NO_GPU),
-                Flag.withoutEffect(
-                        "--cuda-memory-pool-byte-size", BYTES_OF_GPU, "The size of the memory pool of a GPU.", NO_GPU),
-                Flag.withoutEffect(
                         "--cuda-virtual-address-size",
                         BYTES_OF_GPU,
                         "The size of the address range of growable states on a GPU.",
-                        NO_GPU),
-                Flag.withoutEffect(
-                        "--min-supported-compute-capability",
-                        VERSION,
-                        "The minimum compute capability of GPUs that are used.",
-                        NO_GPU),
-                Flag.withoutEffect(
-                        "--enable-peer-access", FlagValue.TRUTH, "Whether GPUs access memory of others.", NO_GPU),
+                        "states on a GPU do not grow yet"),
                 Flag.withoutEffect(
                         "--model-load-gpu-limit",
                         FRACTION_OF_GPU,
                         "The fraction of the memory of a GPU up to which models are loaded.",
-                        NO_GPU));
+                        "not supported yet"));
     }
 
     private static void declareTraces(Flags flags) {

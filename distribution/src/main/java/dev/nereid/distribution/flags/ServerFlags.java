@@ -1,6 +1,7 @@
 package dev.nereid.distribution.flags;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.GpuAccess;
 import dev.nereid.distribution.flags.FlagValue.BackendSetting;
 import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.StartException;
@@ -39,6 +40,7 @@ public final class ServerFlags {
     private final List<BackendSetting> backendSettings = new ArrayList<>();
     private final ModelControlFlags control = new ModelControlFlags();
     private final CacheFlags cache = new CacheFlags();
+    private final GpuFlags gpu = new GpuFlags();
     private final HostFlags host = new HostFlags();
     private final AdmissionFlags admission = new AdmissionFlags();
     private final MemoryFlags memory = new MemoryFlags();
@@ -62,6 +64,7 @@ public final class ServerFlags {
         declareLoading(flags);
         admission.declare(flags);
         memory.declare(flags);
+        gpu.declare(flags);
         errors.declare(flags);
         supervision.declare(flags);
         flags.add(
@@ -170,10 +173,20 @@ public final class ServerFlags {
             throw new StartException("--model-repository: missing (expected: --model-repository=DIR)");
         }
         ServerOptions options = options(context);
+        GpuAccess gpus = gpu.open();
+        int[] numbers = gpus.numbers().stream().mapToInt(Integer::intValue).toArray();
+        boolean started = false;
         try {
-            return NereidServer.startLoading(options);
+            NereidServer server = NereidServer.startLoading(options.withMemory(value -> value.withGpus(gpus))
+                    .withModels(models -> models.withInstances(instances -> instances.withGpus(numbers))));
+            started = true;
+            return server;
         } catch (IllegalArgumentException | InferenceException e) {
             throw new StartException(String.valueOf(e.getMessage()), e);
+        } finally {
+            if (!started) {
+                gpus.close();
+            }
         }
     }
 

@@ -140,7 +140,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     public Tensor gather(String input, MemoryPlace place) throws BackendException {
         checkOpen();
         GatheredInputs inputs = gathered;
-        if (inputs == null && place.isHost()) {
+        if (inputs == null && place.kind() == MemoryPlace.Kind.HOST) {
             return GatheredInputs.single(scope.model(), first, input);
         }
         if (inputs == null) {

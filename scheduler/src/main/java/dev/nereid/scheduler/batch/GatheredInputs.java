@@ -100,6 +100,12 @@ final class GatheredInputs {
         if (earlier != null) {
             return earlier;
         }
+        if (place.kind() == MemoryPlace.Kind.PINNED) {
+            Tensor onHost = find(input, MemoryPlace.HOST);
+            if (onHost != null) {
+                return pinned(input, onHost);
+            }
+        }
         BatchInput derived = scope.derived().find(input);
         if (derived != null) {
             return place.isHost() ? derive(input, derived) : inPlace(input, gather(input, MemoryPlace.HOST), place);

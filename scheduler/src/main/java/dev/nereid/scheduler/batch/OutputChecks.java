@@ -69,12 +69,6 @@ final class OutputChecks {
                 + " (expected: native memory that any thread may use)";
     }
 
-    /** Allocates zeroed memory for an output of fixed-size elements. */
-    static TensorBuffer allocate(ModelScope model, OutputSpec output, DataType type, Shape shape)
-            throws BackendException {
-        return allocateZeroed(model, byteSize(model, output, type, shape));
-    }
-
     /** Allocates zeroed memory for an output of fixed-size elements in one place, as {@link BatchOutputs#allocate}. */
     static TensorBuffer allocate(ModelScope model, OutputSpec output, DataType type, Shape shape, MemoryPlace place)
             throws BackendException {

@@ -64,32 +64,22 @@ final class ResponseBuilder implements InferenceResponse {
 
     @Override
     public Tensor allocate(String output, DataType type, Shape shape) throws BackendException {
-        OutputSpec spec = check(output, type, shape);
-        long byteSize = OutputChecks.byteSize(scope.model(), spec, type, shape);
-        MemorySegment target = target(output, byteSize, MemoryPlace.HOST);
-        if (target != null) {
-            return add(spec, Tensor.of(type, shape, target), OutputPlacement.clientMemory());
-        }
-        TensorBuffer buffer = OutputChecks.allocate(scope.model(), spec, type, shape);
-        scope.outputTracker()
-                .recordAllocation(request.checked(), buffer.segment().byteSize());
-        return add(spec, Tensor.of(type, shape, buffer.segment()), ReferenceCountedMemory.of(buffer));
+        return allocate(output, type, shape, MemoryPlace.HOST);
     }
 
     @Override
     public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
-        if (place.isHost()) {
-            return allocate(output, type, shape);
-        }
         OutputSpec spec = check(output, type, shape);
         long byteSize = OutputChecks.byteSize(scope.model(), spec, type, shape);
         MemorySegment target = target(output, byteSize, place);
         if (target != null) {
-            return add(spec, Tensor.of(type, shape, target, place), OutputPlacement.clientMemory());
+            MemoryPlace actual = place.isHost() ? MemoryPlace.HOST : place;
+            return add(spec, Tensor.of(type, shape, target, actual), OutputPlacement.clientMemory());
         }
         TensorBuffer buffer = OutputChecks.allocate(scope.model(), spec, type, shape, place);
         scope.outputTracker().recordAllocation(request.checked(), byteSize);
-        return add(spec, Tensor.of(type, shape, buffer.segment(), place), ReferenceCountedMemory.of(buffer));
+        MemoryPlace actual = place.isHost() ? buffer.place() : place;
+        return add(spec, Tensor.of(type, shape, buffer.segment(), actual), ReferenceCountedMemory.of(buffer));
     }
 
     @Override

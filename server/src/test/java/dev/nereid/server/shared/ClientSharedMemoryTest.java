@@ -5,10 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.GpuAccess;
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.lang.foreign.MemorySegment;
@@ -17,6 +19,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -353,6 +356,129 @@ final class ClientSharedMemoryTest {
         assertThat(memory.cudaRegions()).isEmpty();
         memory.unregisterCuda("x");
         memory.unregisterAllCuda();
+    }
+
+    @Test
+    void registersMemoryOfGpus() {
+        FakeGpus gpus = new FakeGpus();
+        try (ClientSharedMemory shared = ClientSharedMemory.in(directory.resolve("shm"), gpus)) {
+            shared.registerCuda("gpu", ByteBuffer.allocate(64), 1, 16);
+
+            assertThat(shared.cudaRegions()).containsExactly(new SharedMemory.CudaRegion("gpu", 1, 16));
+            assertThat(shared.cudaRegion("gpu").byteSize()).isEqualTo(16);
+            assertThat(shared.regions()).isEmpty();
+            assertError(
+                    () -> shared.region("gpu"),
+                    ErrorCode.NOT_FOUND,
+                    "Unable to find system shared memory region: 'gpu'");
+            SharedMemory.Lease lease = shared.lease("gpu", 4, 8);
+            assertThat(lease.place()).isEqualTo(new MemoryPlace(MemoryPlace.Kind.GPU, 1));
+            assertThat(lease.segment().address()).isEqualTo(FakeGpus.ADDRESS + 4);
+            assertThat(lease.segment().byteSize()).isEqualTo(8);
+            assertError(
+                    () -> shared.lease("gpu", 4, 13),
+                    ErrorCode.INVALID_ARGUMENT,
+                    "Invalid offset + byte size for shared memory region: 'gpu'");
+
+            shared.unregister("gpu");
+            shared.unregisterAll();
+            assertThat(shared.cudaRegions()).as("of the other kind").hasSize(1);
+            shared.unregisterAllCuda();
+            assertThat(shared.cudaRegions()).as("in use").hasSize(1);
+            lease.releaseRegistration();
+            assertThat(shared.cudaRegions()).isEmpty();
+            assertThat(gpus.open).as("the request still uses it").isEqualTo(1);
+            lease.close();
+            assertThat(gpus.open).isZero();
+        }
+    }
+
+    @Test
+    void refusesMemoryOfGpusThatCannotBeUsed() {
+        FakeGpus gpus = new FakeGpus();
+        try (ClientSharedMemory shared = ClientSharedMemory.in(directory.resolve("shm"), gpus)) {
+            ByteBuffer handle = ByteBuffer.allocate(64);
+            assertError(
+                    () -> shared.registerCuda("gpu", ByteBuffer.allocate(63), 1, 16),
+                    ErrorCode.INVALID_ARGUMENT,
+                    "'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t");
+            for (long device : new long[] {-1, 2, 1L << 32 | 1}) {
+                assertError(
+                        () -> shared.registerCuda("gpu", handle, device, 16),
+                        ErrorCode.INVALID_ARGUMENT,
+                        "failed to register CUDA shared memory region: 'gpu', device_id "
+                                + Long.toUnsignedString(device)
+                                + " (expected: one of [0, 1], the GPUs of the server)");
+            }
+            for (long size : new long[] {0, -1}) {
+                assertError(
+                        () -> shared.registerCuda("gpu", handle, 1, size),
+                        ErrorCode.INVALID_ARGUMENT,
+                        "failed to register CUDA shared memory region: 'gpu', byte_size " + Long.toUnsignedString(size)
+                                + " (expected: the size of the memory, at least 1)");
+            }
+            assertError(
+                    () -> shared.registerCuda("gpu", handle, 1, 17),
+                    ErrorCode.INVALID_ARGUMENT,
+                    "failed to register CUDA shared memory region: 'gpu', too large");
+            shared.registerCuda("gpu", handle, 1, 16);
+            assertError(
+                    () -> shared.registerCuda("gpu", handle, 1, 16),
+                    ErrorCode.ALREADY_EXISTS,
+                    "shared memory region 'gpu' already in manager");
+            assertThat(gpus.open).isEqualTo(1);
+        }
+        assertThat(gpus.open).isZero();
+    }
+
+    /** Two GPUs with 16 bytes that clients share. */
+    private static final class FakeGpus implements GpuAccess {
+        static final long ADDRESS = 0x7f0000000000L;
+
+        private int open;
+
+        @Override
+        public List<Integer> numbers() {
+            return List.of(0, 1);
+        }
+
+        @Override
+        public Optional<DeviceMemory> memory(MemoryPlace place) {
+            return Optional.empty();
+        }
+
+        @Override
+        public Optional<TensorBuffer> allocatePinned(long byteSize) {
+            return Optional.empty();
+        }
+
+        @Override
+        @SuppressWarnings("restricted")
+        public Opened open(ByteBuffer handle, int gpu, long byteSize) {
+            if (byteSize > 16) {
+                throw new InferenceException(ErrorCode.INVALID_ARGUMENT, "too large");
+            }
+            open++;
+            return new Opened() {
+                @Override
+                public MemorySegment segment() {
+                    return MemorySegment.ofAddress(ADDRESS).reinterpret(byteSize);
+                }
+
+                @Override
+                public void close() {
+                    open--;
+                }
+            };
+        }
+
+        @Override
+        public Optional<String> failure() {
+            return Optional.empty();
+        }
+
+        @Override
+        public void close() {}
     }
 
     private Path segment(String name, int size) throws IOException {

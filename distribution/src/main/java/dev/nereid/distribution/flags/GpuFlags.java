@@ -1,0 +1,76 @@
+package dev.nereid.distribution.flags;
+
+import dev.nereid.cuda.memory.CudaGpus;
+import dev.nereid.cuda.memory.GpuOptions;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Flags of GPUs and their memory. Written by the command line reader, then only read. */
+final class GpuFlags {
+    private static final Logger LOG = LoggerFactory.getLogger(GpuFlags.class);
+    private static final Pattern GPU_AND_BYTES = Pattern.compile("(\\d{1,5}):(\\d{1,18})");
+    private static final Pattern VERSION = Pattern.compile("(\\d{1,4})(?:\\.(\\d{1,4}))?");
+
+    private static final FlagValue<Map.Entry<Integer, Long>> BYTES_OF_GPU = new FlagValue<>(
+            "GPU:BYTES",
+            "the number of a GPU, a colon and a number of bytes, as in 0:67108864",
+            text -> Optional.of(GPU_AND_BYTES.matcher(text))
+                    .filter(Matcher::matches)
+                    .map(match -> Map.entry(Integer.parseInt(match.group(1)), Long.parseLong(match.group(2)))));
+
+    private static final FlagValue<int[]> CAPABILITY = new FlagValue<>(
+            "N",
+            "a version, as in 6.0",
+            text -> Optional.of(VERSION.matcher(text)).filter(Matcher::matches).map(match -> new int[] {
+                Integer.parseInt(match.group(1)), match.group(2) == null ? 0 : Integer.parseInt(match.group(2))
+            }));
+
+    private final Map<Integer, Long> poolBytes = new HashMap<>();
+    private long pinnedBytes = GpuOptions.DEFAULT.pinnedBytes();
+    private int minMajor = GpuOptions.DEFAULT.minMajor();
+    private int minMinor = GpuOptions.DEFAULT.minMinor();
+    private boolean peerAccess = GpuOptions.DEFAULT.peerAccess();
+
+    /** Adds the flags that set these fields. */
+    void declare(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--pinned-memory-pool-byte-size",
+                        FlagValue.AMOUNT_OF_BYTES,
+                        "How much pinned memory of the host is taken at the start, for copies to and from GPUs. Where"
+                                + " it runs out, ordinary memory is used. None is taken without a GPU. Default:"
+                                + " 268435456.",
+                        value -> pinnedBytes = value),
+                Flag.of(
+                        "--cuda-memory-pool-byte-size",
+                        BYTES_OF_GPU,
+                        "How much memory of a GPU is taken at the start, for tensors and instances. May be given"
+                                + " several times. Default: 67108864 of each.",
+                        value -> poolBytes.put(value.getKey(), value.getValue())),
+                Flag.of(
+                        "--min-supported-compute-capability",
+                        CAPABILITY,
+                        "The lowest compute capability of GPUs that are used. Default: 6.0.",
+                        value -> {
+                            minMajor = value[0];
+                            minMinor = value[1];
+                        }),
+                Flag.of(
+                        "--enable-peer-access",
+                        FlagValue.TRUTH,
+                        "Whether GPUs may access the memory of others. Default: true.",
+                        value -> peerAccess = value));
+    }
+
+    /** Finds the GPUs, takes their memory, and logs what was found. */
+    CudaGpus open() {
+        CudaGpus gpus = CudaGpus.open(new GpuOptions(pinnedBytes, poolBytes, minMajor, minMinor, peerAccess));
+        gpus.report().forEach(line -> LOG.info("{}", line));
+        return gpus;
+    }
+}
