@@ -295,10 +295,12 @@ class ArchitectureTest {
                         .because("only …Errors classes map codes to a protocol"),
                 noClasses()
                         .that()
-                        .resideOutsideOfPackages(SERVER, SCHEDULER, DISTRIBUTION, "dev.nereid.testkit.contract..")
+                        .resideOutsideOfPackages(
+                                SERVER, SCHEDULER, DISTRIBUTION, "dev.nereid.cuda..", "dev.nereid.testkit.contract..")
                         .should()
                         .accessTargetWhere(makingOfThreads())
-                        .because("threads are made by the server, the scheduler and tests of backends"),
+                        .because("threads are made by the server, the scheduler, what waits for GPUs, and tests of"
+                                + " backends"),
                 methods()
                         .that()
                         .areDeclaredInClassesThat(resideInAPackage("dev.nereid.."))

@@ -1,6 +1,5 @@
 package dev.nereid.api.memory;
 
-import dev.nereid.api.InferenceException;
 import dev.nereid.spi.MemoryPlace;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -43,11 +42,11 @@ public interface GpuAccess extends AutoCloseable {
      * Opens device memory of another process.
      *
      * @param handle {@code cudaIpcMemHandle_t}, 64 bytes
-     * @param gpu the number of the GPU
+     * @param gpu one of {@link #numbers}
      * @param byteSize the size that the client shares, from the start of the memory
      * @return the memory, owned by the caller
-     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if there is no such GPU, the handle
-     *     opens no memory, or the memory is smaller
+     * @throws dev.nereid.api.InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the handle opens no
+     *     memory, or the memory is smaller
      */
     Opened open(ByteBuffer handle, int gpu, long byteSize);
 

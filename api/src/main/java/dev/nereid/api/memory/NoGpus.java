@@ -1,7 +1,5 @@
 package dev.nereid.api.memory;
 
-import dev.nereid.api.InferenceException;
-import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -26,7 +24,7 @@ final class NoGpus implements GpuAccess {
 
     @Override
     public Opened open(ByteBuffer handle, int gpu, long byteSize) {
-        throw new InferenceException(ErrorCode.INVALID_ARGUMENT, "GPUs not supported");
+        throw new UnsupportedOperationException("GPU " + gpu + ": there is none (expected: one of numbers())");
     }
 
     @Override

@@ -154,7 +154,10 @@ public final class CudaGpus implements GpuAccess {
     @Override
     public Opened open(ByteBuffer handle, int gpu, long byteSize) {
         UsedGpu used = gpus.get(gpu);
-        return used == null ? NONE.open(handle, gpu, byteSize) : used.open(handle, byteSize);
+        if (used == null) {
+            throw new IllegalArgumentException("gpu: " + gpu + " (expected: one of " + numbers() + ")");
+        }
+        return used.open(handle, byteSize);
     }
 
     @Override

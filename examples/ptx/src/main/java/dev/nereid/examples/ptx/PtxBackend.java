@@ -1,0 +1,107 @@
+package dev.nereid.examples.ptx;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.BackendTraits.PreferredGroup;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.TensorSpec;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * Loads models that are a kernel in {@code model.ptx}, with one input and one output of FP32 in one shape. Immutable.
+ *
+ * <p>The kernel has the parameters {@code (const float *in, float *out, unsigned count, unsigned long long nanos)}. The
+ * configuration's parameter {@code kernel} is its name, {@code nanos} the value of the last one, 0 by default.
+ */
+final class PtxBackend implements Backend {
+    /** Executions of one instance that the GPU has at a time: one that runs, and others whose copies are under way. */
+    static final int IN_FLIGHT = 8;
+
+    private static final String FILE = "model.ptx";
+    private static final String KERNEL = "kernel";
+    private static final String NANOS = "nanos";
+
+    private static final BackendTraits TRAITS = BackendTraits.DEFAULT
+            .withPreferredGroups(PreferredGroup.of(Device.Kind.GPU, 1))
+            .withPlaces(MemoryPlace.Kind.HOST, MemoryPlace.Kind.PINNED, MemoryPlace.Kind.GPU)
+            .withMaxDeferred(IN_FLIGHT);
+
+    @Override
+    public BackendTraits traits() {
+        return TRAITS;
+    }
+
+    @Override
+    public Model load(ModelContext context) throws BackendException {
+        ModelSettings settings = context.settings();
+        context.declareParameters(List.of(KERNEL, NANOS));
+        check(settings);
+        Kernel kernel = new Kernel(
+                read(context.versionDirectory().resolve(FILE)),
+                settings.parameters().getOrDefault(KERNEL, "run"),
+                nanos(settings));
+        return instance -> {
+            if (instance.device().kind() != Device.Kind.GPU) {
+                throw invalid("instance '" + instance.name() + "': on " + instance.device() + " (expected: KIND_GPU)");
+            }
+            return new PtxInstance(instance, settings, kernel);
+        };
+    }
+
+    private static void check(ModelSettings settings) throws BackendException {
+        if (settings.inputs().size() != 1 || settings.outputs().size() != 1) {
+            throw invalid(
+                    "model '" + settings.name() + "': " + settings.inputs().size() + " inputs and "
+                            + settings.outputs().size() + " outputs (expected: one of each)");
+        }
+        TensorSpec in = settings.inputs().getFirst();
+        TensorSpec out = settings.outputs().getFirst();
+        if (in.type() != DataType.FP32
+                || out.type() != DataType.FP32
+                || !in.dims().equals(out.dims())
+                || !in.dims().isConcrete()) {
+            throw invalid("model '" + settings.name() + "': input " + in + ", output " + out
+                    + " (expected: TYPE_FP32 in one shape without variable dimension)");
+        }
+    }
+
+    private static long nanos(ModelSettings settings) throws BackendException {
+        String text = settings.parameters().getOrDefault(NANOS, "0");
+        try {
+            return Long.parseLong(text);
+        } catch (NumberFormatException e) {
+            throw invalid("parameter '" + NANOS + "': '" + text + "' (expected: a whole number)");
+        }
+    }
+
+    private static String read(Path file) throws BackendException {
+        try {
+            return Files.readString(file);
+        } catch (IOException e) {
+            throw new BackendException(ErrorCode.NOT_FOUND, file + ": cannot be read: " + e, e);
+        }
+    }
+
+    static BackendException invalid(String message) {
+        return new BackendException(ErrorCode.INVALID_ARGUMENT, message);
+    }
+
+    /**
+     * What the model runs. Immutable.
+     *
+     * @param source its text
+     * @param name its name in the text
+     * @param nanos its last parameter
+     */
+    record Kernel(String source, String name, long nanos) {}
+}

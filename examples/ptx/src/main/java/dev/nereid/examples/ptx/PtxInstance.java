@@ -1,0 +1,231 @@
+package dev.nereid.examples.ptx;
+
+import dev.nereid.cuda.CompletionThread;
+import dev.nereid.cuda.CudaDriver;
+import dev.nereid.cuda.EventFence;
+import dev.nereid.cuda.EventPool;
+import dev.nereid.cuda.GpuContext;
+import dev.nereid.cuda.GpuException;
+import dev.nereid.spi.AllocatedMemory;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Fence;
+import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.MemoryAllocator;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+/**
+ * Runs the kernel on one stream of a GPU. Confined to the instance's thread; completions run on a thread of their own.
+ *
+ * <p>An execution appends its copies and its kernel to the stream, and returns; its batch ends when the GPU has done
+ * them. Each has a buffer for its input and its output on the GPU, of which there are as many as deferred executions.
+ */
+final class PtxInstance implements ModelInstance {
+    private static final Duration FOREVER = Duration.ofSeconds(Long.MAX_VALUE);
+    private static final int THREADS_OF_BLOCK = 256;
+
+    private final TensorSpec in;
+    private final TensorSpec out;
+    private final PtxBackend.Kernel kernel;
+    private final MemoryPlace device;
+    private final MemoryPlace pinned = new MemoryPlace(MemoryPlace.Kind.PINNED, 0);
+    private final long bytesOfSlot;
+    private final GpuContext gpu;
+    private final EventPool events;
+    private final CompletionThread completions;
+    private final ConcurrentLinkedQueue<Slot> idle = new ConcurrentLinkedQueue<>();
+    private final List<Slot> slots = new ArrayList<>();
+    private final Arena arena = Arena.ofShared();
+    private long stream;
+    private long module;
+    private long function;
+
+    PtxInstance(InstanceContext context, ModelSettings settings, PtxBackend.Kernel kernel) throws BackendException {
+        in = settings.inputs().getFirst();
+        out = settings.outputs().getFirst();
+        this.kernel = kernel;
+        device = new MemoryPlace(MemoryPlace.Kind.GPU, context.device().id());
+        bytesOfSlot = in.dims().byteSize(DataType.FP32) * Math.max(1, settings.maxBatchSize());
+        try {
+            gpu = GpuContext.open(context.device().id());
+            events = new EventPool(gpu);
+        } catch (GpuException e) {
+            throw unavailable(e);
+        }
+        completions = new CompletionThread(context.name() + "-completions");
+        boolean opened = false;
+        try {
+            open(context.memory(device));
+            opened = true;
+        } catch (GpuException e) {
+            throw unavailable(e);
+        } finally {
+            if (!opened) {
+                close();
+            }
+        }
+    }
+
+    private void open(MemoryAllocator memory) throws BackendException {
+        for (int i = 0; i < PtxBackend.IN_FLIGHT; i++) {
+            Slot slot = new Slot(memory.allocate(2 * bytesOfSlot), arena);
+            slots.add(slot);
+            idle.add(slot);
+        }
+        stream = gpu.call(CudaDriver::createStream);
+        try (Arena text = Arena.ofConfined()) {
+            long source = text.allocateFrom(kernel.source()).address();
+            module = gpu.call(driver -> driver.loadModule(source));
+        }
+        function = gpu.call(driver -> driver.function(module, kernel.name()));
+    }
+
+    @Override
+    public void execute(Batch batch) throws BackendException {
+        Tensor input = input(batch);
+        Tensor output = batch.allocate(out.name(), DataType.FP32, input.shape(), pinned);
+        Slot slot = idle.remove(); // there are as many as executions
+        EventFence fence;
+        try {
+            fence = enqueue(input, output, slot);
+        } catch (GpuException e) {
+            // What was appended before may still read the input and write the output.
+            awaitStream();
+            idle.add(slot);
+            throw unavailable(e);
+        }
+        batch.inputsRead();
+        DeferredExecution execution = batch.defer();
+        completions.add(fence, failure -> {
+            idle.add(slot);
+            if (failure == null) {
+                execution.finish();
+            } else {
+                execution.fail(failure);
+            }
+        });
+    }
+
+    /** Returns the input where it is if it lies on the GPU, or else in pinned memory. */
+    private Tensor input(Batch batch) throws BackendException {
+        if (batch.requests().size() == 1) {
+            Optional<Tensor> own = batch.requests().getFirst().input(in.name());
+            if (own.isPresent() && own.get().place().equals(device)) {
+                return own.get();
+            }
+        }
+        return batch.gather(in.name(), pinned);
+    }
+
+    private EventFence enqueue(Tensor input, Tensor output, Slot slot) {
+        gpu.run(driver -> {
+            long from = slot.input();
+            if (input.place().equals(device)) {
+                from = input.data().address();
+                input.fence().map(Fence::event).ifPresent(event -> driver.waitFor(stream, event));
+            } else if (input.byteSize() > 0) {
+                driver.copyFromHost(input.data().address(), from, input.byteSize(), stream);
+            }
+            int count = (int) input.shape().elementCount();
+            if (count > 0) {
+                long parameters = slot.parameters(from, count, kernel.nanos());
+                int blocks = (count + THREADS_OF_BLOCK - 1) / THREADS_OF_BLOCK;
+                driver.launch(function, blocks, THREADS_OF_BLOCK, stream, parameters);
+                driver.copyToHost(slot.output(), output.data().address(), output.byteSize(), stream);
+            }
+        });
+        return events.record(stream);
+    }
+
+    private void awaitStream() {
+        try {
+            EventFence end = events.record(stream);
+            try {
+                boolean ignored = end.await(FOREVER);
+            } finally {
+                end.release();
+            }
+        } catch (GpuException | BackendException e) {
+            // A GPU that failed reads and writes nothing any more.
+            return;
+        }
+    }
+
+    @Override
+    public boolean isReady() {
+        return gpu.failure().isEmpty();
+    }
+
+    @Override
+    public void close() {
+        completions.close();
+        if (module != 0) {
+            gpu.release(driver -> driver.unloadModule(module));
+        }
+        if (stream != 0) {
+            gpu.release(driver -> driver.destroyStream(stream));
+        }
+        events.close();
+        slots.forEach(Slot::close);
+        arena.close();
+    }
+
+    private static BackendException unavailable(GpuException e) {
+        return new BackendException(ErrorCode.UNAVAILABLE, String.valueOf(e.getMessage()), e);
+    }
+
+    /** Memory of one execution on the GPU, and the parameters of its kernel. Used by one thread at a time. */
+    private static final class Slot implements AutoCloseable {
+        private static final int PARAMETERS = 4;
+
+        private final AllocatedMemory memory;
+        private final MemorySegment values;
+        private final MemorySegment addresses;
+
+        Slot(AllocatedMemory memory, Arena arena) {
+            this.memory = memory;
+            values = arena.allocate(ValueLayout.JAVA_LONG, PARAMETERS);
+            addresses = arena.allocate(ValueLayout.JAVA_LONG, PARAMETERS);
+            for (int i = 0; i < PARAMETERS; i++) {
+                addresses.setAtIndex(ValueLayout.JAVA_LONG, i, values.address() + (long) i * Long.BYTES);
+            }
+        }
+
+        long input() {
+            return memory.segment().address();
+        }
+
+        long output() {
+            return memory.segment().address() + memory.segment().byteSize() / 2;
+        }
+
+        /** Writes the parameters; returns the address of the array of their addresses. */
+        long parameters(long from, int count, long nanos) {
+            values.setAtIndex(ValueLayout.JAVA_LONG, 0, from);
+            values.setAtIndex(ValueLayout.JAVA_LONG, 1, output());
+            values.setAtIndex(ValueLayout.JAVA_LONG, 2, count); // little-endian: the int is its first half
+            values.setAtIndex(ValueLayout.JAVA_LONG, 3, nanos);
+            return addresses.address();
+        }
+
+        @Override
+        public void close() {
+            memory.close();
+        }
+    }
+}
