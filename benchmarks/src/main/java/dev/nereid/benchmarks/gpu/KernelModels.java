@@ -1,0 +1,41 @@
+package dev.nereid.benchmarks.gpu;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** Writes model repositories whose models are kernels. Static functions only. */
+final class KernelModels {
+    private KernelModels() {}
+
+    /** Writes models that are correct. Returns their directory. */
+    static Path write(Path repository, long nanos) throws IOException {
+        model(repository, "increment", "increment", ClientMemory.COUNT, 0, 2);
+        model(repository, "fast", "copy", ClientMemory.COUNT, 0, 2);
+        model(repository, "slow", "copy", ClientMemory.COUNT, 10_000_000, 2);
+        model(repository, "copy", "copy", ClientMemory.COUNT, nanos, 2);
+        return repository;
+    }
+
+    /** Writes a model whose kernel writes where there is no memory. Returns its directory. */
+    static Path writeFaulty(Path repository) throws IOException {
+        model(repository, "fault", "fault", 1, 0, 1);
+        return repository;
+    }
+
+    private static void model(Path repository, String name, String kernel, int count, long nanos, int instances)
+            throws IOException {
+        Path version = Files.createDirectories(repository.resolve(name).resolve("1"));
+        Files.writeString(version.resolve("model.ptx"), Kernels.source());
+        Files.writeString(
+                repository.resolve(name).resolve("config.pbtxt"), """
+                backend: "ptx"
+                max_batch_size: 0
+                input { name: "IN" data_type: TYPE_FP32 dims: %1$d }
+                output { name: "OUT" data_type: TYPE_FP32 dims: %1$d }
+                instance_group { kind: KIND_GPU count: %2$d }
+                parameters { key: "kernel" value { string_value: "%3$s" } }
+                parameters { key: "nanos" value { string_value: "%4$d" } }
+                """.formatted(count, instances, kernel, nanos));
+    }
+}
