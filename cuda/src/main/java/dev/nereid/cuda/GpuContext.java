@@ -124,9 +124,11 @@ public final class GpuContext {
      * Asks whether an event is done. Any error ends the use of the GPU: the event is ours and alive, so that the error
      * is of the work before it, or of what this process believes about the GPU.
      *
+     * @param event an event of this GPU that lives
+     * @return whether the work before it is done
      * @throws GpuException if the GPU has failed
      */
-    boolean isDone(long event) {
+    public boolean isDone(long event) {
         return call(used -> {
             try {
                 return used.isDone(event);

@@ -163,7 +163,7 @@ public final class CudaGpus implements GpuAccess {
     @Override
     public Optional<String> failure() {
         for (UsedGpu gpu : gpus.values()) {
-            Optional<CudaException> failure = gpu.context().failure();
+            Optional<CudaException> failure = gpu.failure();
             if (failure.isPresent()) {
                 return Optional.of(
                         "GPU " + gpu.context().gpu() + ": " + failure.get().getMessage());

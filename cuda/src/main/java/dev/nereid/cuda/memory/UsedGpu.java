@@ -12,6 +12,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -32,6 +33,9 @@ final class UsedGpu implements AutoCloseable {
     private final GpuMemory memory;
     private final ExecutorService maintenance;
 
+    /** Done since it was made: a query of it fails if the GPU has, by whatever part of the process. */
+    private final long probe;
+
     /**
      * Takes memory of a GPU.
      *
@@ -41,6 +45,7 @@ final class UsedGpu implements AutoCloseable {
         this.context = context;
         events = new EventPool(context);
         memory = new GpuMemory(context, events, poolBytes);
+        probe = context.call(CudaDriver::createEvent);
         maintenance = Executors.newSingleThreadExecutor(Thread.ofPlatform()
                 .daemon()
                 .name("gpu-" + context.gpu() + "-maintenance")
@@ -53,6 +58,16 @@ final class UsedGpu implements AutoCloseable {
 
     GpuMemory memory() {
         return memory;
+    }
+
+    /** Asks the GPU whether it works, which takes less than a microsecond. Returns its failure. */
+    Optional<CudaException> failure() {
+        try {
+            boolean ignored = context.isDone(probe);
+        } catch (GpuException e) {
+            LOG.log(System.Logger.Level.TRACE, "failed", e);
+        }
+        return context.failure();
     }
 
     /** Opens memory of another process, and checks its size. */
@@ -108,6 +123,7 @@ final class UsedGpu implements AutoCloseable {
     @Override
     public void close() {
         maintenance.close();
+        context.release(driver -> driver.destroyEvent(probe));
         memory.close();
         events.close();
     }

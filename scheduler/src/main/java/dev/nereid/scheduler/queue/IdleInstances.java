@@ -32,8 +32,9 @@ import org.jspecify.annotations.Nullable;
  * are busy, woken or waiting with a thread, or completed by the thread that failed if there is none. Where all instances
  * are woken to end, those without a thread are left idle; the thread that closes them removes them.
  *
- * <p>The instance that became idle last is woken first: its caches are warm. Under the rate limiter it is the instance
- * with the lowest load. A woken instance may have to wait for its permit; meanwhile it is busy in the sense above, and
+ * <p>The instance with the fewest deferred executions is woken first, so that those of several instances overlap on their
+ * device; under the rate limiter it is the one with the lowest load among them, and of equals the one that became idle
+ * last: its caches are warm. A woken instance may have to wait for its permit; meanwhile it is busy in the sense above, and
  * leaves the requests in the queue until the permit is granted.
  */
 final class IdleInstances {
@@ -293,11 +294,15 @@ final class IdleInstances {
         }
     }
 
-    /** Returns the idle instance with the lowest load. Among equals it is the last one to become idle. */
+    /**
+     * Returns the idle instance with the fewest deferred executions, then the lowest load. Among equals it is the last one
+     * to become idle.
+     */
     private static InstanceHandle first(InstanceHandle idle) {
         InstanceHandle first = idle;
         for (InstanceHandle handle = idle.idleBefore; handle != null; handle = handle.idleBefore) {
-            if (handle.load.getAsLong() < first.load.getAsLong()) {
+            if (handle.deferred < first.deferred
+                    || (handle.deferred == first.deferred && handle.load.getAsLong() < first.load.getAsLong())) {
                 first = handle;
             }
         }

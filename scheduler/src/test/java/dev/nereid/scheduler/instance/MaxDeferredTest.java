@@ -145,6 +145,24 @@ final class MaxDeferredTest {
     }
 
     @Test
+    void spreadsDeferredExecutionsOverTheInstances() {
+        try (ModelScheduler scheduler = start(traits(8, false), instance, other)) {
+            for (int i = 1; i <= 6; i++) {
+                submit(scheduler, "a");
+                awaitDeferred(i);
+                Threads.awaitIdle(Threads.named("instance/m/1/i0"));
+                if (i > 1) {
+                    Threads.awaitIdle(Threads.named("instance/m/1/i1"));
+                }
+            }
+            assertThat(instance.batches()).hasSize(3);
+            assertThat(other.batches()).hasSize(3);
+            deferred.forEach(DeferredExecution::finish);
+            completed();
+        }
+    }
+
+    @Test
     void leavesRequestsToOtherInstances() {
         try (ModelScheduler scheduler = start(traits(1, false), instance, other)) {
             submit(scheduler, "a");
