@@ -1,16 +1,22 @@
 package dev.nereid.backend.tensorrt;
 
+import dev.nereid.backend.tensorrt.presets.NvInferLoader;
+import dev.nereid.cuda.GpuDiscovery;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.ErrorCode;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
-/** Placeholder of the TensorRT backend: its models fail to load with that reason. Immutable. */
+/** Provider of the backend {@code tensorrt}. Immutable. */
 public final class TensorRtBackendProvider implements BackendProvider {
-    private static final String REASON = "not available: this version of Nereid has no TensorRT runtime";
+    private static final String UNAVAILABLE = "TensorRT unavailable: ";
+    private static final String LIBRARY_DIRECTORY = "library-directory";
 
     @Override
     public String name() {
@@ -22,13 +28,28 @@ public final class TensorRtBackendProvider implements BackendProvider {
         return Set.of("tensorrt_plan");
     }
 
+    /** Asks the driver first: without one, no library of TensorRT is loaded. */
     @Override
     public Optional<String> unavailable() {
-        return Optional.of(REASON);
+        GpuDiscovery found = GpuDiscovery.run();
+        return found.gpus().isEmpty() ? Optional.of(UNAVAILABLE + found.report()) : Optional.empty();
     }
 
     @Override
     public Backend create(BackendContext context) throws BackendException {
-        throw new BackendException(ErrorCode.UNAVAILABLE, REASON);
+        GpuDiscovery found = GpuDiscovery.run();
+        if (found.gpus().isEmpty()) {
+            throw new BackendException(ErrorCode.UNAVAILABLE, UNAVAILABLE + found.report());
+        }
+        List<Path> directories = new ArrayList<>();
+        String configured = context.settings().get(LIBRARY_DIRECTORY);
+        if (configured != null) {
+            directories.add(Path.of(configured));
+        }
+        directories.add(context.pluginDirectory().resolve("natives"));
+        return new TensorRtBackend(
+                new NvInferLoader(directories, context.cacheDirectory()).load(),
+                found,
+                new EngineCache(context.cacheDirectory().resolve("engines")));
     }
 }

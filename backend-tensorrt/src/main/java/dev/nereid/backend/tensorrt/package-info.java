@@ -1,8 +1,8 @@
 /**
  * The backend for engines of TensorRT on NVIDIA GPUs.
  *
- * <p>Starting points: {@link dev.nereid.backend.tensorrt.TensorRtBackendProvider}, which reports that this version of
- * the server cannot run such models.
+ * <p>Starting points: {@link dev.nereid.backend.tensorrt.TensorRtBackendProvider}; {@link
+ * dev.nereid.backend.tensorrt.TensorRtInstance}, which executes batches.
  */
 @NullMarked
 package dev.nereid.backend.tensorrt;

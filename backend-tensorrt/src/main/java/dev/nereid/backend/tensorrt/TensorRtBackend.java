@@ -1,0 +1,189 @@
+package dev.nereid.backend.tensorrt;
+
+import dev.nereid.backend.tensorrt.TensorRtModel.LoadedEngine;
+import dev.nereid.backend.tensorrt.runtime.BuildRequest;
+import dev.nereid.backend.tensorrt.runtime.Engine;
+import dev.nereid.backend.tensorrt.runtime.ProfileRange;
+import dev.nereid.backend.tensorrt.runtime.TensorRtRuntime;
+import dev.nereid.cuda.CudaDriver;
+import dev.nereid.cuda.Gpu;
+import dev.nereid.cuda.GpuContext;
+import dev.nereid.cuda.GpuDiscovery;
+import dev.nereid.cuda.GpuException;
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.BackendTraits.PreferredGroup;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+
+/** Loads engines. Safe for use by several threads. */
+final class TensorRtBackend implements Backend {
+    private static final String DEFAULT_FILE = "model.plan";
+
+    private static final BackendTraits TRAITS = BackendTraits.DEFAULT
+            .withPreferredGroups(PreferredGroup.of(Device.Kind.GPU, 1))
+            .withPlaces(MemoryPlace.Kind.HOST, MemoryPlace.Kind.PINNED, MemoryPlace.Kind.GPU)
+            .withMaxDeferred(TensorRtModel.EAGER_SETS);
+
+    private final TensorRtRuntime runtime;
+    private final GpuDiscovery found;
+    private final EngineCache cache;
+
+    /**
+     * Creates the backend.
+     *
+     * @param found the GPUs, at least one
+     */
+    TensorRtBackend(TensorRtRuntime runtime, GpuDiscovery found, EngineCache cache) {
+        this.runtime = runtime;
+        this.found = found;
+        this.cache = cache;
+    }
+
+    @Override
+    public BackendTraits traits() {
+        return TRAITS;
+    }
+
+    @Override
+    public Optional<ModelCompletion> complete(ModelContext context) throws BackendException {
+        ModelSettings settings = context.settings();
+        if (!EngineCompletion.isNeeded(settings)) {
+            return Optional.empty();
+        }
+        LoadedEngine loaded = load(
+                context, TensorRtOptions.of(settings), found.gpus().getFirst().id());
+        try {
+            return Optional.of(EngineCompletion.of(settings, loaded.engine().tensors()));
+        } finally {
+            loaded.gpu().release(driver -> loaded.engine().close());
+        }
+    }
+
+    @Override
+    public Model load(ModelContext context) throws BackendException {
+        ModelSettings settings = context.settings();
+        context.declareParameters(TensorRtOptions.PARAMETERS);
+        TensorRtOptions options = TensorRtOptions.of(settings);
+        Map<Integer, LoadedEngine> engines = new TreeMap<>();
+        boolean loaded = false;
+        try {
+            for (Device device : context.instances()) {
+                if (device.kind() != Device.Kind.GPU) {
+                    throw noGpu("model '" + settings.name() + "'", device);
+                }
+                if (!engines.containsKey(device.id())) {
+                    engines.put(device.id(), load(context, options, device.id()));
+                }
+            }
+            for (LoadedEngine engine : engines.values()) {
+                Bindings.of(engine.engine().tensors(), settings); // a difference fails the load before any instance
+            }
+            loaded = true;
+            return new TensorRtModel(settings, options, engines);
+        } finally {
+            if (!loaded) {
+                new TensorRtModel(settings, options, engines).close();
+            }
+        }
+    }
+
+    static BackendException noGpu(String what, Device device) {
+        return TensorRtErrors.invalid(
+                what + ": an instance on " + device + " (expected: instance_group { kind: KIND_GPU })");
+    }
+
+    private LoadedEngine load(ModelContext context, TensorRtOptions options, int id) throws BackendException {
+        Gpu gpu = found.gpus().stream()
+                .filter(one -> one.id() == id)
+                .findFirst()
+                .orElseThrow(() -> new BackendException(
+                        ErrorCode.UNAVAILABLE, "GPU " + id + ": not found (expected: one of " + found.gpus() + ")"));
+        try {
+            CudaDriver driver =
+                    found.driver().orElseThrow(() -> new BackendException(ErrorCode.UNAVAILABLE, found.report()));
+            GpuContext used = new GpuContext(driver, id);
+            used.run(current -> {}); // makes it the current one of this thread, for TensorRT
+            Path plan = options.onnx().isEmpty()
+                    ? plan(context, options, gpu)
+                    : cache.plan(runtime, request(context, options), gpu);
+            return deserialize(plan, used);
+        } catch (GpuException e) {
+            throw TensorRtErrors.unavailable(e);
+        }
+    }
+
+    /** Returns the plan for a GPU: that of its compute capability, or else the default one. */
+    static Path plan(ModelContext context, TensorRtOptions options, Gpu gpu) throws BackendException {
+        String configured = context.settings().modelFilename();
+        String name = options.filenames()
+                .getOrDefault(gpu.computeCapability(), configured.isEmpty() ? DEFAULT_FILE : configured);
+        Path plan = context.versionDirectory().resolve(name);
+        if (!Files.isRegularFile(plan)) {
+            throw new BackendException(
+                    ErrorCode.NOT_FOUND,
+                    plan + ": not found (expected: a plan for compute capability " + gpu.computeCapability()
+                            + ", named by cc_model_filenames or default_model_filename)");
+        }
+        return plan;
+    }
+
+    private static BuildRequest request(ModelContext context, TensorRtOptions options) throws BackendException {
+        Path onnx = context.versionDirectory().resolve(options.onnx());
+        if (!Files.isRegularFile(onnx)) {
+            throw new BackendException(
+                    ErrorCode.NOT_FOUND, onnx + ": not found (expected: the model that build_from_onnx names)");
+        }
+        Map<String, ProfileRange> ranges = new HashMap<>(configuredRanges(context.settings()));
+        ranges.putAll(options.shapes());
+        return new BuildRequest(onnx, options.precision(), options.workspaceBytes(), ranges);
+    }
+
+    /** Returns limits for inputs whose batch dimension alone is variable: from one item to the largest batch. */
+    static Map<String, ProfileRange> configuredRanges(ModelSettings settings) {
+        Map<String, ProfileRange> ranges = new HashMap<>();
+        for (TensorSpec input : settings.inputs()) {
+            Shape dims = input.backendDims();
+            if (settings.batches() && dims.isConcrete()) {
+                Shape largest = dims.prepend(settings.maxBatchSize());
+                ranges.put(input.name(), new ProfileRange(dims.prepend(1), largest, largest));
+            }
+        }
+        return ranges;
+    }
+
+    private LoadedEngine deserialize(Path plan, GpuContext gpu) throws BackendException {
+        try (Arena arena = Arena.ofShared();
+                FileChannel file = FileChannel.open(plan, StandardOpenOption.READ)) {
+            if (file.size() == 0) {
+                throw TensorRtErrors.invalid(plan + ": empty (expected: a plan of TensorRT)");
+            }
+            MemorySegment content = file.map(FileChannel.MapMode.READ_ONLY, 0, file.size(), arena);
+            Engine engine = runtime.deserialize(content);
+            return new LoadedEngine(gpu, engine, file.size());
+        } catch (IOException e) {
+            throw new BackendException(ErrorCode.UNAVAILABLE, plan + ": cannot be read: " + e, e);
+        } catch (BackendException e) {
+            throw new BackendException(e.code(), plan + ": " + e.getMessage(), e);
+        }
+    }
+}

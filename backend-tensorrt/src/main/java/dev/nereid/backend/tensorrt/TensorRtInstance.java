@@ -1,0 +1,230 @@
+package dev.nereid.backend.tensorrt;
+
+import dev.nereid.backend.tensorrt.Bindings.Binding;
+import dev.nereid.backend.tensorrt.Bindings.Role;
+import dev.nereid.backend.tensorrt.PreparedExecution.Copy;
+import dev.nereid.backend.tensorrt.runtime.ExecutionContext;
+import dev.nereid.cuda.CompletionThread;
+import dev.nereid.cuda.EventFence;
+import dev.nereid.cuda.GpuException;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.Fence;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+
+/**
+ * Executes batches on one GPU, with an execution context for each of its optimization profiles. Confined to the
+ * instance's thread; completions run on a thread of their own.
+ *
+ * <p>Copies of inputs and executions follow one another on one stream, copies of outputs on another, which waits for the
+ * execution. So the next batch is prepared, copied and executed while the outputs of the one before are copied. A batch
+ * ends when the GPU has done all of its work.
+ */
+final class TensorRtInstance implements ModelInstance {
+    private static final MemoryPlace PINNED = new MemoryPlace(MemoryPlace.Kind.PINNED, 0);
+
+    private final Bindings bindings;
+    private final ProfileChoice profiles;
+    private final InstanceResources resources;
+    private final MemoryPlace device;
+    private final InputReader inputs;
+    private final boolean graphs;
+    private final CompletionThread completions;
+    private final BlockingQueue<BufferSet> idle = new LinkedBlockingQueue<>();
+
+    /**
+     * Creates the instance.
+     *
+     * @param name for its threads
+     * @param resources owned by the instance from now on
+     * @param graphs whether executions are captured as graphs
+     */
+    TensorRtInstance(
+            String name, Bindings bindings, ProfileChoice profiles, InstanceResources resources, boolean graphs) {
+        this.bindings = bindings;
+        this.profiles = profiles;
+        this.resources = resources;
+        // Graphs hold addresses and values of shape tensors: those of states and shape tensors change.
+        this.graphs = graphs
+                && !bindings.hasStates()
+                && bindings.inputs().stream().noneMatch(input -> input.tensor().isShapeTensor());
+        device = new MemoryPlace(MemoryPlace.Kind.GPU, resources.gpu().gpu());
+        inputs = new InputReader(bindings, device, this.graphs);
+        idle.addAll(resources.buffers());
+        completions = new CompletionThread(name + "-completions");
+    }
+
+    @Override
+    public void execute(Batch batch) throws BackendException {
+        BufferSet buffers = takeBuffers();
+        boolean handedOver = false;
+        try {
+            PreparedExecution prepared = new PreparedExecution();
+            EventFence fence = start(batch, buffers, prepared);
+            DeferredExecution execution = batch.defer();
+            completions.add(fence, failure -> {
+                if (failure == null) {
+                    prepared.copyShapeTensors(buffers);
+                    idle.add(buffers);
+                    batch.outputsComputed();
+                    execution.finish();
+                } else {
+                    idle.add(buffers);
+                    execution.fail(failure);
+                }
+            });
+            handedOver = true;
+        } finally {
+            if (!handedOver) {
+                idle.add(buffers);
+            }
+        }
+    }
+
+    private BufferSet takeBuffers() throws BackendException {
+        try {
+            return idle.take(); // the completions return them
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw TensorRtErrors.invalid("execution: interrupted");
+        }
+    }
+
+    private EventFence start(Batch batch, BufferSet buffers, PreparedExecution execution) throws BackendException {
+        inputs.read(batch, buffers, execution);
+        int profile = profiles.choose(execution.limited);
+        ExecutionContext context = resources.contexts().get(profile);
+        try {
+            resources.makeCurrent();
+            for (Binding binding : bindings.inputs()) {
+                context.setShape(binding.name(), execution.shape(binding));
+                context.setAddress(
+                        binding.name(), execution.inPlace.getOrDefault(binding.name(), buffers.address(binding)));
+            }
+            prepareOutputs(batch, context, buffers, execution);
+            return enqueue(batch, context, profile, buffers, execution);
+        } catch (GpuException e) {
+            resources.awaitStreams();
+            throw TensorRtErrors.unavailable(e);
+        } catch (BackendException | RuntimeException | Error e) {
+            resources.awaitStreams(); // what was appended before may still use the batch's memory
+            throw e;
+        }
+    }
+
+    private void prepareOutputs(Batch batch, ExecutionContext context, BufferSet buffers, PreparedExecution execution)
+            throws BackendException {
+        Set<String> requested = batch.requestedOutputs();
+        for (Binding binding : bindings.outputs()) {
+            Shape shape = context.shape(binding.name());
+            if (!shape.isConcrete()) {
+                throw TensorRtErrors.unsupported("output '" + binding.name() + "': shape " + shape
+                        + " depends on the values of inputs (expected: on their shapes alone)");
+            }
+            long address = buffers.address(binding);
+            if (binding.role() == Role.STATE) {
+                Tensor state = batch.state(binding.name()).allocate(binding.type(), shape, device);
+                address = state.data().address();
+                execution.inPlace.put(binding.name(), address);
+            }
+            context.setAddress(binding.name(), address);
+            if (requested.contains(binding.name())) {
+                Tensor output = batch.allocate(binding.name(), binding.type(), shape, PINNED);
+                execution.outputs.add(new Copy(binding, output));
+            }
+        }
+    }
+
+    private EventFence enqueue(
+            Batch batch, ExecutionContext context, int profile, BufferSet buffers, PreparedExecution execution)
+            throws BackendException {
+        long stream = resources.stream();
+        resources.gpu().run(driver -> {
+            for (Tensor awaited : execution.awaited) {
+                awaited.fence().map(Fence::event).ifPresent(event -> driver.waitFor(stream, event));
+            }
+            for (Copy input : execution.inputs) {
+                long from = input.tensor().data().address();
+                long size = input.tensor().byteSize();
+                if (size == 0) {
+                    continue;
+                }
+                if (input.tensor().place().equals(device)) {
+                    driver.copy(from, buffers.address(input.binding()), size, stream);
+                } else {
+                    driver.copyFromHost(from, buffers.address(input.binding()), size, stream);
+                }
+            }
+        });
+        batch.inputsRead();
+        run(context, profile, buffers, execution);
+        return copyOutputs(buffers, execution);
+    }
+
+    private void run(ExecutionContext context, int profile, BufferSet buffers, PreparedExecution execution)
+            throws BackendException {
+        long stream = resources.stream();
+        OptionalLong graph = OptionalLong.empty();
+        if (graphs) {
+            List<Shape> shapes = new ArrayList<>(execution.shapes.values());
+            GraphCache.Key key = new GraphCache.Key(profile, buffers.number(), shapes);
+            graph = resources.graphs().find(key, stream, () -> context.enqueue(stream));
+        }
+        if (graph.isPresent()) {
+            long executable = graph.getAsLong();
+            resources.gpu().run(driver -> driver.launchGraph(executable, stream));
+        } else {
+            context.enqueue(stream);
+        }
+    }
+
+    /** Copies the outputs when the execution has ended. Returns the end of the copies. */
+    private EventFence copyOutputs(BufferSet buffers, PreparedExecution execution) {
+        long stream = resources.outputStream();
+        EventFence executed = resources.events().record(resources.stream());
+        try {
+            resources.gpu().run(driver -> {
+                driver.waitFor(stream, executed.event());
+                for (Copy output : execution.outputs) {
+                    long from = Optional.ofNullable(
+                                    execution.inPlace.get(output.binding().name()))
+                            .orElseGet(() -> buffers.address(output.binding()));
+                    // TensorRT writes shape tensors on the host.
+                    if (output.tensor().byteSize() > 0
+                            && !output.binding().tensor().isShapeTensor()) {
+                        driver.copyToHost(
+                                from,
+                                output.tensor().data().address(),
+                                output.tensor().byteSize(),
+                                stream);
+                    }
+                }
+            });
+            return resources.events().record(stream);
+        } finally {
+            executed.release();
+        }
+    }
+
+    @Override
+    public boolean isReady() {
+        return resources.gpu().failure().isEmpty();
+    }
+
+    @Override
+    public void close() {
+        completions.close();
+        resources.close();
+    }
+}

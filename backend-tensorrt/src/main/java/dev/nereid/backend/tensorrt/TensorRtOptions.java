@@ -1,0 +1,139 @@
+package dev.nereid.backend.tensorrt;
+
+import dev.nereid.backend.tensorrt.runtime.ProfileRange;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What a configuration says to this backend alone. Immutable.
+ *
+ * @param graphs whether executions of the same shapes are captured as graphs ({@code optimization.cuda.graphs})
+ * @param priority that of the streams ({@code optimization.priority})
+ * @param eager whether one more batch is prepared ahead ({@code optimization.eager_batching})
+ * @param filenames the plans by compute capability ({@code cc_model_filenames})
+ * @param onnx the model's file from which an engine is built ({@code build_from_onnx}); empty for a plan
+ * @param precision that of the built engine ({@code build_precision})
+ * @param workspaceBytes the memory of the builder ({@code build_workspace_bytes}); 0 for no limit
+ * @param shapes limits of inputs of the built engine ({@code build_shapes})
+ */
+record TensorRtOptions(
+        boolean graphs,
+        Priority priority,
+        boolean eager,
+        Map<String, String> filenames,
+        String onnx,
+        String precision,
+        long workspaceBytes,
+        Map<String, ProfileRange> shapes) {
+    private static final String ONNX = "build_from_onnx";
+    private static final String PRECISION = "build_precision";
+    private static final String WORKSPACE = "build_workspace_bytes";
+    private static final String SHAPES = "build_shapes";
+
+    /** The parameters of the configuration. */
+    static final List<String> PARAMETERS = List.of(ONNX, PRECISION, WORKSPACE, SHAPES);
+
+    /** The priority of an instance's streams. */
+    enum Priority {
+        /** That of streams without one. */
+        DEFAULT,
+        /** The greatest. */
+        MAX,
+        /** The least. */
+        MIN
+    }
+
+    /** Copies the components. */
+    TensorRtOptions {
+        filenames = Map.copyOf(filenames);
+        shapes = Map.copyOf(shapes);
+    }
+
+    /** Reads a configuration. */
+    static TensorRtOptions of(ModelSettings settings) throws BackendException {
+        Map<String, Object> config = ConfigJson.parse(settings.json());
+        Map<String, Object> optimization = ConfigJson.object(config, "optimization");
+        Map<String, String> filenames = new HashMap<>();
+        ConfigJson.object(config, "cc_model_filenames").forEach((key, value) -> filenames.put(key, value.toString()));
+        Map<String, String> parameters = settings.parameters();
+        return new TensorRtOptions(
+                isTrue(ConfigJson.text(ConfigJson.object(optimization, "cuda"), "graphs", "false")),
+                priority(ConfigJson.text(optimization, "priority", "PRIORITY_DEFAULT")),
+                isTrue(ConfigJson.text(optimization, "eager_batching", "false")),
+                filenames,
+                onnx(parameters.getOrDefault(ONNX, "")),
+                parameters.getOrDefault(PRECISION, "FP32"),
+                bytes(parameters.getOrDefault(WORKSPACE, "0")),
+                shapes(parameters.getOrDefault(SHAPES, "")));
+    }
+
+    private static boolean isTrue(String text) {
+        return text.equals("true");
+    }
+
+    private static Priority priority(String text) {
+        return switch (text) {
+            case "PRIORITY_MAX" -> Priority.MAX;
+            case "PRIORITY_MIN" -> Priority.MIN;
+            default -> Priority.DEFAULT;
+        };
+    }
+
+    private static String onnx(String value) {
+        return switch (value) {
+            case "false" -> "";
+            case "true" -> "model.onnx";
+            default -> value;
+        };
+    }
+
+    private static long bytes(String value) throws BackendException {
+        try {
+            long bytes = Long.parseLong(value);
+            if (bytes >= 0) {
+                return bytes;
+            }
+        } catch (NumberFormatException e) {
+            throw TensorRtErrors.invalid(WORKSPACE + ": '" + value + "' (expected: a number of bytes)");
+        }
+        throw TensorRtErrors.invalid(WORKSPACE + ": '" + value + "' (expected: 0 or more bytes)");
+    }
+
+    /** Reads limits as in {@code IN:1x3x8x8,4x3x8x8,8x3x8x8;MASK:1,4,8}: smallest, optimal and largest for each input. */
+    private static Map<String, ProfileRange> shapes(String value) throws BackendException {
+        Map<String, ProfileRange> ranges = new HashMap<>();
+        for (String input : value.isBlank() ? new String[0] : value.split(";", -1)) {
+            int colon = input.lastIndexOf(':');
+            String[] shapes = input.substring(colon + 1).split(",", -1);
+            if (colon < 1 || shapes.length != 3) {
+                throw TensorRtErrors.invalid(SHAPES + ": '" + input
+                        + "' (expected: an input, a colon and three shapes, as in IN:1x3x8x8,4x3x8x8,8x3x8x8)");
+            }
+            List<Shape> parsed = new ArrayList<>();
+            for (String shape : shapes) {
+                parsed.add(shape(shape));
+            }
+            ranges.put(
+                    input.substring(0, colon).strip(), new ProfileRange(parsed.get(0), parsed.get(1), parsed.get(2)));
+        }
+        return ranges;
+    }
+
+    private static Shape shape(String text) throws BackendException {
+        String[] sizes = text.strip().split("x", -1);
+        long[] dims = new long[sizes.length];
+        for (int i = 0; i < sizes.length; i++) {
+            try {
+                dims[i] = Long.parseLong(sizes[i]);
+            } catch (NumberFormatException e) {
+                throw TensorRtErrors.invalid(SHAPES + ": '" + text + "' (expected: a shape, as in 1x3x8x8)");
+            }
+        }
+        return Shape.of(dims);
+    }
+}

@@ -1,0 +1,32 @@
+package dev.nereid.backend.tensorrt.runtime;
+
+import dev.nereid.spi.BackendException;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * TensorRT. Safe for use by several threads; each has the context of the GPU as its current one when it calls.
+ *
+ * <p>Failures are {@link BackendException}s with the messages that TensorRT logged during the call.
+ */
+public interface TensorRtRuntime {
+    /** Returns the version, such as {@code 10.15.1}. */
+    String version();
+
+    /**
+     * Makes an engine of a plan.
+     *
+     * @param plan the content of a plan file, in native memory; not used after the call
+     * @return the engine, owned by the caller
+     * @throws BackendException if the plan is of another version or for another device, or is none
+     */
+    Engine deserialize(MemorySegment plan) throws BackendException;
+
+    /**
+     * Builds an engine from a model of ONNX. Takes seconds to minutes.
+     *
+     * @param request the model and how it is built
+     * @return the content of a plan file
+     * @throws BackendException if the model cannot be parsed or built
+     */
+    byte[] build(BuildRequest request) throws BackendException;
+}
