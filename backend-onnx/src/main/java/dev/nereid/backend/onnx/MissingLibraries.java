@@ -1,0 +1,37 @@
+package dev.nereid.backend.onnx;
+
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Says what a library belongs to that ONNX Runtime did not find. Stateless. */
+final class MissingLibraries {
+    /** How the C library of Linux names a file that it did not find. Windows does not say which one is missing. */
+    private static final Pattern MISSING =
+            Pattern.compile("\\b(lib[\\w+.-]+\\.so[.\\d]*): cannot open shared object file");
+
+    private MissingLibraries() {}
+
+    /** Returns what to add to a message that names a missing library; empty if it names none. */
+    static String explanation(String message) {
+        Matcher matcher = MISSING.matcher(message);
+        return matcher.find()
+                ? "; " + matcher.group(1) + " is part of " + owner(matcher.group(1))
+                        + " (expected: in a directory that LD_LIBRARY_PATH names at the start of the server, or among the"
+                        + " libraries of the system)"
+                : "";
+    }
+
+    private static String owner(String library) {
+        if (library.startsWith("libcuda.so")) {
+            return "the driver of the GPU";
+        }
+        if (library.startsWith("libcudnn")) {
+            return "cuDNN 9 for CUDA 12";
+        }
+        if (library.startsWith("libnvinfer") || library.startsWith("libnvonnxparser")) {
+            return "TensorRT 10 for CUDA 12";
+        }
+        boolean ofCuda = library.startsWith("libcu") || library.startsWith("libnv");
+        return ofCuda ? "CUDA 12" : "what the GPU build of ONNX Runtime needs";
+    }
+}
