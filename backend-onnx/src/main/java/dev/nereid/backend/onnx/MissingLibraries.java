@@ -9,10 +9,18 @@ final class MissingLibraries {
     private static final Pattern MISSING =
             Pattern.compile("\\b(lib[\\w+.-]+\\.so[.\\d]*): cannot open shared object file");
 
+    /** How it names a library that is too old. */
+    private static final Pattern OLD = Pattern.compile("undefined symbol: \\w+, version (lib[\\w+.-]+)");
+
     private MissingLibraries() {}
 
-    /** Returns what to add to a message that names a missing library; empty if it names none. */
+    /** Returns what to add to a message that names a missing or too old library; empty if it names none. */
     static String explanation(String message) {
+        Matcher old = OLD.matcher(message);
+        if (old.find()) {
+            return "; the " + old.group(1) + " of this machine, part of " + owner(old.group(1))
+                    + ", is too old (expected: the last release of it)";
+        }
         Matcher matcher = MISSING.matcher(message);
         return matcher.find()
                 ? "; " + matcher.group(1) + " is part of " + owner(matcher.group(1))

@@ -25,6 +25,16 @@ class MissingLibrariesTest {
                         + " names at the start of the server, or among the libraries of the system)");
     }
 
+    /** As with the libraries of CUDA 12.6. */
+    @Test
+    void saysWhichLibraryIsTooOld() {
+        assertThat(MissingLibraries.explanation("FAIL : Failed to load library libonnxruntime_providers_cuda.so with"
+                        + " error: libonnxruntime_providers_cuda.so: undefined symbol: cudaLibraryGetKernel, version"
+                        + " libcudart.so.12"))
+                .isEqualTo("; the libcudart.so.12 of this machine, part of CUDA 12, is too old (expected: the last"
+                        + " release of it)");
+    }
+
     @Test
     void hasNothingToAddToOtherMessages() {
         assertThat(MissingLibraries.explanation("CUDA failure 100: no CUDA-capable device is detected"))
