@@ -24,6 +24,7 @@ import java.nio.file.Path;
  * <p>Tests of the build need its jar, in the system property {@value #JAR}; tests on a GPU need a GPU too, its driver and
  * CUDA 12. Both are skipped without.
  */
+@SuppressWarnings("restricted")
 public final class TestGpu implements AutoCloseable {
     private static final String JAR = "nereid.onnxruntime-gpu";
     private static final String DRIVER = "libcuda.so.1";
