@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>On the CPU all lie in ordinary memory. On a GPU, an input that a request has there is passed from there; the others
  * stay on the host, since ONNX Runtime copies them itself. Outputs are written on the GPU if all inputs lie there, as
- * for the steps of an ensemble on one GPU and for clients with CUDA shared memory: whoever sent the inputs that way
- * probably wants the outputs that way, and otherwise the server copies them in place of ONNX Runtime. Outputs of other
- * batches are written into pinned memory, if the server has some.
+ * for the steps of an ensemble on one GPU and for clients with CUDA shared memory. Their outputs are probably needed
+ * there as well; if not, the server copies them in place of ONNX Runtime. Outputs of other batches are written into pinned
+ * memory, if the server has some.
  */
 final class OnnxMemory {
     /** The limit on the wait for work that writes an input; the server's own limit is the same. */

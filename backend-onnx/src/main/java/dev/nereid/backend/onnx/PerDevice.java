@@ -13,9 +13,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * What the instances on one device share: one object for the CPU, and one for each GPU. Safe for use by any thread.
  *
- * <p>An object is opened when it is first asked for, on the thread that asks, and others that ask meanwhile wait for it;
- * objects of different devices are opened at the same time. One that could not be opened is tried again by the next that
- * asks. The map is the only mutable state, and the task in it that wins opens the object: exactly one for each device.
+ * <p>An object is opened by the first call of {@link #get} for its device, and calls of other threads wait for it; objects
+ * of different devices are opened at the same time. After a failure the next call tries again. The map is the only mutable
+ * state: the thread that puts the task of a device there runs it, so that each object is opened once.
  *
  * @param <T> the type of the objects
  */
@@ -79,7 +79,7 @@ final class PerDevice<T> {
         };
     }
 
-    /** Closes what was opened. Called once, when nobody asks any more. */
+    /** Closes the opened objects. Called once, after the last call of {@link #get}. */
     void close() {
         for (FutureTask<T> task : opened.values()) {
             if (task.state() == FutureTask.State.SUCCESS) {

@@ -3,6 +3,7 @@ package dev.nereid.backend.onnx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.nereid.backend.onnx.ort.TestGpu;
 import dev.nereid.backend.onnx.ort.TestTensors;
@@ -69,6 +70,21 @@ class OnnxGpuBuildTest {
     void namesTheLibraryOfTensorRtThatIsMissing() throws BackendException {
         ModelSettings settings = settings(Map.of("precision_mode", "FP32"));
         assertMissing(settings, "tensorrt", "libcublas.so.12", "CUDA 12");
+    }
+
+    /** With the libraries of CUDA 12, and either no driver or none that finds a GPU. */
+    @Test
+    void passesOnWhatCudaSaysWithoutAGpu() throws BackendException {
+        ClassLoader artifact = TestGpu.artifact();
+        for (String library : List.of("libcublasLt.so.12", "libcudart.so.12", "libcurand.so.10", "libcuda.so.1")) {
+            assumeTrue(TestGpu.isThere(library), library + " is absent");
+        }
+        assumeFalse(TestGpu.isPresent(), "this machine has a GPU");
+        try (Backend backend = OnnxBackend.open(TestBackend.context(Map.of()), artifact)) {
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> backend.load(TestBackend.model(settings(Map.of()), GPU)))
+                    .withMessageMatching("(?s)onnx runtime error 1: .*CUDA failure \\d+: .*");
+        }
     }
 
     private static void assertMissing(ModelSettings settings, String provider, String library, String owner)

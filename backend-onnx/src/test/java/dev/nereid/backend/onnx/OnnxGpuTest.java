@@ -1,6 +1,7 @@
 package dev.nereid.backend.onnx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.within;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -78,6 +79,17 @@ class OnnxGpuTest {
         agrees(completed(TestModels.sharedModel("mnist.onnx"))
                 .accelerator(gpu("tensorrt", Map.of("precision_mode", "FP32")))
                 .accelerator(gpu("cuda", EXACT)));
+    }
+
+    @Test
+    void passesOnWhatOnnxRuntimeSaysAboutAnOptionThatItDoesNotKnow() throws BackendException {
+        ModelSettings settings = completed(TestModels.model("add_sub.onnx"))
+                .accelerator(gpu("cuda", Map.of("no_such", "1")))
+                .build();
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> backend.load(TestBackend.model(settings, GPU)))
+                .withMessageContaining("Unknown provider option: \"no_such\"");
     }
 
     private void agrees(ModelSettingsBuilder builder) throws BackendException {

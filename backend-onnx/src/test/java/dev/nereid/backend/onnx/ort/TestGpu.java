@@ -52,15 +52,26 @@ public final class TestGpu implements AutoCloseable {
     /** Opens the first GPU; skips the test where there is none. */
     public static TestGpu open() {
         assumeTrue(isThere(DRIVER), DRIVER + " is absent: the driver of the GPU");
+        assumeTrue(isPresent(), "a GPU is absent");
         TestGpu gpu = new TestGpu();
         MemorySegment out = gpu.arena.allocate(JAVA_LONG);
-        boolean works = gpu.result("cuInit", 0L) == 0
-                && gpu.result("cuDeviceGetCount", out.address()) == 0
-                && out.get(JAVA_INT, 0) > 0;
-        assumeTrue(works, "a GPU is absent");
         gpu.call("cuDevicePrimaryCtxRetain", out.address(), 0L);
         gpu.call("cuCtxSetCurrent", out.get(JAVA_LONG, 0));
         return gpu;
+    }
+
+    /** Returns whether the machine has a driver that finds a GPU. */
+    public static boolean isPresent() {
+        if (!isThere(DRIVER)) {
+            return false;
+        }
+        try (TestGpu gpu = new TestGpu()) {
+            MemorySegment count = gpu.arena.allocate(JAVA_LONG);
+            return gpu.driver.find("cuInit").isPresent()
+                    && gpu.result("cuInit", 0L) == 0
+                    && gpu.result("cuDeviceGetCount", count.address()) == 0
+                    && count.get(JAVA_INT, 0) > 0;
+        }
     }
 
     /** Returns whether the system has a library. */
