@@ -5,13 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.nereid.backend.onnx.ort.OrtProviders;
 import dev.nereid.spi.BackendException;
-import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
-import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Fence;
-import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
@@ -25,7 +22,6 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -179,56 +175,6 @@ class OnnxMemoryTest {
         @Override
         public long event() {
             return 0;
-        }
-    }
-
-    /** Passes all calls on. */
-    private interface ForwardingBatch extends Batch {
-        FakeBatch batch();
-
-        @Override
-        default List<InferenceRequest> requests() {
-            return batch().requests();
-        }
-
-        @Override
-        default int size() {
-            return batch().size();
-        }
-
-        @Override
-        default Set<String> inputs() {
-            return batch().inputs();
-        }
-
-        @Override
-        default Set<String> requestedOutputs() {
-            return batch().requestedOutputs();
-        }
-
-        @Override
-        default Tensor gather(String input, MemoryPlace place) throws BackendException {
-            return batch().gather(input, place);
-        }
-
-        @Override
-        default Tensor allocate(String output, DataType type, Shape shape) throws BackendException {
-            return batch().allocate(output, type, shape);
-        }
-
-        @Override
-        default Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
-            return batch().allocateBytes(output, shape, byteSize);
-        }
-
-        @Override
-        default void scatter(String output, Tensor tensor, Runnable release) throws BackendException {
-            batch().scatter(output, tensor, release);
-        }
-
-        @Override
-        default DeferredExecution defer() {
-            return batch().defer();
         }
     }
 }

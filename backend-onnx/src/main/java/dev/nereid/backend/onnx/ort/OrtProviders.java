@@ -12,12 +12,16 @@ import java.util.List;
  * <p>ONNX Runtime gives each part of a graph to the first provider that can compute it, and to the CPU what none of them
  * can.
  *
- * @param device the number of the device, from 0, as CUDA counts the devices that are visible to the process
+ * @param device the number of the device whose memory the session takes, from 0, as CUDA counts the devices that are
+ *     visible to the process; {@link #NO_DEVICE} for a session that takes memory of the host alone
  * @param all the providers, in the order of their priority; empty for a session that computes on the CPU alone
  */
 public record OrtProviders(int device, List<OrtProvider> all) {
+    /** In place of the number of a device. */
+    static final int NO_DEVICE = -1;
+
     /** No providers but the CPU. */
-    public static final OrtProviders CPU = new OrtProviders(0, List.of());
+    public static final OrtProviders CPU = new OrtProviders(NO_DEVICE, List.of());
 
     /**
      * The alignment in bytes of memory of a device that is passed to a session. ONNX Runtime aligns its own memory so,
@@ -35,7 +39,7 @@ public record OrtProviders(int device, List<OrtProvider> all) {
 
     public OrtProviders {
         all = List.copyOf(all);
-        if (device < 0) {
+        if (device < (all.isEmpty() ? NO_DEVICE : 0)) {
             throw new IllegalArgumentException("device: " + device + " (expected: >= 0)");
         }
     }
@@ -56,9 +60,9 @@ public record OrtProviders(int device, List<OrtProvider> all) {
         }
     }
 
-    /** Creates a handle that describes memory of the device, which the caller releases; 0 without providers. */
+    /** Creates a handle that describes memory of the device, which the caller releases; 0 without a device. */
     long memory(OrtLibrary library) throws OrtException {
-        if (all.isEmpty()) {
+        if (device == NO_DEVICE) {
             return 0;
         }
         try (Arena scratch = Arena.ofConfined()) {

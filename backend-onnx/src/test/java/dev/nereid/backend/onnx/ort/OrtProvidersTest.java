@@ -151,7 +151,10 @@ class OrtProvidersTest {
     @Test
     void countsDevicesFromZero() {
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> new OrtProviders(-1, List.of()))
+                .isThrownBy(() -> new OrtProviders(-1, List.of(CUDA)))
                 .withMessage("device: -1 (expected: >= 0)");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> new OrtProviders(-2, List.of()))
+                .withMessage("device: -2 (expected: >= 0)");
     }
 }
