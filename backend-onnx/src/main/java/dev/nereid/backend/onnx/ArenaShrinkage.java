@@ -5,6 +5,7 @@ import dev.nereid.spi.Device;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
@@ -17,6 +18,7 @@ final class ArenaShrinkage {
     private static final String SEPARATOR = ";";
     private static final String CPU = "cpu:0";
     private static final String GPU_PREFIX = "gpu:";
+    private static final Pattern ANY_GPU = Pattern.compile(GPU_PREFIX + "\\d+");
 
     private ArenaShrinkage() {}
 
@@ -24,7 +26,8 @@ final class ArenaShrinkage {
      * Reads the parameter.
      *
      * @param arena whether there is an arena of the CPU
-     * @param instances the devices of the model's instances
+     * @param instances the devices of the model's instances; empty while a configuration is completed, which leaves open
+     *     what GPUs they will run on
      * @return the entry of the run configuration, for all devices; empty if the parameter is not set
      */
     static Map<String, String> read(OptionValues values, boolean arena, List<Device> instances)
@@ -39,7 +42,8 @@ final class ArenaShrinkage {
                 .distinct()
                 .toList();
         for (String entry : text.split(SEPARATOR, -1)) {
-            if (!entry.equals(CPU) && !gpus.contains(entry)) {
+            boolean isOpen = instances.isEmpty() && ANY_GPU.matcher(entry).matches();
+            if (!entry.equals(CPU) && !gpus.contains(entry) && !isOpen) {
                 throw values.refused(OnnxParameters.SHRINKAGE, expected(gpus));
             }
             if (entry.equals(CPU) && !arena) {

@@ -230,6 +230,19 @@ class OnnxModelOptionsTest {
         assertThat(options.runOn(new Device(Device.Kind.GPU, 1))).isEqualTo(Map.of(key, "cpu:0"));
     }
 
+    /** The server completes a configuration before it knows the devices. */
+    @Test
+    void leavesArenasOfGpusOpenDuringTheCompletion() throws BackendException {
+        String key = "memory.enable_memory_arena_shrinkage";
+        ModelSettingsBuilder settings = settings().parameter(key, "cpu:0;gpu:3");
+
+        assertThat(of(settings, 2, 0, 0, 0).runOn(Device.CPU)).isEqualTo(Map.of(key, "cpu:0"));
+        assertRefused(
+                TestBackend.model(settings().parameter(key, "gpu").build(), 0),
+                ErrorCode.INVALID_ARGUMENT,
+                "parameter " + key + ": 'gpu' (expected: cpu:0, the only arena on a machine without GPUs)");
+    }
+
     @ParameterizedTest
     @CsvSource({"gpu:1", "cpu:0;gpu:1", "gpu:0;", "cpu:1", "gpu"})
     void refusesToShrinkArenasOfOtherGpus(String value) {

@@ -119,6 +119,28 @@ class OrtProvidersTest {
         }
     }
 
+    /** The server labels memory of a GPU so, that Java code cannot read it by mistake. */
+    @Test
+    void takesMemoryOfAClosedArenaByItsAddress() throws OrtException {
+        MemorySegment data;
+        try (Arena closed = Arena.ofConfined()) {
+            data = closed.allocate(16, OrtProviders.ALIGNMENT);
+        }
+        try (OrtSession session =
+                        OrtSession.open(library, TestModels.model("identity_float.onnx"), OrtSessionOptions.DEFAULTS);
+                Arena arena = Arena.ofConfined()) {
+            long memory = new OrtProviders(0, List.of(CUDA)).memory(library);
+            TensorSlot slot = new TensorSlot(
+                    library, new OrtScratch(arena), session.inputs().getFirst());
+
+            slot.setOnDevice(memory, data, new long[] {1, 4});
+            assertThat(address(slot)).isEqualTo(data.address());
+
+            slot.releaseValue();
+            library.api().release(OrtFunction.ReleaseMemoryInfo, memory);
+        }
+    }
+
     private long address(TensorSlot slot) throws OrtException {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
