@@ -3,7 +3,7 @@ package dev.nereid.backend.onnx;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Says what a library belongs to that ONNX Runtime did not find. Stateless. */
+/** Explains messages of ONNX Runtime about libraries that are missing or too old. Stateless. */
 final class MissingLibraries {
     /** How the C library of Linux names a file that it did not find. Windows does not say which one is missing. */
     private static final Pattern MISSING =

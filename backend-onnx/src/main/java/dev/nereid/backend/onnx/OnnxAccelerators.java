@@ -68,7 +68,7 @@ final class OnnxAccelerators {
             return OrtProviders.CPU;
         }
         List<OrtProvider> providers = providers(settings);
-        for (OrtProvider provider : providers) {
+        for (OrtProvider provider : providers.reversed()) { // CUDA first: no instance on a GPU can be without it
             if (!available.contains(provider.kind().providerName())) {
                 throw missing(device, settings, provider.kind(), available);
             }

@@ -11,7 +11,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the instances on one device share: one object for the CPU, and one for each GPU. Safe for use by any thread.
+ * Opens one object for the CPU and one for each GPU, which the instances there share. Safe for use by any thread.
  *
  * <p>An object is opened by the first call of {@link #get} for its device, and calls of other threads wait for it; objects
  * of different devices are opened at the same time. After a failure the next call tries again. The map is the only mutable

@@ -235,6 +235,18 @@ class OnnxAcceleratorsTest {
     }
 
     @Test
+    void saysWhatToDoWithoutAnyProviderForGpus() {
+        ModelSettings settings =
+                settings().accelerator(gpu("tensorrt", Map.of())).build();
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> OnnxAccelerators.on(GPU, settings, List.of("CPUExecutionProvider")))
+                .withMessage("unable to load model 'm', instance on gpu1: the ONNX Runtime in this plugin has no CUDA"
+                        + " provider (has: CPUExecutionProvider): install the plugin directory onnxruntime-gpu in place of"
+                        + " onnx, or use KIND_CPU");
+    }
+
+    @Test
     void reportsProvidersInTheWordsOfTheReference() {
         assertThat(OnnxAccelerators.report(
                         new OrtProvider(OrtProvider.Kind.CUDA, Map.of("use_tf32", "0", "gpu_mem_limit", "9")),

@@ -97,7 +97,7 @@ class OnnxDeviceInstanceTest {
         }
     }
 
-    /** Where ONNX Runtime allocates it, since nobody knows its size before. */
+    /** ONNX Runtime allocates it there, since its size is not known before the run. */
     @Test
     void passesOnAnOutputOfUnknownShapeFromTheHost() throws BackendException, OrtException {
         ModelSettings settings = ModelSettings.builder("m", 1)

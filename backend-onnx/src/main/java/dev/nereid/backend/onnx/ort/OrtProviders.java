@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * What computes a session besides the CPU: execution providers of one CUDA device. Immutable.
+ * Execution providers of a session besides the CPU, all of one CUDA device. Immutable.
  *
  * <p>ONNX Runtime gives each part of a graph to the first provider that can compute it, and to the CPU what none of them
  * can.

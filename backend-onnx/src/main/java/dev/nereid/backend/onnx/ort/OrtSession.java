@@ -53,7 +53,7 @@ public final class OrtSession implements AutoCloseable {
     /**
      * Loads the model in the file {@code model}. Its external data is read from the same directory.
      *
-     * @param providers what computes besides the CPU
+     * @param providers the execution providers besides the CPU
      * @throws OrtException if ONNX Runtime cannot load it, or lacks a provider or a library that one needs
      * @throws IllegalStateException if the library was closed
      */

@@ -75,7 +75,7 @@ class OrtGpuTest {
         }
     }
 
-    /** ONNX Runtime itself says so: where it allocates an output that nobody gave memory for. */
+    /** ONNX Runtime allocates an output on the host if the caller passed no memory for it. */
     @Test
     void readsOutputsWhoseShapeDependsOnValuesOnTheHost() throws IOException, OrtException {
         try (OrtLibrary library = openLibrary();
