@@ -132,7 +132,8 @@ public final class BackendTraits {
     }
 
     /**
-     * Returns the same traits with other preferred groups.
+     * Returns the same traits with other preferred groups. If all of them are on the CPU, groups of instances whose
+     * configuration leaves the kind open ({@code KIND_AUTO}) run there too, whatever the machine has.
      *
      * @param groups the groups, best first; the first of a kind that the machine has is used
      * @return the changed traits

@@ -4,13 +4,16 @@ import dev.nereid.backend.onnx.ort.NativeLibraryFile;
 import dev.nereid.backend.onnx.ort.NativePlatform;
 import dev.nereid.backend.onnx.ort.OrtException;
 import dev.nereid.backend.onnx.ort.OrtLibrary;
+import dev.nereid.backend.onnx.ort.OrtProvider;
 import dev.nereid.backend.onnx.ort.OrtSession;
 import dev.nereid.backend.onnx.ort.OrtThreads;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
@@ -21,7 +24,13 @@ import java.util.Optional;
 /** The ONNX Runtime backend: one loaded library, shared by all models. Immutable; any control thread may use it. */
 final class OnnxBackend implements Backend {
     /** Making an instance is making an execution of a session, which any thread may do. */
-    private static final BackendTraits TRAITS = BackendTraits.DEFAULT.withParallelInstances();
+    private static final BackendTraits PARALLEL = BackendTraits.DEFAULT.withParallelInstances();
+
+    /** Without the provider of CUDA: the instances of models that leave it open run on the CPU, also beside a GPU. */
+    private static final BackendTraits CPU_TRAITS =
+            PARALLEL.withPreferredGroups(BackendTraits.PreferredGroup.of(Device.Kind.CPU, 2));
+
+    private static final BackendTraits GPU_TRAITS = PARALLEL.withPlaces(MemoryPlace.Kind.GPU);
 
     private final OrtLibrary library;
     private final OnnxBackendOptions options;
@@ -33,19 +42,28 @@ final class OnnxBackend implements Backend {
         poolThreads = new PoolThreads(options.processors());
     }
 
-    /** Unpacks the native library where an earlier start has not done so, and loads it. */
+    /** Opens the backend with the native library in the plugin's own jars. */
     static OnnxBackend open(BackendContext context) throws BackendException {
+        return open(context, OnnxBackend.class.getClassLoader());
+    }
+
+    /**
+     * Unpacks the native library where an earlier start has not done so, and loads it.
+     *
+     * @param artifact finds the resources of ONNX Runtime's artifact
+     */
+    static OnnxBackend open(BackendContext context, ClassLoader artifact) throws BackendException {
         OnnxBackendOptions options = OnnxBackendOptions.of(context);
         try {
             NativePlatform platform = NativePlatform.current();
-            Path file =
-                    NativeLibraryFile.unpack(platform, OnnxBackend.class.getClassLoader(), context.cacheDirectory());
+            Path file = NativeLibraryFile.unpack(platform, artifact, context.cacheDirectory());
             OrtThreads shared = options.sharedThreads();
             OrtLibrary library = OrtLibrary.open(file, platform, shared);
             context.logger()
                     .log(
                             System.Logger.Level.INFO,
                             "loaded ONNX Runtime " + library.version()
+                                    + (computesOnGpus(library) ? " for CUDA" : "")
                                     + (options.globalThreadPool()
                                             ? ", one pool of threads for all models, " + shared.text()
                                             : ""));
@@ -58,9 +76,13 @@ final class OnnxBackend implements Backend {
         }
     }
 
+    private static boolean computesOnGpus(OrtLibrary library) {
+        return library.providers().contains(OrtProvider.Kind.CUDA.providerName());
+    }
+
     @Override
     public BackendTraits traits() {
-        return TRAITS;
+        return computesOnGpus(library) ? GPU_TRAITS : CPU_TRAITS;
     }
 
     @Override
@@ -88,11 +110,14 @@ final class OnnxBackend implements Backend {
         if (modelOptions.session().sharesThreads()) {
             return OnnxModel.load(library, context, modelOptions, () -> {});
         }
+        boolean shares = modelOptions.mayShareThreads(context.settings());
+        if (shares && OnnxAccelerators.cpuInstances(context) == 0) {
+            return OnnxModel.load(library, context, modelOptions.withSharedThreads(), () -> {});
+        }
         int threads = modelOptions.poolThreads();
         if (poolThreads.acquire(threads)) {
             return loadCounted(context, modelOptions, threads);
         }
-        boolean shares = modelOptions.mayShareThreads(context.settings());
         return OnnxModel.load(library, context, shares ? modelOptions.withSharedThreads() : modelOptions, () -> {});
     }
 

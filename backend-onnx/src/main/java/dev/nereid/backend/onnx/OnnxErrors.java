@@ -6,6 +6,12 @@ import dev.nereid.spi.ErrorCode;
 
 /** Converts failures of ONNX Runtime to those of the SPI. Stateless. */
 final class OnnxErrors {
+    /**
+     * What is expected of options that capture a run as a CUDA graph. A captured run reads and writes the addresses of its
+     * first inputs and outputs, while each batch has addresses of its own: later results would be wrong.
+     */
+    static final String NO_GRAPHS = "false, since a captured run reads the addresses of its first inputs";
+
     private OnnxErrors() {}
 
     /**
@@ -14,6 +20,15 @@ final class OnnxErrors {
     static BackendException of(OrtException failure) {
         return new BackendException(
                 ErrorCode.INTERNAL, "onnx runtime error " + failure.code().number() + ": " + failure.getMessage());
+    }
+
+    /** Returns a failure to open a session, as {@link #of}. If a library is missing, the text says what it belongs to. */
+    static BackendException ofLoad(OrtException failure) {
+        String text = String.valueOf(failure.getMessage());
+        return new BackendException(
+                ErrorCode.INTERNAL,
+                "onnx runtime error " + failure.code().number() + ": " + text.strip()
+                        + MissingLibraries.explanation(text));
     }
 
     /** Returns an exception about a model or its configuration. */

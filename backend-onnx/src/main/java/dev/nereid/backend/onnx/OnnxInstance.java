@@ -21,7 +21,8 @@ import java.util.Set;
  * of requests, which {@link RunCancellation} receives on any thread.
  *
  * <p>Inputs are passed without a copy. Outputs with a static shape are written into memory of the server, others are
- * read from memory of ONNX Runtime, which is freed when the server has read them.
+ * read from memory of ONNX Runtime, which is freed when the server has read them. On a GPU, ONNX Runtime copies inputs
+ * and outputs that {@link OnnxMemory} places on the host, and a run ends when the GPU has written the outputs.
  *
  * <p>Only requested outputs are fetched and returned. Others are computed too: the published builds of ONNX Runtime run
  * the whole graph for any fetched outputs, and only its builds for training can run the part of it that leads to the
@@ -32,10 +33,12 @@ final class OnnxInstance implements ModelInstance {
 
     private final OnnxSignature signature;
     private final OrtExecution execution;
+    private final OnnxMemory memory;
 
-    OnnxInstance(OnnxSignature signature, OrtExecution execution) {
+    OnnxInstance(OnnxSignature signature, OrtExecution execution, OnnxMemory memory) {
         this.signature = signature;
         this.execution = execution;
+        this.memory = memory;
     }
 
     @Override
@@ -60,15 +63,11 @@ final class OnnxInstance implements ModelInstance {
     }
 
     private void run(Batch batch) throws BackendException, OrtException {
-        for (String name : batch.inputs()) {
-            OnnxSignature.Input input = signature.input(name);
-            Tensor tensor = batch.gather(name);
-            execution.input(input.index(), tensor.data(), input.isScalar() ? NO_DIMENSIONS : shape(input, tensor));
-        }
+        boolean onDevice = passInputs(batch);
         Set<String> requested = batch.requestedOutputs();
         Map<String, Tensor> shared = new HashMap<>(0);
         for (String name : requested) {
-            request(signature.output(name), batch, shared);
+            request(signature.output(name), batch, shared, onDevice);
         }
         for (OnnxSignature.Output state : signature.states()) {
             if (!requested.contains(state.name())) {
@@ -94,7 +93,26 @@ final class OnnxInstance implements ModelInstance {
         }
     }
 
+    /** Returns whether there are inputs, and all lie on the device of the instance. */
+    private boolean passInputs(Batch batch) throws BackendException, OrtException {
+        boolean onDevice = !batch.inputs().isEmpty();
+        for (String name : batch.inputs()) {
+            OnnxSignature.Input input = signature.input(name);
+            Tensor tensor = memory.gather(batch, name);
+            if (tensor.place().isHost()) {
+                execution.input(input.index(), tensor.data(), shape(input, tensor));
+                onDevice = false;
+            } else {
+                execution.inputOnDevice(input.index(), tensor.data(), shape(input, tensor));
+            }
+        }
+        return onDevice;
+    }
+
     private static long[] shape(OnnxSignature.Input input, Tensor tensor) {
+        if (input.isScalar()) {
+            return NO_DIMENSIONS;
+        }
         return input.isFlat()
                 ? new long[] {tensor.shape().elementCount()}
                 : tensor.shape().toArray();
@@ -141,21 +159,25 @@ final class OnnxInstance implements ModelInstance {
         }
     }
 
-    private void request(OnnxSignature.Output output, Batch batch, Map<String, Tensor> shared)
+    private void request(OnnxSignature.Output output, Batch batch, Map<String, Tensor> shared, boolean onDevice)
             throws BackendException, OrtException {
         Optional<Shape> shape = signature.shape(output, batch.size());
         if (shape.isEmpty()) {
             execution.output(output.index());
             return;
         }
-        Tensor target = batch.allocate(output.name(), output.type(), shape.get());
-        if (isState(output.name())) {
+        boolean isState = isState(output.name());
+        Tensor target = memory.allocate(batch, output, shape.get(), onDevice && !isState);
+        if (isState) {
             shared.put(output.name(), target);
         }
-        execution.output(
-                output.index(),
-                target.data(),
-                output.scalarShape().isPresent() ? NO_DIMENSIONS : shape.get().toArray());
+        long[] dims =
+                output.scalarShape().isPresent() ? NO_DIMENSIONS : shape.get().toArray();
+        if (target.place().isHost()) {
+            execution.output(output.index(), target.data(), dims);
+        } else {
+            execution.outputOnDevice(output.index(), target.data(), dims);
+        }
     }
 
     private void take(OnnxSignature.Output output, Batch batch, Map<String, Tensor> shared)

@@ -2,53 +2,76 @@ package dev.nereid.backend.onnx;
 
 import dev.nereid.backend.onnx.ort.OrtException;
 import dev.nereid.backend.onnx.ort.OrtLibrary;
+import dev.nereid.backend.onnx.ort.OrtProvider;
+import dev.nereid.backend.onnx.ort.OrtProviders;
 import dev.nereid.backend.onnx.ort.OrtSession;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import java.nio.file.Path;
-import java.util.Map;
+import java.util.List;
 
-/** A loaded model: one session, shared by all instances. Immutable; any control thread may use it. */
+/**
+ * A loaded model: a session for the CPU and for each GPU, shared by the instances there. Immutable but for the sessions,
+ * which are opened with the first instance on their device; any control thread may use it.
+ */
 final class OnnxModel implements Model {
-    private final OrtSession session;
+    private final PerDevice<OrtSession> sessions;
     private final OnnxSignature signature;
-    private final Map<String, String> runConfig;
+    private final OnnxModelOptions options;
     private final Runnable whenClosed;
 
-    private OnnxModel(OrtSession session, OnnxSignature signature, Map<String, String> runConfig, Runnable whenClosed) {
-        this.session = session;
+    private OnnxModel(
+            PerDevice<OrtSession> sessions, OnnxSignature signature, OnnxModelOptions options, Runnable whenClosed) {
+        this.sessions = sessions;
         this.signature = signature;
-        this.runConfig = runConfig;
+        this.options = options;
         this.whenClosed = whenClosed;
     }
 
     /**
-     * Loads a model, and refuses it if it does not agree with its configuration.
+     * Loads a model for the devices of its instances, and refuses it if it does not agree with its configuration.
      *
      * @param whenClosed runs when the loaded model is closed
      */
     static OnnxModel load(OrtLibrary library, ModelContext context, OnnxModelOptions options, Runnable whenClosed)
             throws BackendException {
         Path file = OnnxModelPath.of(context);
-        ModelSettings settings = context.settings();
-        OrtSession session = null;
+        PerDevice<OrtSession> sessions =
+                new PerDevice<>(device -> open(library, context, options, file, device), OrtSession::close);
+        List<Device> devices = context.instances();
         try {
-            session = OrtSession.open(library, file, options.session());
-            OnnxValidation.check(settings, session);
-            OnnxModel model = new OnnxModel(session, new OnnxSignature(settings, session), options.run(), whenClosed);
-            context.logger().log(System.Logger.Level.INFO, report(context, options, session));
-            return model;
-        } catch (OrtException e) {
-            throw OnnxErrors.of(e);
-        } catch (BackendException | RuntimeException e) {
-            if (session != null) {
-                session.close();
+            OrtSession first = sessions.get(devices.isEmpty() ? Device.CPU : devices.getFirst());
+            OnnxValidation.check(context.settings(), first);
+            OnnxSignature signature = new OnnxSignature(context.settings(), first);
+            for (Device device : devices) {
+                sessions.get(device);
             }
+            context.logger().log(System.Logger.Level.INFO, report(context, options, first));
+            return new OnnxModel(sessions, signature, options, whenClosed);
+        } catch (BackendException | RuntimeException e) {
+            sessions.close();
             throw e;
+        }
+    }
+
+    private static OrtSession open(
+            OrtLibrary library, ModelContext context, OnnxModelOptions options, Path file, Device device)
+            throws BackendException {
+        ModelSettings settings = context.settings();
+        OrtProviders providers = OnnxAccelerators.on(device, settings, library.providers());
+        try {
+            OrtSession session = OrtSession.open(library, file, options.sessionOn(device, settings), providers);
+            for (OrtProvider provider : providers.all()) {
+                context.logger().log(System.Logger.Level.DEBUG, OnnxAccelerators.report(provider, device, settings));
+            }
+            return session;
+        } catch (OrtException e) {
+            throw OnnxErrors.ofLoad(e);
         }
     }
 
@@ -60,8 +83,10 @@ final class OnnxModel implements Model {
 
     @Override
     public ModelInstance newInstance(InstanceContext context) throws BackendException {
+        Device device = context.device();
+        OrtSession session = sessions.get(device);
         try {
-            return new OnnxInstance(signature, session.newExecution(runConfig));
+            return new OnnxInstance(signature, session.newExecution(options.runOn(device)), new OnnxMemory(device));
         } catch (OrtException e) {
             throw OnnxErrors.of(e);
         }
@@ -69,7 +94,7 @@ final class OnnxModel implements Model {
 
     @Override
     public void close() {
-        session.close();
+        sessions.close();
         whenClosed.run();
     }
 }

@@ -19,10 +19,10 @@ import java.util.function.Supplier;
  * <p>Threads: a session's pool serves all instances of its model, and each instance's own thread computes with it. So
  * that n busy instances occupy exactly all processors, the pool is sized for {@code processors - n + 1} threads, the
  * instance's own among them; with as many instances as processors there is no pool at all, and each instance computes
- * alone. The number of these threads is bounded: see {@link PoolThreads}.
+ * alone. The number of these threads is bounded: see {@link PoolThreads}. Instances on GPUs do not count.
  *
- * @param session the options of the session
- * @param run the run config entries of every execution
+ * @param session the options of the session on the CPU
+ * @param run the run config entries of executions on all devices
  * @param threads describes the threads of the session, for the log
  */
 record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, String threads) {
@@ -44,20 +44,18 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
             "session.force_spinning_stop", "1");
 
     private static final String DEVICE_ALLOCATOR = "session.use_device_allocator_for_initializers";
-    private static final String CPU_ARENA = "cpu:0";
 
-    /** Reads the options, and refuses those that need an unavailable device or accelerator. */
+    /** Reads the options, and refuses those that nothing can satisfy. */
     static OnnxModelOptions of(ModelContext context, OnnxBackendOptions backend) throws BackendException {
         ModelSettings settings = context.settings();
         OptionValues values =
                 new OptionValues(settings.parameters(), "unable to load model '" + settings.name() + "', parameter ");
-        refuseAccelerators(context);
-        refuseDevices(context);
+        OnnxAccelerators.check(context);
         report(context);
         boolean parallel = isParallel(values);
         boolean arena = values.truth(OnnxParameters.ARENA).orElse(true);
         OrtSessionOptions session = new OrtSessionOptions(
-                threads(values, backend, context.instances().size()),
+                threads(values, backend, OnnxAccelerators.cpuInstances(context)),
                 backend.globalThreadPool(),
                 new OrtSessionOptions.Execution(parallel, graphLevel(settings)),
                 new OrtSessionOptions.Memory(
@@ -67,7 +65,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
                 OnnxLog.of(context));
         return new OnnxModelOptions(
                 session,
-                runConfig(values, arena),
+                ArenaShrinkage.read(values, arena, context.instances()),
                 session.sharesThreads()
                         ? "threads shared by all models"
                         : session.threads().text());
@@ -94,6 +92,19 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
     /** Returns the same options for a session that computes with the pool that models share. */
     OnnxModelOptions withSharedThreads() {
         return new OnnxModelOptions(session.withSharedThreads(), run, "threads shared with other models");
+    }
+
+    /**
+     * Returns the options of the session on a device. That of a GPU computes with the pool that models share, unless the
+     * configuration says otherwise: what runs on processors is the part of a graph that the GPU cannot compute.
+     */
+    OrtSessionOptions sessionOn(Device device, ModelSettings settings) {
+        return device.kind() == Device.Kind.GPU && mayShareThreads(settings) ? session.withSharedThreads() : session;
+    }
+
+    /** Returns the run config entries of executions on a device. */
+    Map<String, String> runOn(Device device) {
+        return ArenaShrinkage.on(device, run);
     }
 
     /** Returns whether the configuration leaves it open which threads a session computes with. */
@@ -157,47 +168,12 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
         return config;
     }
 
-    /**
-     * Returns the entries of the run configuration. ONNX Runtime checks the entry of the arena when a model is run, and
-     * fails each run if there is no such arena.
-     */
-    private static Map<String, String> runConfig(OptionValues values, boolean arena) throws BackendException {
-        String shrinkage = values.values().get(OnnxParameters.SHRINKAGE);
-        if (shrinkage == null || shrinkage.isBlank()) {
-            return Map.of();
-        }
-        if (!shrinkage.strip().equals(CPU_ARENA)) {
-            throw values.refused(OnnxParameters.SHRINKAGE, CPU_ARENA + ", the only arena on a machine without GPUs");
-        }
-        if (!arena) {
-            throw values.refused(OnnxParameters.SHRINKAGE, "none, since " + OnnxParameters.ARENA + " is false");
-        }
-        return Map.of(OnnxParameters.SHRINKAGE, CPU_ARENA);
-    }
-
     private static List<Path> operatorLibraries(ModelContext context) throws BackendException {
         List<Path> libraries = new ArrayList<>();
         for (String filename : context.settings().operatorLibraries()) {
             libraries.add(OnnxModelPath.operatorLibrary(context, filename));
         }
         return libraries;
-    }
-
-    /** Accelerators of GPUs are for instances on GPUs; the reference server ignores them for others. */
-    private static void refuseAccelerators(ModelContext context) throws BackendException {
-        boolean hasGpu = context.instances().stream().anyMatch(device -> device.kind() == Device.Kind.GPU);
-        for (ModelSettings.Accelerator accelerator : context.settings().accelerators()) {
-            if (accelerator.kind() == Device.Kind.GPU && !hasGpu) {
-                logAtLoad(
-                        context,
-                        System.Logger.Level.WARNING,
-                        () -> "execution accelerator '" + accelerator.name()
-                                + "' for GPUs has no effect: no instance runs on one");
-                continue;
-            }
-            throw OnnxErrors.invalid("unknown Execution Accelerator '" + accelerator.name() + "' is requested; for "
-                    + accelerator.kind() + " (expected: none, this ONNX Runtime computes on the CPU alone)");
-        }
     }
 
     /** Reports options in texts that scripts search for. */
@@ -222,19 +198,9 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
     }
 
     /** Logs a text, but not while the configuration is completed. There are no instances yet at that time. */
-    private static void logAtLoad(ModelContext context, System.Logger.Level level, Supplier<String> text) {
+    static void logAtLoad(ModelContext context, System.Logger.Level level, Supplier<String> text) {
         if (!context.instances().isEmpty()) {
             context.logger().log(level, text);
-        }
-    }
-
-    private static void refuseDevices(ModelContext context) throws BackendException {
-        for (Device device : context.instances()) {
-            if (device.kind() == Device.Kind.GPU) {
-                throw OnnxErrors.cannotLoad(
-                        context.settings().name(),
-                        "instance on " + device + " (expected: KIND_CPU, this ONNX Runtime computes on the CPU alone)");
-            }
         }
     }
 }

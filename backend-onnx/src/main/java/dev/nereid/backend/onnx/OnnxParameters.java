@@ -12,12 +12,29 @@ final class OnnxParameters {
     static final String PATTERN = "enable_mem_pattern";
     static final String SHRINKAGE = "memory.enable_memory_arena_shrinkage";
 
+    /** Options of CUDA, which the reference server reads here too; an accelerator {@code cuda} is the newer way. */
+    static final String CONV_ALGO_SEARCH = "cudnn_conv_algo_search";
+
+    static final String GPU_MEM_LIMIT = "gpu_mem_limit";
+    static final String ARENA_EXTEND_STRATEGY = "arena_extend_strategy";
+    static final String COPY_IN_DEFAULT_STREAM = "do_copy_in_default_stream";
+
     /** Options of a session with this prefix are ONNX Runtime's own, and passed on unread. */
     static final String SESSION_PREFIX = "session.";
 
     /** All of them, for {@link ModelContext#declareParameters}. */
-    static final List<String> NAMES =
-            List.of(INTRA_OP, INTER_OP, EXECUTION_MODE, ARENA, PATTERN, SHRINKAGE, SESSION_PREFIX);
+    static final List<String> NAMES = List.of(
+            INTRA_OP,
+            INTER_OP,
+            EXECUTION_MODE,
+            ARENA,
+            PATTERN,
+            SHRINKAGE,
+            CONV_ALGO_SEARCH,
+            GPU_MEM_LIMIT,
+            ARENA_EXTEND_STRATEGY,
+            COPY_IN_DEFAULT_STREAM,
+            SESSION_PREFIX);
 
     private OnnxParameters() {}
 }

@@ -7,7 +7,9 @@ import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.testkit.FakeBackendContext;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -36,6 +38,16 @@ class OnnxBackendProviderTest {
         try (Backend backend = new OnnxBackendProvider().create(TestBackend.context(Map.of()))) {
             assertThat(backend.traits().execution()).isEqualTo(BackendTraits.Execution.LONG);
             assertThat(backend.traits().parallelInstances()).isTrue();
+        }
+    }
+
+    /** Otherwise a machine with GPUs would place instances on them that this build cannot run there. */
+    @Test
+    void prefersTheCpuWithoutAProviderForGpus() throws BackendException {
+        try (Backend backend = new OnnxBackendProvider().create(TestBackend.context(Map.of()))) {
+            assertThat(backend.traits().preferredGroups())
+                    .containsExactly(BackendTraits.PreferredGroup.of(Device.Kind.CPU, 2));
+            assertThat(backend.traits().places()).doesNotContain(MemoryPlace.Kind.GPU);
         }
     }
 

@@ -149,7 +149,7 @@ class OnnxModelOptionsTest {
                 .isThrownBy(() ->
                         of(settings().accelerator(new ModelSettings.Accelerator(Device.Kind.CPU, name, Map.of()))))
                 .withMessage("unknown Execution Accelerator '" + name + "' is requested; for CPU (expected: none, this"
-                        + " ONNX Runtime computes on the CPU alone)");
+                        + " ONNX Runtime has no accelerators for the CPU)");
     }
 
     @ParameterizedTest
@@ -165,10 +165,96 @@ class OnnxModelOptionsTest {
         assertThat(context.logger().lines())
                 .containsExactly(
                         "WARNING execution accelerator '" + name + "' for GPUs has no effect: no instance runs on one");
+    }
+
+    @Test
+    void refusesAcceleratorsThatNoGpuHas() {
+        ModelSettings settings = settings()
+                .accelerator(new ModelSettings.Accelerator(Device.Kind.GPU, "anything", Map.of()))
+                .build();
+
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() ->
-                        OnnxModelOptions.of(TestBackend.model(settings, new Device(Device.Kind.GPU, 0)), options))
-                .withMessageStartingWith("unknown Execution Accelerator '" + name + "' is requested");
+                .isThrownBy(() -> OnnxModelOptions.of(
+                        TestBackend.model(settings, Device.CPU, new Device(Device.Kind.GPU, 0)),
+                        new OnnxBackendOptions(2, 0, 0, false, 4)))
+                .withMessage("unknown Execution Accelerator 'anything' is requested; for GPU (expected: tensorrt or"
+                        + " cuda)")
+                .extracting(BackendException::code)
+                .isEqualTo(ErrorCode.INVALID_ARGUMENT);
+    }
+
+    /** Processors are for the instances on them, and the session on a GPU has no pool of its own. */
+    @Test
+    void sizesThreadsByTheInstancesOnProcessors() throws BackendException {
+        Device gpu = new Device(Device.Kind.GPU, 0);
+        ModelSettings settings = settings().build();
+        OnnxModelOptions options = OnnxModelOptions.of(
+                TestBackend.model(settings, Device.CPU, Device.CPU, gpu, gpu, gpu),
+                new OnnxBackendOptions(8, 0, 0, false, 4));
+
+        assertThat(options.session().threads().intraOp()).isEqualTo(7);
+        assertThat(options.sessionOn(Device.CPU, settings).sharesThreads()).isFalse();
+        assertThat(options.sessionOn(gpu, settings).sharesThreads()).isTrue();
+    }
+
+    @Test
+    void givesASessionOnAGpuThePoolThatIsConfigured() throws BackendException {
+        ModelSettings settings =
+                settings().parameter("intra_op_thread_count", "3").build();
+        Device gpu = new Device(Device.Kind.GPU, 0);
+        OnnxModelOptions options =
+                OnnxModelOptions.of(TestBackend.model(settings, gpu), new OnnxBackendOptions(8, 0, 0, false, 4));
+
+        assertThat(options.sessionOn(gpu, settings).sharesThreads()).isFalse();
+        assertThat(options.sessionOn(gpu, settings).threads().intraOp()).isEqualTo(3);
+    }
+
+    @Test
+    void shrinksOnEachDeviceTheArenasThatItHas() throws BackendException {
+        Device one = new Device(Device.Kind.GPU, 0);
+        Device other = new Device(Device.Kind.GPU, 10);
+        OnnxModelOptions options = OnnxModelOptions.of(
+                TestBackend.model(
+                        settings()
+                                .parameter("memory.enable_memory_arena_shrinkage", "gpu:0;cpu:0;gpu:10")
+                                .build(),
+                        one,
+                        other,
+                        Device.CPU),
+                new OnnxBackendOptions(2, 0, 0, false, 4));
+
+        String key = "memory.enable_memory_arena_shrinkage";
+        assertThat(options.runOn(Device.CPU)).isEqualTo(Map.of(key, "cpu:0"));
+        assertThat(options.runOn(one)).isEqualTo(Map.of(key, "gpu:0;cpu:0"));
+        assertThat(options.runOn(other)).isEqualTo(Map.of(key, "cpu:0;gpu:10"));
+        assertThat(options.runOn(new Device(Device.Kind.GPU, 1))).isEqualTo(Map.of(key, "cpu:0"));
+    }
+
+    /** The server completes a configuration before it knows the devices. */
+    @Test
+    void leavesArenasOfGpusOpenDuringTheCompletion() throws BackendException {
+        String key = "memory.enable_memory_arena_shrinkage";
+        ModelSettingsBuilder settings = settings().parameter(key, "cpu:0;gpu:3");
+
+        assertThat(of(settings, 2, 0, 0, 0).runOn(Device.CPU)).isEqualTo(Map.of(key, "cpu:0"));
+        assertRefused(
+                TestBackend.model(settings().parameter(key, "gpu").build(), 0),
+                ErrorCode.INVALID_ARGUMENT,
+                "parameter " + key + ": 'gpu' (expected: cpu:0, the only arena on a machine without GPUs)");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"gpu:1", "cpu:0;gpu:1", "gpu:0;", "cpu:1", "gpu"})
+    void refusesToShrinkArenasOfOtherGpus(String value) {
+        assertRefused(
+                TestBackend.model(
+                        settings()
+                                .parameter("memory.enable_memory_arena_shrinkage", value)
+                                .build(),
+                        new Device(Device.Kind.GPU, 0)),
+                ErrorCode.INVALID_ARGUMENT,
+                "parameter memory.enable_memory_arena_shrinkage: '" + value + "' (expected: cpu:0 and arenas of the"
+                        + " instances' GPUs, gpu:0, separated by ;)");
     }
 
     @Test
@@ -190,17 +276,6 @@ class OnnxModelOptionsTest {
                         "DEBUG Configuring enable_mem_pattern to 1",
                         "DEBUG Configuring memory.enable_memory_arena_shrinkage to cpu:0",
                         "DEBUG Configuring 'session.use_device_allocator_for_initializers' to '1' for 'm'");
-    }
-
-    @Test
-    void refusesInstancesOnAGraphicsProcessor() {
-        FakeModelContext context = TestBackend.model(settings().build(), Device.CPU, new Device(Device.Kind.GPU, 1));
-
-        assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> OnnxModelOptions.of(context, new OnnxBackendOptions(2, 0, 0, false, 4)))
-                .withMessage(
-                        "unable to load model 'm', instance on gpu1 (expected: KIND_CPU, this ONNX Runtime computes"
-                                + " on the CPU alone)");
     }
 
     @Test

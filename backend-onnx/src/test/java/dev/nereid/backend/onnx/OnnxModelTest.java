@@ -13,6 +13,7 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeInstanceContext;
 import dev.nereid.testkit.FakeModelContext;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -165,12 +166,37 @@ class OnnxModelTest {
     }
 
     @Test
-    void refusesAGraphicsProcessor() {
+    void saysWhatToInstallForAGraphicsProcessor() {
         assertRefused(
                 TestBackend.model(addSub("add_sub.onnx").build(), new Device(Device.Kind.GPU, 0)),
                 ErrorCode.INVALID_ARGUMENT,
-                "unable to load model 'm', instance on gpu0 (expected: KIND_CPU, this ONNX Runtime computes on the CPU"
-                        + " alone)");
+                "unable to load model 'm', instance on gpu0: the ONNX Runtime in this plugin has no CUDA provider (has:"
+                        + " CPUExecutionProvider): install the plugin directory onnxruntime-gpu in place of onnx, or use"
+                        + " KIND_CPU");
+    }
+
+    @Test
+    void refusesAGraphicsProcessorAlsoBesideTheCpu() {
+        assertRefused(
+                TestBackend.model(addSub("add_sub.onnx").build(), Device.CPU, new Device(Device.Kind.GPU, 1)),
+                ErrorCode.INVALID_ARGUMENT,
+                "unable to load model 'm', instance on gpu1: the ONNX Runtime in this plugin has no CUDA provider (has:"
+                        + " CPUExecutionProvider): install the plugin directory onnxruntime-gpu in place of onnx, or use"
+                        + " KIND_CPU");
+    }
+
+    @Test
+    void refusesAnInstanceThatIsAddedOnAGraphicsProcessorAndServesOn() throws BackendException {
+        try (TestBackend backend = new TestBackend(Map.of());
+                Model model = backend.backend.load(
+                        TestBackend.model(addSub("add_sub.onnx").build(), 1))) {
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() ->
+                            model.newInstance(new FakeInstanceContext("1", new Device(Device.Kind.GPU, 2), List.of())))
+                    .withMessageStartingWith("unable to load model 'm', instance on gpu2: the ONNX Runtime");
+
+            model.newInstance(new FakeInstanceContext("2")).close();
+        }
     }
 
     private static void load(FakeModelContext context, Map<String, String> settings) throws BackendException {

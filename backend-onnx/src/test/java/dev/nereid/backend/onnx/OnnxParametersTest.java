@@ -17,6 +17,10 @@ class OnnxParametersTest {
                         .parameter("execution_mode", "0")
                         .parameter("enable_mem_arena", "1")
                         .parameter("enable_mem_pattern", "1")
+                        .parameter("cudnn_conv_algo_search", "0")
+                        .parameter("gpu_mem_limit", "1073741824")
+                        .parameter("arena_extend_strategy", "0")
+                        .parameter("do_copy_in_default_stream", "1")
                         .parameter("session.intra_op.allow_spinning", "0")
                         .parameter("execution_mod", "1")
                         .build(),

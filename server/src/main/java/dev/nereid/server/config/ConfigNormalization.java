@@ -97,7 +97,7 @@ public final class ConfigNormalization {
             }
             if (group.getKind() == ModelInstanceGroup.Kind.KIND_AUTO) {
                 group.setKind(
-                        !gpus.isEmpty() && gpus.containsAll(group.getGpusList())
+                        !gpus.isEmpty() && gpus.containsAll(group.getGpusList()) && !prefersCpuAlone(traits)
                                 ? ModelInstanceGroup.Kind.KIND_GPU
                                 : ModelInstanceGroup.Kind.KIND_CPU);
             }
@@ -118,6 +118,15 @@ public final class ConfigNormalization {
                 .findFirst();
         usable.ifPresent(preferred -> group.setKind(kind(preferred.kind())).setCount(preferred.count()));
         return group.build();
+    }
+
+    /**
+     * Says whether a backend has preferred groups, and all are on the CPU: it cannot run on the GPUs of this machine, or
+     * should not, so that {@code KIND_AUTO} means the CPU.
+     */
+    private static boolean prefersCpuAlone(BackendTraits traits) {
+        return !traits.preferredGroups().isEmpty()
+                && traits.preferredGroups().stream().allMatch(preferred -> preferred.kind() == Device.Kind.CPU);
     }
 
     private static int defaultCount(ModelInstanceGroup.Kind kind, String backend, BackendTraits traits) {

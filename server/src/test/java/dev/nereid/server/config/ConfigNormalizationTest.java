@@ -53,6 +53,7 @@ class ConfigNormalizationTest {
     private static final BackendTraits GPU_FIRST =
             PLAIN.withPreferredGroups(PreferredGroup.of(Device.Kind.GPU, 3), PreferredGroup.of(Device.Kind.CPU, 5));
     private static final BackendTraits MODEL = PLAIN.withPreferredGroups(PreferredGroup.of(Device.Kind.MODEL, 1));
+    private static final BackendTraits CPU_ALONE = PLAIN.withPreferredGroups(PreferredGroup.of(Device.Kind.CPU, 2));
     private static final List<Integer> NONE = List.of();
     private static final List<Integer> TWO = List.of(0, 1);
 
@@ -64,6 +65,20 @@ class ConfigNormalizationTest {
             Arguments.of("backend: 'onnxruntime'", PLAIN, TWO, "{ name: 'm' kind: KIND_GPU count: 1 gpus: [ 0, 1 ] }"),
             Arguments.of("", GPU_FIRST, NONE, "{ name: 'm' kind: KIND_CPU count: 5 }"),
             Arguments.of("", GPU_FIRST, TWO, "{ name: 'm' kind: KIND_GPU count: 3 gpus: [ 0, 1 ] }"),
+            Arguments.of("", CPU_ALONE, TWO, "{ name: 'm' kind: KIND_CPU count: 2 }"),
+            Arguments.of("instance_group { count: 3 }", CPU_ALONE, TWO, "{ name: 'm_0' kind: KIND_CPU count: 3 }"),
+            Arguments.of(
+                    "instance_group { kind: KIND_AUTO }", CPU_ALONE, TWO, "{ name: 'm_0' kind: KIND_CPU count: 2 }"),
+            Arguments.of(
+                    "instance_group { kind: KIND_GPU }",
+                    CPU_ALONE,
+                    TWO,
+                    "{ name: 'm_0' kind: KIND_GPU count: 1 gpus: [ 0, 1 ] }"),
+            Arguments.of(
+                    "instance_group { count: 3 }",
+                    GPU_FIRST,
+                    TWO,
+                    "{ name: 'm_0' kind: KIND_GPU count: 3 gpus: [ 0, 1 ] }"),
             Arguments.of("", MODEL, TWO, "{ name: 'm' kind: KIND_MODEL count: 1 }"),
             Arguments.of(
                     "instance_group [ {}, { name: 'b' }, { count: 4 } ]",

@@ -9,13 +9,14 @@ import java.net.URLConnection;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.List;
 import java.util.jar.JarFile;
 import java.util.zip.CRC32;
 import java.util.zip.CheckedInputStream;
 import java.util.zip.ZipEntry;
 
 /**
- * Unpacks ONNX Runtime's native library into a directory, once per content. Stateless; safe from several processes.
+ * Unpacks ONNX Runtime's native libraries into a directory, once per content. Stateless; safe from several processes.
  */
 public final class NativeLibraryFile {
     private NativeLibraryFile() {}
@@ -24,7 +25,8 @@ public final class NativeLibraryFile {
      * Returns the unpacked library of {@code platform}, unpacking it first where {@code directory} does not have it.
      *
      * <p>The file is in a directory named by its checksum and size, so that two versions never collide. It appears by
-     * an atomic move: another process sees a whole file or none.
+     * an atomic move: another process sees a whole file or none. Beside it are the libraries of execution providers that
+     * the artifact has, which the library looks for there.
      *
      * @throws IOException if the artifact has no library for the platform, or it cannot be written
      */
@@ -35,11 +37,30 @@ public final class NativeLibraryFile {
         }
         Fingerprint fingerprint = Fingerprint.of(resource);
         Path target = Files.createDirectories(directory.resolve("onnxruntime-" + fingerprint.name()));
+        unpackCompanions(platform, artifact, target);
         Path library = target.resolve(platform.libraryFile());
-        if (!Files.isRegularFile(library) || Files.size(library) != fingerprint.size()) {
-            write(resource, library);
-        }
+        unpack(resource, fingerprint, library);
         return library;
+    }
+
+    private static void unpackCompanions(NativePlatform platform, ClassLoader artifact, Path target)
+            throws IOException {
+        List<String> names = platform.companions();
+        if (artifact.getResource(platform.resource(names.getFirst())) == null) {
+            return; // a build for the CPU, which on Windows has one of the others
+        }
+        for (String name : names) {
+            URL companion = artifact.getResource(platform.resource(name));
+            if (companion != null) {
+                unpack(companion, Fingerprint.of(companion), target.resolve(name));
+            }
+        }
+    }
+
+    private static void unpack(URL resource, Fingerprint fingerprint, Path file) throws IOException {
+        if (!Files.isRegularFile(file) || Files.size(file) != fingerprint.size()) {
+            write(resource, file);
+        }
     }
 
     private static void write(URL resource, Path library) throws IOException {

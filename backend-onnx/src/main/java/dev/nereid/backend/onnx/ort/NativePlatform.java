@@ -10,6 +10,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 
@@ -21,6 +22,9 @@ import java.util.Optional;
  * @param widePaths whether paths are UTF-16 in the C API (Windows) rather than bytes
  */
 public record NativePlatform(String directory, String libraryFile, boolean widePaths) {
+    private static final List<String> COMPANIONS =
+            List.of("_providers_cuda", "_providers_tensorrt", "_providers_shared");
+
     /** The size of a field of {@code struct utsname}: glibc and musl, and macOS. */
     private static final int LINUX_FIELD_BYTES = 65;
 
@@ -134,6 +138,22 @@ public record NativePlatform(String directory, String libraryFile, boolean wideP
 
     /** Returns the name of the native library's resource in the artifact. */
     public String resource() {
-        return "ai/onnxruntime/native/" + directory + "/" + libraryFile;
+        return resource(libraryFile);
+    }
+
+    /** Returns the name of the resource of a file of the platform. */
+    String resource(String file) {
+        return "ai/onnxruntime/native/" + directory + "/" + file;
+    }
+
+    /**
+     * Returns the file names of the libraries that the native library opens in its own directory, for execution
+     * providers. An artifact that lacks the first one, that of CUDA, needs none of them.
+     */
+    List<String> companions() {
+        int dot = libraryFile.lastIndexOf('.');
+        return COMPANIONS.stream()
+                .map(name -> libraryFile.substring(0, dot) + name + libraryFile.substring(dot))
+                .toList();
     }
 }

@@ -122,6 +122,40 @@ public final class OrtExecution implements AutoCloseable {
         inputs[index].setInput(data, shape);
     }
 
+    /**
+     * Passes input {@code index} in memory of the session's device, without a copy.
+     *
+     * @param data its address on the device, a multiple of {@link OrtProviders#ALIGNMENT}, and its size; the work that
+     *     writes it has ended, and it stays alive and unchanged until {@link #end}
+     * @throws IllegalArgumentException if address or size do not fit, or for strings
+     * @throws IllegalStateException if the session has no device
+     */
+    public void inputOnDevice(int index, MemorySegment data, long... shape) throws OrtException {
+        requireBegun();
+        inputs[index].setOnDevice(deviceMemory(), data, shape);
+    }
+
+    /**
+     * Requests output {@code index} in memory of the session's device, which is written when {@link #run} returns. The
+     * run fails if the output has another shape.
+     *
+     * @param target as of {@link #inputOnDevice}
+     * @throws IllegalArgumentException as there
+     * @throws IllegalStateException as there
+     */
+    public void outputOnDevice(int index, MemorySegment target, long... shape) throws OrtException {
+        requireBegun();
+        outputs[index].setOnDevice(deviceMemory(), target, shape);
+        request(index, outputs[index].value());
+    }
+
+    private long deviceMemory() {
+        if (session.deviceMemory() == 0) {
+            throw new IllegalStateException("session: on the CPU (expected: on a device)");
+        }
+        return session.deviceMemory();
+    }
+
     /** Requests output {@code index} in memory of ONNX Runtime's own, for {@link #takeOutput}. */
     public void output(int index) {
         requireBegun();
@@ -192,6 +226,9 @@ public final class OrtExecution implements AutoCloseable {
         int position = positions[index];
         if (position < 0 || outputs[index].isSet() || outputValues.getAtIndex(JAVA_LONG, position) == 0) {
             throw new IllegalStateException("output " + index + ": not available (expected: requested and computed)");
+        }
+        if (session.deviceMemory() != 0) {
+            OrtProviders.requireHost(api, outputValues.getAtIndex(JAVA_LONG, position), scratch);
         }
         OrtValue value = OrtValue.adopt(session.library(), outputValues.getAtIndex(JAVA_LONG, position), scratch);
         outputValues.setAtIndex(JAVA_LONG, position, 0);

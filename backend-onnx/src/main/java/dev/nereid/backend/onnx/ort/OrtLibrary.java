@@ -1,11 +1,14 @@
 package dev.nereid.backend.onnx.ort;
 
+import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import java.io.File;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.nio.file.Path;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,6 +37,8 @@ public final class OrtLibrary implements AutoCloseable {
     private final OrtApi api;
     private final boolean threadPools;
     private final ReferenceCount references = new ReferenceCount("ONNX Runtime", this::unload);
+    private final String directory;
+    private final List<String> providers;
     private long environment;
     private long cpuMemory;
     private long allocator;
@@ -42,8 +47,11 @@ public final class OrtLibrary implements AutoCloseable {
     private OrtLibrary(Path file, NativePlatform platform, @Nullable OrtThreads threads) throws OrtException {
         this.platform = platform;
         this.threadPools = threads != null;
+        Path library = file.toAbsolutePath();
+        directory = library.getParent() + File.separator;
         try (Arena scratch = Arena.ofConfined()) {
-            api = OrtApi.of(SymbolLookup.libraryLookup(file.toAbsolutePath(), arena));
+            api = OrtApi.of(SymbolLookup.libraryLookup(library, arena));
+            providers = readProviders(scratch);
             try {
                 initialize(scratch, threads);
             } catch (OrtException | RuntimeException e) {
@@ -79,6 +87,18 @@ public final class OrtLibrary implements AutoCloseable {
         cpuMemory = out.get(JAVA_LONG, 0);
         api.call(OrtFunction.GetAllocatorWithDefaultOptions, out.address());
         allocator = out.get(JAVA_LONG, 0); // owned by ONNX Runtime, never released
+    }
+
+    private List<String> readProviders(Arena scratch) throws OrtException {
+        MemorySegment out = scratch.allocate(JAVA_LONG, 2);
+        api.call(OrtFunction.GetAvailableProviders, out.address(), out.address() + JAVA_LONG.byteSize());
+        long names = out.get(JAVA_LONG, 0);
+        int count = out.get(JAVA_INT, JAVA_LONG.byteSize());
+        try {
+            return CStrings.readAll(names, count);
+        } finally {
+            api.call(OrtFunction.ReleaseAvailableProviders, names, count);
+        }
     }
 
     private long plainEnvironment(Arena scratch, MemorySegment out) throws OrtException {
@@ -122,6 +142,19 @@ public final class OrtLibrary implements AutoCloseable {
     /** Returns the release of ONNX Runtime, such as {@code 1.28.0}. */
     public String version() {
         return api.version();
+    }
+
+    /**
+     * Returns the execution providers that the library was built with, such as {@code CUDAExecutionProvider}. Whether
+     * the libraries that they need are on this machine shows when a session with one of them is opened.
+     */
+    public List<String> providers() {
+        return providers;
+    }
+
+    /** Returns a message of ONNX Runtime without the directory of the library, which is the server's own business. */
+    String withoutDirectory(String message) {
+        return message.replace(directory, "");
     }
 
     /** Returns the platform that the library was built for. */

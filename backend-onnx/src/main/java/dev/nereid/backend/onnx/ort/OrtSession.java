@@ -20,6 +20,7 @@ public final class OrtSession implements AutoCloseable {
     private final OrtLibrary library;
     private final Arena arena;
     private final long handle;
+    private final long deviceMemory;
     private final List<OrtTensorInfo> inputs;
     private final int requiredInputs;
     private final List<OrtTensorInfo> outputs;
@@ -27,10 +28,12 @@ public final class OrtSession implements AutoCloseable {
     private final MemorySegment outputNames;
     private final ReferenceCount references;
 
-    private OrtSession(OrtLibrary library, Arena arena, long handle, String name) throws OrtException {
+    private OrtSession(OrtLibrary library, Arena arena, long handle, long deviceMemory, String name)
+            throws OrtException {
         this.library = library;
         this.arena = arena;
         this.handle = handle;
+        this.deviceMemory = deviceMemory;
         OrtSessionReader reader = new OrtSessionReader(library, handle);
         List<OrtTensorInfo> required = reader.inputs();
         requiredInputs = required.size();
@@ -42,30 +45,42 @@ public final class OrtSession implements AutoCloseable {
         references = new ReferenceCount(name, this::unload);
     }
 
+    /** Loads a model for the CPU, as {@link #open(OrtLibrary, Path, OrtSessionOptions, OrtProviders)}. */
+    public static OrtSession open(OrtLibrary library, Path model, OrtSessionOptions options) throws OrtException {
+        return open(library, model, options, OrtProviders.CPU);
+    }
+
     /**
      * Loads the model in the file {@code model}. Its external data is read from the same directory.
      *
-     * @throws OrtException if ONNX Runtime cannot load it
+     * @param providers the execution providers besides the CPU
+     * @throws OrtException if ONNX Runtime cannot load it, or lacks a provider or a library that one needs
      * @throws IllegalStateException if the library was closed
      */
-    public static OrtSession open(OrtLibrary library, Path model, OrtSessionOptions options) throws OrtException {
+    public static OrtSession open(OrtLibrary library, Path model, OrtSessionOptions options, OrtProviders providers)
+            throws OrtException {
         library.references().retain();
         Arena arena = Arena.ofAuto(); // as in an execution, its close would take long
         long handle = 0;
+        long deviceMemory = 0;
         try {
-            handle = create(library, arena, model, options);
-            return new OrtSession(library, arena, handle, options.logging().id());
+            deviceMemory = providers.memory(library);
+            handle = create(library, arena, model, options, providers);
+            return new OrtSession(
+                    library, arena, handle, deviceMemory, options.logging().id());
         } catch (OrtException | RuntimeException e) {
-            release(library, arena, handle);
+            release(library, arena, handle, deviceMemory);
             throw e;
         }
     }
 
-    private static long create(OrtLibrary library, Arena arena, Path model, OrtSessionOptions options)
+    private static long create(
+            OrtLibrary library, Arena arena, Path model, OrtSessionOptions options, OrtProviders providers)
             throws OrtException {
         OrtApi api = library.api();
         long nativeOptions = options.create(library, arena);
         try (Arena scratch = Arena.ofConfined()) {
+            providers.append(library, nativeOptions);
             MemorySegment out = scratch.allocate(JAVA_LONG);
             long path = CStrings.writePath(scratch, model, library.platform());
             api.call(OrtFunction.CreateSession, library.environment(), path, nativeOptions, out.address());
@@ -127,6 +142,11 @@ public final class OrtSession implements AutoCloseable {
         return handle;
     }
 
+    /** Returns the handle that describes memory of the session's device; 0 for a session on the CPU. Valid likewise. */
+    long deviceMemory() {
+        return deviceMemory;
+    }
+
     /** Returns the address of the name of input {@code index}; valid as long as the handle. */
     long inputName(int index) {
         return inputNames.getAtIndex(JAVA_LONG, index);
@@ -144,13 +164,16 @@ public final class OrtSession implements AutoCloseable {
     }
 
     private void unload() {
-        release(library, arena, handle);
+        release(library, arena, handle, deviceMemory);
     }
 
-    private static void release(OrtLibrary library, Arena arena, long handle) {
+    private static void release(OrtLibrary library, Arena arena, long handle, long deviceMemory) {
         try {
             if (handle != 0) {
                 library.api().release(OrtFunction.ReleaseSession, handle);
+            }
+            if (deviceMemory != 0) {
+                library.api().release(OrtFunction.ReleaseMemoryInfo, deviceMemory);
             }
         } finally { // until then the session may call the function of its log, which lives in the arena
             Reference.reachabilityFence(arena);

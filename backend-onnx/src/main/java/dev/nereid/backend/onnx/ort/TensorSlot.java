@@ -14,9 +14,10 @@ final class TensorSlot {
     private final OrtScratch scratch;
     private final OrtTensorInfo info;
 
-    /** The handle, 0 if there is none, and the memory and shape behind it. */
+    /** The handle, 0 if there is none, and behind it the kind of memory, the memory and the shape. */
     private long value;
 
+    private long place;
     private long address;
     private long byteSize;
     private long[] shape = {};
@@ -43,7 +44,7 @@ final class TensorSlot {
             return;
         }
         boolean aligned = data.address() % info.type().alignment() == 0;
-        wrap(aligned || !data.isNative() ? data : copyAligned(data), dims);
+        wrap(library.cpuMemory(), aligned || !data.isNative() ? data : copyAligned(data), dims);
     }
 
     /**
@@ -60,10 +61,25 @@ final class TensorSlot {
         if (target.isReadOnly()) {
             throw new IllegalArgumentException(named() + "read-only memory (expected: writable memory)");
         }
-        wrap(target, dims);
+        wrap(library.cpuMemory(), target, dims);
     }
 
-    private void wrap(MemorySegment data, long[] dims) throws OrtException {
+    /**
+     * Takes memory of a device as an input, without a copy, or for an output to be written into.
+     *
+     * @param device the handle that describes memory of the device
+     * @throws IllegalArgumentException if {@code data} is not aligned as ONNX Runtime's own memory of a device, or its
+     *     size is not that of the shape, or the tensor holds strings
+     */
+    void setOnDevice(long device, MemorySegment data, long[] dims) throws OrtException {
+        if (data.address() % OrtProviders.ALIGNMENT != 0) {
+            throw new IllegalArgumentException(named() + "address " + data.address() + " (expected: a multiple of "
+                    + OrtProviders.ALIGNMENT + ")");
+        }
+        wrap(device, data, dims);
+    }
+
+    private void wrap(long memoryPlace, MemorySegment data, long[] dims) throws OrtException {
         long needed = info.type().byteSize(dims);
         if (!data.isNative()) {
             throw new IllegalArgumentException(named() + "memory on the heap (expected: native memory)");
@@ -75,10 +91,16 @@ final class TensorSlot {
         memory = data;
         // A tensor without elements needs an address all the same, and any will do.
         long start = needed == 0 ? scratch.resultAddress(0) : data.address();
-        if (value != 0 && start == address && needed == byteSize && Arrays.equals(shape, dims)) {
+        long actualPlace = needed == 0 ? library.cpuMemory() : memoryPlace;
+        if (value != 0
+                && actualPlace == place
+                && start == address
+                && needed == byteSize
+                && Arrays.equals(shape, dims)) {
             return;
         }
         releaseValue();
+        place = actualPlace;
         create(start, needed, dims);
     }
 
@@ -99,7 +121,7 @@ final class TensorSlot {
             OrtFunction function = OrtFunction.CreateTensorAsOrtValue;
             api.call(function, library.allocator(), nativeDims, dims.length, type, scratch.resultAddress(0));
         } else {
-            api.wrapTensor(library.cpuMemory(), start, bytes, nativeDims, dims.length, type, scratch.resultAddress(0));
+            api.wrapTensor(place, start, bytes, nativeDims, dims.length, type, scratch.resultAddress(0));
         }
         value = scratch.result(0);
         address = start;

@@ -68,6 +68,66 @@ class NativeLibraryFileTest {
     }
 
     @Test
+    void putsTheLibrariesOfProvidersBesideTheLibraryThatOpensThem() throws IOException {
+        NativePlatform platform = NativePlatform.of("Linux", "x86_64");
+        Path root = Files.createTempDirectory(directory.getParent(), "classes");
+        for (String name : List.of("", "_providers_shared", "_providers_cuda", "_providers_tensorrt", "4j_jni")) {
+            write(root, platform, "libonnxruntime" + name + ".so", "content" + name);
+        }
+
+        try (URLClassLoader loader = new URLClassLoader(new URL[] {root.toUri().toURL()}, null)) {
+            Path library = NativeLibraryFile.unpack(platform, loader, directory);
+
+            assertThat(filesBelow(directory))
+                    .containsExactlyInAnyOrder(
+                            library,
+                            library.resolveSibling("libonnxruntime_providers_shared.so"),
+                            library.resolveSibling("libonnxruntime_providers_cuda.so"),
+                            library.resolveSibling("libonnxruntime_providers_tensorrt.so"));
+            assertThat(library.resolveSibling("libonnxruntime_providers_cuda.so"))
+                    .hasContent("content_providers_cuda");
+        }
+    }
+
+    @Test
+    void replacesALibraryOfAProviderThatWasCutShort() throws IOException {
+        NativePlatform platform = NativePlatform.of("Linux", "x86_64");
+        Path root = Files.createTempDirectory(directory.getParent(), "classes");
+        write(root, platform, "libonnxruntime.so", "library");
+        write(root, platform, "libonnxruntime_providers_cuda.so", "provider");
+
+        try (URLClassLoader loader = new URLClassLoader(new URL[] {root.toUri().toURL()}, null)) {
+            Path library = NativeLibraryFile.unpack(platform, loader, directory);
+            Path provider = library.resolveSibling("libonnxruntime_providers_cuda.so");
+            Files.writeString(provider, "pro");
+
+            NativeLibraryFile.unpack(platform, loader, directory);
+
+            assertThat(provider).hasContent("provider");
+        }
+    }
+
+    /** The artifact for the CPU on Windows has the library that providers share, and no provider. */
+    @Test
+    void leavesOutTheSharedLibraryWithoutAProvider() throws IOException {
+        NativePlatform platform = NativePlatform.of("Windows", "x86_64");
+        Path root = Files.createTempDirectory(directory.getParent(), "classes");
+        write(root, platform, "onnxruntime.dll", "library");
+        write(root, platform, "onnxruntime_providers_shared.dll", "shared");
+
+        try (URLClassLoader loader = new URLClassLoader(new URL[] {root.toUri().toURL()}, null)) {
+            assertThat(NativeLibraryFile.unpack(platform, loader, directory)).hasContent("library");
+            assertThat(filesBelow(directory)).hasSize(1);
+        }
+    }
+
+    private static void write(Path root, NativePlatform platform, String file, String content) throws IOException {
+        Path resource = root.resolve(platform.resource(file));
+        Files.createDirectories(resource.getParent());
+        Files.writeString(resource, content);
+    }
+
+    @Test
     void reportsWhichLibraryIsMissing() throws IOException {
         try (URLClassLoader empty = new URLClassLoader(new URL[0], null)) {
             assertThatThrownBy(() -> NativeLibraryFile.unpack(PLATFORM, empty, directory))

@@ -1,0 +1,122 @@
+package dev.nereid.backend.onnx;
+
+import dev.nereid.backend.onnx.ort.OrtProvider;
+import dev.nereid.backend.onnx.ort.OrtProviders;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelSettings;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * Maps the execution accelerators of a configuration to execution providers of ONNX Runtime. Stateless.
+ *
+ * <p>As on the reference server, an instance on a GPU always has the provider of CUDA, and that of TensorRT before it if
+ * the accelerator {@code tensorrt} is configured. An accelerator {@code cuda} sets options of the former.
+ */
+final class OnnxAccelerators {
+    private static final String TENSORRT = "tensorrt";
+    private static final String CUDA = "cuda";
+
+    private OnnxAccelerators() {}
+
+    /** Returns the number of instances that compute on processors. */
+    static int cpuInstances(ModelContext context) {
+        return (int) context.instances().stream()
+                .filter(device -> device.kind() != Device.Kind.GPU)
+                .count();
+    }
+
+    private static boolean hasGpu(ModelContext context) {
+        return context.instances().stream().anyMatch(device -> device.kind() == Device.Kind.GPU);
+    }
+
+    /**
+     * Refuses accelerators and options that nothing can satisfy. Those of GPUs are for instances on GPUs; the reference
+     * server ignores them for others.
+     */
+    static void check(ModelContext context) throws BackendException {
+        for (ModelSettings.Accelerator accelerator : context.settings().accelerators()) {
+            if (accelerator.kind() != Device.Kind.GPU) {
+                throw unknown(accelerator, "none, this ONNX Runtime has no accelerators for the CPU");
+            }
+            if (!hasGpu(context)) {
+                OnnxModelOptions.logAtLoad(
+                        context,
+                        System.Logger.Level.WARNING,
+                        () -> "execution accelerator '" + accelerator.name()
+                                + "' for GPUs has no effect: no instance runs on one");
+            }
+        }
+        if (hasGpu(context)) {
+            providers(context.settings());
+        }
+    }
+
+    /**
+     * Returns the execution providers of a session on a device, without the CPU.
+     *
+     * @param available the names of the providers that ONNX Runtime was built with
+     * @throws BackendException if the configuration is wrong, or a provider is not available
+     */
+    static OrtProviders on(Device device, ModelSettings settings, List<String> available) throws BackendException {
+        if (device.kind() != Device.Kind.GPU) {
+            return OrtProviders.CPU;
+        }
+        List<OrtProvider> providers = providers(settings);
+        for (OrtProvider provider : providers.reversed()) { // CUDA first: no instance on a GPU can be without it
+            if (!available.contains(provider.kind().providerName())) {
+                throw missing(device, settings, provider.kind(), available);
+            }
+        }
+        return new OrtProviders(device.id(), providers);
+    }
+
+    /** Returns the providers of sessions on GPUs: those of TensorRT as often as configured, then that of CUDA. */
+    private static List<OrtProvider> providers(ModelSettings settings) throws BackendException {
+        List<OrtProvider> providers = new ArrayList<>();
+        Map<String, String> cuda = new HashMap<>();
+        for (ModelSettings.Accelerator accelerator : settings.accelerators()) {
+            if (accelerator.kind() != Device.Kind.GPU) {
+                continue;
+            }
+            switch (accelerator.name()) {
+                case TENSORRT ->
+                    providers.add(new OrtProvider(
+                            OrtProvider.Kind.TENSORRT, TensorRtOptions.of(accelerator.parameters(), settings.name())));
+                case CUDA -> cuda.putAll(CudaOptions.of(accelerator.parameters(), settings.name()));
+                default -> throw unknown(accelerator, TENSORRT + " or " + CUDA);
+            }
+        }
+        cuda.putAll(CudaOptions.ofModel(settings));
+        providers.add(new OrtProvider(OrtProvider.Kind.CUDA, cuda));
+        return providers;
+    }
+
+    /** Describes a provider in the words of the reference server's log. */
+    static String report(OrtProvider provider, Device device, ModelSettings settings) {
+        String name = provider.kind() == OrtProvider.Kind.CUDA ? "CUDA" : "TensorRT";
+        return name + " Execution Accelerator is set for '" + settings.name() + "' on device " + device.id()
+                + " with options: " + new TreeMap<>(provider.options());
+    }
+
+    private static BackendException unknown(ModelSettings.Accelerator accelerator, String expected) {
+        return OnnxErrors.invalid("unknown Execution Accelerator '" + accelerator.name() + "' is requested; for "
+                + accelerator.kind() + " (expected: " + expected + ")");
+    }
+
+    private static BackendException missing(
+            Device device, ModelSettings settings, OrtProvider.Kind kind, List<String> available) {
+        boolean isCuda = kind == OrtProvider.Kind.CUDA;
+        return OnnxErrors.cannotLoad(
+                settings.name(),
+                "instance on " + device + ": the ONNX Runtime in this plugin has no " + (isCuda ? "CUDA" : "TensorRT")
+                        + " provider (has: " + String.join(", ", available)
+                        + "): install the plugin directory onnxruntime-gpu in place of onnx, or "
+                        + (isCuda ? "use KIND_CPU" : "remove the execution accelerator '" + TENSORRT + "'"));
+    }
+}

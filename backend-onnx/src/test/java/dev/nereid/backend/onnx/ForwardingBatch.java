@@ -1,0 +1,74 @@
+package dev.nereid.backend.onnx;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.testkit.FakeBatch;
+import java.util.List;
+import java.util.Set;
+
+/** Passes the calls of a batch on to another one, for tests that change some of them. */
+interface ForwardingBatch extends Batch {
+    /** Returns the other batch. */
+    FakeBatch batch();
+
+    @Override
+    default Tensor gather(String input) throws BackendException {
+        return batch().gather(input);
+    }
+
+    @Override
+    default List<InferenceRequest> requests() {
+        return batch().requests();
+    }
+
+    @Override
+    default int size() {
+        return batch().size();
+    }
+
+    @Override
+    default Set<String> inputs() {
+        return batch().inputs();
+    }
+
+    @Override
+    default Set<String> requestedOutputs() {
+        return batch().requestedOutputs();
+    }
+
+    @Override
+    default Tensor gather(String input, MemoryPlace place) throws BackendException {
+        return batch().gather(input, place);
+    }
+
+    @Override
+    default Tensor allocate(String output, DataType type, Shape shape) throws BackendException {
+        return batch().allocate(output, type, shape);
+    }
+
+    @Override
+    default Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+        return batch().allocate(output, type, shape, place);
+    }
+
+    @Override
+    default Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
+        return batch().allocateBytes(output, shape, byteSize);
+    }
+
+    @Override
+    default void scatter(String output, Tensor tensor, Runnable release) throws BackendException {
+        batch().scatter(output, tensor, release);
+    }
+
+    @Override
+    default DeferredExecution defer() {
+        return batch().defer();
+    }
+}

@@ -1,0 +1,297 @@
+package dev.nereid.backend.onnx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.nereid.backend.onnx.ort.OrtProvider;
+import dev.nereid.backend.onnx.ort.OrtProviders;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class OnnxAcceleratorsTest {
+    private static final Device GPU = new Device(Device.Kind.GPU, 1);
+    private static final List<String> ALL =
+            List.of("TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider");
+
+    @Test
+    void addsNoProviderForTheCpu() throws BackendException {
+        ModelSettings settings =
+                settings().accelerator(gpu("tensorrt", Map.of())).build();
+
+        assertThat(OnnxAccelerators.on(Device.CPU, settings, ALL)).isEqualTo(OrtProviders.CPU);
+        assertThat(OnnxAccelerators.on(new Device(Device.Kind.MODEL, 0), settings, ALL))
+                .isEqualTo(OrtProviders.CPU);
+    }
+
+    @Test
+    void addsCudaOfTheInstancesDevice() throws BackendException {
+        assertThat(OnnxAccelerators.on(GPU, settings().build(), ALL))
+                .isEqualTo(new OrtProviders(1, List.of(new OrtProvider(OrtProvider.Kind.CUDA, Map.of()))));
+    }
+
+    /** ONNX Runtime gives a part of the graph to the first that can compute it. */
+    @Test
+    void addsTensorRtBeforeCudaWhateverTheOrderInTheConfiguration() throws BackendException {
+        ModelSettings settings = settings()
+                .accelerator(gpu("cuda", Map.of("gpu_mem_limit", "1000")))
+                .accelerator(gpu("tensorrt", Map.of("precision_mode", "FP16")))
+                .build();
+
+        assertThat(OnnxAccelerators.on(GPU, settings, ALL).all())
+                .containsExactly(
+                        new OrtProvider(OrtProvider.Kind.TENSORRT, Map.of("trt_fp16_enable", "1")),
+                        new OrtProvider(OrtProvider.Kind.CUDA, Map.of("gpu_mem_limit", "1000")));
+    }
+
+    @Test
+    void passesOptionsOfCudaOnUnread() throws BackendException {
+        assertThat(cuda(
+                        settings(),
+                        Map.of(
+                                "cudnn_conv_algo_search",
+                                "HEURISTIC",
+                                "use_tf32",
+                                "0",
+                                "do_copy_in_default_stream",
+                                "False",
+                                "use_ep_level_unified_stream",
+                                "on",
+                                "enable_cuda_graph",
+                                "0",
+                                "tunable_op_enable",
+                                "",
+                                "anything",
+                                "else")))
+                .isEqualTo(Map.of(
+                        "cudnn_conv_algo_search", "HEURISTIC",
+                        "use_tf32", "0",
+                        "do_copy_in_default_stream", "0",
+                        "use_ep_level_unified_stream", "1",
+                        "enable_cuda_graph", "0",
+                        "anything", "else"));
+    }
+
+    @Test
+    void readsTheOptionsOfCudaAmongTheParametersFirst() throws BackendException {
+        ModelSettingsBuilder settings = settings()
+                .parameter("cudnn_conv_algo_search", "1")
+                .parameter("arena_extend_strategy", "1")
+                .parameter("do_copy_in_default_stream", "0")
+                .parameter("gpu_mem_limit", "2000");
+
+        assertThat(cuda(settings, Map.of("gpu_mem_limit", "1000", "arena_extend_strategy", "kNextPowerOfTwo")))
+                .isEqualTo(Map.of(
+                        "cudnn_conv_algo_search", "HEURISTIC",
+                        "arena_extend_strategy", "kSameAsRequested",
+                        "do_copy_in_default_stream", "0",
+                        "gpu_mem_limit", "2000"));
+    }
+
+    @Test
+    void keepsTheAcceleratorsOptionsThatParametersLeaveOpen() throws BackendException {
+        assertThat(cuda(settings().parameter("execution_mode", "0"), Map.of("gpu_mem_limit", "1000")))
+                .isEqualTo(Map.of("gpu_mem_limit", "1000"));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "cudnn_conv_algo_search | 3 | unsupported cudnn_conv_algo_search value '3' is requested; PREFIX (expected:"
+                        + " 0 to 2 for EXHAUSTIVE, HEURISTIC, DEFAULT)",
+                "cudnn_conv_algo_search | EXHAUSTIVE | failed to convert 'EXHAUSTIVE' to integral number; PREFIX"
+                        + " (expected: a whole number)",
+                "arena_extend_strategy | -1 | unsupported arena_extend_strategy value '-1' is requested; PREFIX (expected:"
+                        + " 0 to 1 for kNextPowerOfTwo, kSameAsRequested)",
+                "do_copy_in_default_stream | yes | failed to convert 'yes' to boolean; PREFIX (expected: true or false)",
+            })
+    void refusesParametersInTheWordsOfTheReference(String name, String value, String message) {
+        assertRefused(
+                settings().parameter(name, value),
+                message.replace("PREFIX", "unable to load model 'm', parameter " + name));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "user_compute_stream, 140000000",
+        "has_user_compute_stream, 1",
+        "default_memory_arena_cfg, 1",
+        "gpu_external_alloc, 1",
+        "gpu_external_free, 1",
+        "gpu_external_empty_cache, 1",
+    })
+    void refusesAddresses(String name, String value) {
+        assertRefused(
+                settings().accelerator(gpu("cuda", Map.of(name, value))),
+                "unable to load model 'm', parameter of execution accelerator 'cuda' " + name + ": '" + value
+                        + "' (expected: none, since a configuration cannot know addresses of the process)");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"cuda, enable_cuda_graph", "tensorrt, trt_cuda_graph_enable"})
+    void refusesToCaptureRuns(String accelerator, String name) {
+        assertRefused(
+                settings().accelerator(gpu(accelerator, Map.of(name, "true"))),
+                "unable to load model 'm', parameter of execution accelerator '" + accelerator + "' " + name
+                        + ": 'true' (expected: false, since a captured run reads the addresses of its first inputs)");
+    }
+
+    @Test
+    void mapsParametersOfTensorRt() throws BackendException {
+        assertThat(tensorRt(Map.of(
+                        "precision_mode",
+                        "INT8",
+                        "max_workspace_size_bytes",
+                        "18446744073709551615",
+                        "int8_calibration_table_name",
+                        "table.flatbuffers",
+                        "int8_use_native_calibration_table",
+                        "TRUE",
+                        "trt_min_subgraph_size",
+                        " 3",
+                        "trt_engine_cache_enable",
+                        "on",
+                        "trt_engine_cache_path",
+                        "/cache",
+                        "trt_tactic_sources",
+                        "",
+                        "trt_cuda_graph_enable",
+                        "false")))
+                .isEqualTo(Map.of(
+                        "trt_int8_enable", "1",
+                        "trt_max_workspace_size", "18446744073709551615",
+                        "trt_int8_calibration_table_name", "table.flatbuffers",
+                        "trt_int8_use_native_calibration_table", "1",
+                        "trt_min_subgraph_size", "3",
+                        "trt_engine_cache_enable", "1",
+                        "trt_engine_cache_path", "/cache",
+                        "trt_cuda_graph_enable", "0"));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"FP16, trt_fp16_enable", "BF16, trt_bf16_enable", "INT8, trt_int8_enable"})
+    void mapsPrecisions(String precision, String option) throws BackendException {
+        assertThat(tensorRt(Map.of("precision_mode", precision))).isEqualTo(Map.of(option, "1"));
+    }
+
+    @Test
+    void needsNoOptionForFullPrecision() throws BackendException {
+        assertThat(tensorRt(Map.of("precision_mode", "FP32"))).isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "precision_mode | FP8 | unsupported precision mode 'FP8' is requested; PREFIX (expected: FP32, FP16, BF16"
+                        + " or INT8)",
+                "max_workspace_size_bytes | much | failed to convert 'much' to unsigned long long integral number; PREFIX"
+                        + " (expected: a number of bytes)",
+                "max_workspace_size_bytes | 18446744073709551616 | failed to convert '18446744073709551616' to unsigned"
+                        + " long long integral number; PREFIX (expected: a number of bytes)",
+                "trt_dla_core | one | failed to convert 'one' to integral number; PREFIX (expected: a whole number)",
+                "trt_dump_subgraphs | 2 | failed to convert '2' to boolean; PREFIX (expected: true or false)",
+                "max_cached_engines | 4 | unknown parameter 'max_cached_engines' is provided for TensorRT Execution"
+                        + " Accelerator",
+                "trt_fp16_enable | 1 | unknown parameter 'trt_fp16_enable' is provided for TensorRT Execution"
+                        + " Accelerator",
+            })
+    void refusesParametersOfTensorRtInTheWordsOfTheReference(String name, String value, String message) {
+        assertRefused(
+                settings().accelerator(gpu("tensorrt", Map.of(name, value))),
+                message.replace(
+                        "PREFIX", "unable to load model 'm', parameter of execution accelerator 'tensorrt' " + name));
+    }
+
+    @Test
+    void refusesUnknownAccelerators() {
+        assertRefused(
+                settings().accelerator(gpu("opencl", Map.of())),
+                "unknown Execution Accelerator 'opencl' is requested; for GPU (expected: tensorrt or cuda)");
+    }
+
+    @Test
+    void saysWhatToDoWithoutTheProviderOfTensorRt() {
+        ModelSettings settings =
+                settings().accelerator(gpu("tensorrt", Map.of())).build();
+        List<String> withoutTensorRt = List.of("CUDAExecutionProvider", "CPUExecutionProvider");
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> OnnxAccelerators.on(GPU, settings, withoutTensorRt))
+                .withMessage(
+                        "unable to load model 'm', instance on gpu1: the ONNX Runtime in this plugin has no TensorRT"
+                                + " provider (has: CUDAExecutionProvider, CPUExecutionProvider): install the plugin directory"
+                                + " onnxruntime-gpu in place of onnx, or remove the execution accelerator 'tensorrt'")
+                .extracting(BackendException::code)
+                .isEqualTo(ErrorCode.INVALID_ARGUMENT);
+    }
+
+    @Test
+    void saysWhatToDoWithoutAnyProviderForGpus() {
+        ModelSettings settings =
+                settings().accelerator(gpu("tensorrt", Map.of())).build();
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> OnnxAccelerators.on(GPU, settings, List.of("CPUExecutionProvider")))
+                .withMessage("unable to load model 'm', instance on gpu1: the ONNX Runtime in this plugin has no CUDA"
+                        + " provider (has: CPUExecutionProvider): install the plugin directory onnxruntime-gpu in place of"
+                        + " onnx, or use KIND_CPU");
+    }
+
+    @Test
+    void reportsProvidersInTheWordsOfTheReference() {
+        assertThat(OnnxAccelerators.report(
+                        new OrtProvider(OrtProvider.Kind.CUDA, Map.of("use_tf32", "0", "gpu_mem_limit", "9")),
+                        GPU,
+                        settings().build()))
+                .isEqualTo("CUDA Execution Accelerator is set for 'm' on device 1 with options: {gpu_mem_limit=9,"
+                        + " use_tf32=0}");
+    }
+
+    private static Map<String, String> cuda(ModelSettingsBuilder settings, Map<String, String> parameters)
+            throws BackendException {
+        return options(settings.accelerator(gpu("cuda", parameters)), OrtProvider.Kind.CUDA);
+    }
+
+    private static Map<String, String> tensorRt(Map<String, String> parameters) throws BackendException {
+        return options(settings().accelerator(gpu("tensorrt", parameters)), OrtProvider.Kind.TENSORRT);
+    }
+
+    private static Map<String, String> options(ModelSettingsBuilder settings, OrtProvider.Kind kind)
+            throws BackendException {
+        return OnnxAccelerators.on(GPU, settings.build(), ALL).all().stream()
+                .filter(provider -> provider.kind() == kind)
+                .findFirst()
+                .orElseThrow()
+                .options();
+    }
+
+    /** At the load of a model and for an instance that is added later. */
+    private static void assertRefused(ModelSettingsBuilder settings, String message) {
+        ModelSettings built = settings.build();
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> OnnxAccelerators.check(TestBackend.model(built, GPU)))
+                .withMessage(message)
+                .extracting(BackendException::code)
+                .isEqualTo(ErrorCode.INVALID_ARGUMENT);
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> OnnxAccelerators.on(GPU, built, ALL))
+                .withMessage(message);
+    }
+
+    private static ModelSettings.Accelerator gpu(String name, Map<String, String> parameters) {
+        return new ModelSettings.Accelerator(Device.Kind.GPU, name, parameters);
+    }
+
+    private static ModelSettingsBuilder settings() {
+        return ModelSettings.builder("m", 1);
+    }
+}
