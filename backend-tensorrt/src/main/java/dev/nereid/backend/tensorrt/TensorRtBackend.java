@@ -21,7 +21,9 @@ import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.TensorSpec;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -31,6 +33,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
@@ -158,17 +161,28 @@ final class TensorRtBackend implements Backend {
         return new BuildRequest(onnx, options.precision(), options.workspaceBytes(), ranges);
     }
 
-    /** Returns limits for inputs whose batch dimension alone is variable: from one item to the largest batch. */
+    /**
+     * Returns limits for inputs and states whose batch dimension alone is variable: from one item to the largest batch.
+     */
     static Map<String, ProfileRange> configuredRanges(ModelSettings settings) {
         Map<String, ProfileRange> ranges = new HashMap<>();
-        for (TensorSpec input : settings.inputs()) {
-            Shape dims = input.backendDims();
-            if (settings.batches() && dims.isConcrete()) {
-                Shape largest = dims.prepend(settings.maxBatchSize());
-                ranges.put(input.name(), new ProfileRange(dims.prepend(1), largest, largest));
+        if (settings.batches()) {
+            for (TensorSpec input : settings.inputs()) {
+                addRange(ranges, input.name(), input.backendDims(), settings.maxBatchSize());
+            }
+            for (StateSpec state :
+                    settings.sequenceBatching().map(SequenceBatching::states).orElse(List.of())) {
+                addRange(ranges, state.inputName(), state.dims(), settings.maxBatchSize());
             }
         }
         return ranges;
+    }
+
+    private static void addRange(Map<String, ProfileRange> ranges, String name, Shape dims, int maxBatchSize) {
+        if (dims.isConcrete()) {
+            Shape largest = dims.prepend(maxBatchSize);
+            ranges.put(name, new ProfileRange(dims.prepend(1), largest, largest));
+        }
     }
 
     private LoadedEngine deserialize(Path plan, GpuContext gpu) throws BackendException {

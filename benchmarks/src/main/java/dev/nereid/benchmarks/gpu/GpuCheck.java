@@ -10,16 +10,23 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 
 /**
  * Checks a machine with a GPU, one line for each check. Exits with 0 if none failed, with 2 if there is no GPU.
  *
- * <p>Arguments: the installed server, the directory with the plugin of kernels, and the seconds of a measurement.
+ * <p>Arguments: the installed server, the directory with the plugin of kernels, the seconds of a measurement; then, for
+ * TensorRT, a directory with the plugins {@code tensorrt} and {@code onnx}, and a model.
  */
 public final class GpuCheck {
     private static final long PINNED_BYTES = 64L << 20;
     private static final int NO_GPU = 2;
+    /** A property: {@code tensorrt} leaves out what needs no library. */
+    private static final String PART = "gpu-check.part";
+
+    private static final int ALWAYS = 3;
+    private static final int WITH_TENSORRT = 5;
 
     private GpuCheck() {}
 
@@ -29,18 +36,17 @@ public final class GpuCheck {
             ClientMemory.run(new InputStreamReader(System.in, StandardCharsets.UTF_8), System.out);
             return;
         }
-        if (arguments.length != 3) {
-            System.err.println("gpu-check: " + arguments.length + " arguments (expected: server, plugins, seconds)");
+        if (arguments.length != ALWAYS && arguments.length != WITH_TENSORRT) {
+            System.err.println("gpu-check: " + arguments.length
+                    + " arguments (expected: server, plugins, seconds, and perhaps plugins with TensorRT and a model)");
             System.exit(1);
         }
-        System.exit(check(
-                Path.of(arguments[0]),
-                Path.of(arguments[1]),
-                Duration.ofSeconds(Integer.parseInt(arguments[2])),
-                System.out));
+        System.exit(check(List.of(arguments), System.out));
     }
 
-    private static int check(Path home, Path plugins, Duration time, PrintStream out) throws Exception {
+    private static int check(List<String> arguments, PrintStream out) throws Exception {
+        Path home = Path.of(arguments.get(0));
+        Duration time = Duration.ofSeconds(Integer.parseInt(arguments.get(2)));
         CheckList list = new CheckList(out);
         try (CudaGpus gpus = CudaGpus.open(new GpuOptions(PINNED_BYTES, Map.of(), 6, 0, true))) {
             gpus.report().forEach(out::println);
@@ -49,14 +55,21 @@ public final class GpuCheck {
             }
             GpuContext gpu = GpuContext.open(0);
             Kernels kernels = Kernels.load(gpu);
-            list.part("Device layer");
-            new DeviceChecks(gpus, gpu, kernels).run(list);
-            list.part("Memory of other processes");
-            new SharingChecks(gpus).run(list);
-            list.part("Server");
             Path directory = Files.createTempDirectory("gpu-check");
-            new ServingChecks(home, plugins, directory, gpu, kernels, time).run(list);
+            if (!System.getProperty(PART, "").equals("tensorrt")) {
+                list.part("Device layer");
+                new DeviceChecks(gpus, gpu, kernels).run(list);
+                list.part("Memory of other processes");
+                new SharingChecks(gpus).run(list);
+                list.part("Server");
+                new ServingChecks(home, Path.of(arguments.get(1)), directory, gpu, kernels, time).run(list);
+            }
             gpu.release(driver -> driver.unloadModule(kernels.module()));
+            if (arguments.size() == WITH_TENSORRT) {
+                list.part("TensorRT");
+                Path plugins = Path.of(arguments.get(ALWAYS));
+                new TensorRtChecks(home, plugins, Path.of(arguments.get(ALWAYS + 1)), directory, gpu, time).run(list);
+            }
             return list.end() ? 0 : 1;
         } catch (GpuException e) {
             out.println("gpu-check: " + e.getMessage());

@@ -99,6 +99,12 @@ final class GpuServer implements AutoCloseable {
                 .statusCode();
     }
 
+    /** Returns what a path serves. */
+    String get(String path) throws IOException, InterruptedException {
+        return client.send(request(httpPort, path).GET().build(), HttpResponse.BodyHandlers.ofString())
+                .body();
+    }
+
     /** Posts a text. */
     HttpResponse<String> post(String path, String body) throws IOException, InterruptedException {
         return client.send(

@@ -7,6 +7,9 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -32,13 +35,23 @@ final class HttpConnections {
     static double perSecond(int port, String model, InferBody body, int connections, Duration time, int atMost)
             throws Exception {
         byte[] content = body.http();
+        return perSecond(port, request(model, content, jsonLength(content)), connections, time, atMost);
+    }
+
+    /** Returns a request for an inference. */
+    static byte[] request(String model, byte[] content, int jsonLength) {
         byte[] head = ("POST /v2/models/" + model + "/infer HTTP/1.1\r\nHost: " + Loopback.ADDRESS
-                        + "\r\nInference-Header-Content-Length: " + jsonLength(content) + "\r\nContent-Length: "
+                        + "\r\nInference-Header-Content-Length: " + jsonLength + "\r\nContent-Length: "
                         + content.length + "\r\n\r\n")
                 .getBytes(StandardCharsets.US_ASCII);
         byte[] request = new byte[head.length + content.length];
         System.arraycopy(head, 0, request, 0, head.length);
         System.arraycopy(content, 0, request, head.length, content.length);
+        return request;
+    }
+
+    /** Sends a prepared request for some time, as above. */
+    static double perSecond(int port, byte[] request, int connections, Duration time, int atMost) throws Exception {
         long start = System.nanoTime();
         try (ExecutorService threads = Executors.newFixedThreadPool(connections)) {
             List<Future<Long>> running = new ArrayList<>();
@@ -50,6 +63,23 @@ final class HttpConnections {
                 requests += each.get();
             }
             return requests / ((System.nanoTime() - start) / 1e9);
+        }
+    }
+
+    /** Sends one request; returns the numbers of its only output. */
+    static float[] infer(int port, String model, InferBody body) throws IOException {
+        byte[] content = body.http();
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+            socket.getOutputStream().write(request(model, content, jsonLength(content)));
+            byte[] response = receive(new BufferedInputStream(socket.getInputStream(), BUFFER));
+            int end = new String(response, StandardCharsets.ISO_8859_1).indexOf("}]}") + "}]}".length();
+            FloatBuffer numbers = ByteBuffer.wrap(response, end, response.length - end)
+                    .slice()
+                    .order(ByteOrder.LITTLE_ENDIAN)
+                    .asFloatBuffer();
+            float[] copy = new float[numbers.remaining()];
+            numbers.get(copy);
+            return copy;
         }
     }
 
@@ -74,7 +104,7 @@ final class HttpConnections {
         return count;
     }
 
-    private static void receive(InputStream in) throws IOException {
+    private static byte[] receive(InputStream in) throws IOException {
         String status = line(in);
         int length = 0;
         for (String field = line(in); !field.isEmpty(); field = line(in)) {
@@ -88,6 +118,7 @@ final class HttpConnections {
         if (!status.contains(" 200 ")) {
             throw new IOException(status + ": " + new String(body, StandardCharsets.UTF_8));
         }
+        return body;
     }
 
     private static String line(InputStream in) throws IOException {

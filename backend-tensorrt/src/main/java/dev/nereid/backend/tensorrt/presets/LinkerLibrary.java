@@ -14,6 +14,10 @@ final class LinkerLibrary {
     /** RTLD_NOW. */
     private static final int RESOLVE_ALL = 2;
 
+    // Linked before any use: a look-up of a function forgets the reason of the failure before it.
+    private static final MethodHandle OPEN = function("dlopen", ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT);
+    private static final MethodHandle ERROR = function("dlerror");
+
     private LinkerLibrary() {}
 
     /**
@@ -23,8 +27,7 @@ final class LinkerLibrary {
      */
     static void open(String name) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
-            long handle = (long) function("dlopen", ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT)
-                    .invokeExact(arena.allocateFrom(name).address(), RESOLVE_ALL);
+            long handle = (long) OPEN.invokeExact(arena.allocateFrom(name).address(), RESOLVE_ALL);
             if (handle == 0) {
                 throw new IOException(reason(name));
             }
@@ -37,7 +40,7 @@ final class LinkerLibrary {
 
     @SuppressWarnings("restricted") // the text of the linker
     private static String reason(String name) throws Throwable {
-        long text = (long) function("dlerror").invokeExact();
+        long text = (long) ERROR.invokeExact();
         return text == 0
                 ? name + ": cannot be opened"
                 : MemorySegment.ofAddress(text).reinterpret(Long.MAX_VALUE).getString(0, StandardCharsets.UTF_8);

@@ -1,0 +1,123 @@
+package dev.nereid.backend.tensorrt;
+
+import static dev.nereid.backend.tensorrt.EngineTensors.input;
+import static dev.nereid.backend.tensorrt.EngineTensors.output;
+import static dev.nereid.backend.tensorrt.EngineTensors.range;
+import static dev.nereid.backend.tensorrt.EngineTensors.shapeTensor;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.nereid.backend.tensorrt.Bindings.Role;
+import dev.nereid.backend.tensorrt.runtime.EngineTensor;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
+import dev.nereid.spi.SequenceBatching;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.StateSpec;
+import dev.nereid.spi.TensorSpec;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+final class BindingsTest {
+    private static final EngineTensor IN =
+            input("IN", Shape.of(-1, 3), range(Shape.of(1, 3), Shape.of(1, 3), Shape.of(4, 3)));
+    private static final EngineTensor OUT = output("OUT", Shape.of(-1, 2));
+
+    private final ModelSettingsBuilder model = ModelSettings.builder("m", 1).maxBatchSize(4);
+
+    private void assertDiffers(String message, EngineTensor... tensors) {
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> Bindings.of(List.of(tensors), model.build()))
+                .withMessage(message);
+    }
+
+    @Test
+    void findsInputsOutputsAndStates() throws BackendException {
+        model.input(TensorSpec.of("IN", DataType.FP32, Shape.of(3)))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
+                .sequenceBatching(SequenceBatching.of(SequenceBatching.Strategy.DIRECT, Duration.ofSeconds(1))
+                        .with(StateSpec.of("S_IN", "S_OUT", DataType.FP32, Shape.of(5))));
+        EngineTensor present = input("S_IN", Shape.of(-1, 5), range(Shape.of(1, 5), Shape.of(1, 5), Shape.of(4, 5)));
+        Bindings bindings = Bindings.of(
+                List.of(IN, present, OUT, output("S_OUT", Shape.of(-1, 5)), output("DEBUG", Shape.of(-1))),
+                model.build());
+
+        assertThat(bindings.hasStates()).isTrue();
+        assertThat(bindings.inputs()).extracting(Bindings.Binding::role).containsExactly(Role.CLIENT, Role.STATE);
+        assertThat(bindings.outputs())
+                .extracting(Bindings.Binding::role)
+                .containsExactly(Role.CLIENT, Role.STATE, Role.NONE);
+    }
+
+    @Test
+    void namesMissingTensors() {
+        model.input(TensorSpec.of("IN", DataType.FP32, Shape.of(3)))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
+        assertDiffers(
+                "model 'm': the configuration has the output 'OUT', which the engine lacks",
+                IN,
+                output("OTHER", Shape.of(-1)));
+        assertDiffers("model 'm': the configuration has the input 'IN', which the engine lacks", OUT);
+        model.input(TensorSpec.of("MORE", DataType.FP32, Shape.of(3)));
+        assertDiffers("model 'm': the configuration has the input 'MORE', which the engine lacks", IN, OUT);
+    }
+
+    @Test
+    void namesInputsThatTheConfigurationLacks() {
+        model.output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
+        assertDiffers("model 'm': the engine has the input 'IN' [-1,3], which the configuration lacks", IN, OUT);
+    }
+
+    @Test
+    void comparesTypesAndDimensions() {
+        model.input(TensorSpec.of("IN", DataType.FP16, Shape.of(3)))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
+        assertDiffers("tensor 'IN' of model 'm': type FP16 (expected: FP32, as in the engine)", IN, OUT);
+        assertDiffers(
+                "tensor 'IN' of model 'm': type FP16 (expected: UINT8, as in the engine)",
+                new EngineTensor("IN", true, "kFP8", Shape.of(-1, 3), false, "kLINEAR", List.of()),
+                OUT);
+    }
+
+    @Test
+    void comparesDimensions() {
+        model.input(TensorSpec.of("IN", DataType.FP32, Shape.of(4)))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
+        assertDiffers("tensor 'IN' of model 'm': dims [4] (expected: [3], as in the engine)", IN, OUT);
+        assertDiffers(
+                "tensor 'IN' of model 'm': the engine has [4,3] (expected: a variable first dimension, since"
+                        + " max_batch_size is 4)",
+                input("IN", Shape.of(4, 3)),
+                OUT);
+    }
+
+    @Test
+    void refusesWhatItDoesNotSupport() {
+        model.input(TensorSpec.of("IN", DataType.FP32, Shape.of(3)))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
+        assertDiffers(
+                "tensor 'IN': format kCHW32 (expected: kLINEAR, elements in row-major order)",
+                new EngineTensor("IN", true, "kFLOAT", Shape.of(-1, 3), false, "kCHW32", List.of()),
+                OUT);
+        assertDiffers(
+                "tensor 'IN': type kINT4 (expected: a type of at least 8 bits)",
+                new EngineTensor("IN", true, "kINT4", Shape.of(-1, 3), false, "kLINEAR", List.of()),
+                OUT);
+    }
+
+    @Test
+    void comparesShapeTensors() throws BackendException {
+        model.input(TensorSpec.of("SIZE", DataType.INT64, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
+        EngineTensor size = shapeTensor("SIZE", Shape.of(2));
+
+        assertThat(Bindings.of(List.of(size, OUT), model.build()).inputs()).hasSize(1);
+        assertDiffers(
+                "input 'SIZE' of model 'm': is_shape_tensor: true (expected: false, as in the engine)",
+                new EngineTensor("SIZE", true, "kINT64", Shape.of(2), false, "kLINEAR", List.of()),
+                OUT);
+    }
+}

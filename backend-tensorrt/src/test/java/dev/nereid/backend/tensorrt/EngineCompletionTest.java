@@ -1,0 +1,69 @@
+package dev.nereid.backend.tensorrt;
+
+import static dev.nereid.backend.tensorrt.EngineTensors.input;
+import static dev.nereid.backend.tensorrt.EngineTensors.output;
+import static dev.nereid.backend.tensorrt.EngineTensors.range;
+import static dev.nereid.backend.tensorrt.EngineTensors.shapeTensor;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.nereid.backend.tensorrt.runtime.EngineTensor;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+final class EngineCompletionTest {
+    private static final ModelSettings EMPTY = ModelSettings.builder("m", 1).build();
+    private static final EngineTensor IN =
+            input("IN", Shape.of(-1, 3, -1), range(Shape.of(1, 3, 1), Shape.of(4, 3, 8), Shape.of(16, 3, 8)));
+    private static final EngineTensor OUT = output("OUT", Shape.of(-1));
+
+    @Test
+    void batchesUpToTheLargestShapeOfTheProfiles() throws BackendException {
+        assertThat(EngineCompletion.isNeeded(EMPTY)).isTrue();
+        ModelCompletion completion = EngineCompletion.of(EMPTY, List.of(IN, OUT));
+
+        assertThat(completion.maxBatchSize()).hasValue(16);
+        assertThat(completion.dynamicBatching()).isTrue();
+        assertThat(completion.inputs()).containsExactly(TensorSpec.of("IN", DataType.FP32, Shape.of(3, -1)));
+        assertThat(completion.outputs())
+                .containsExactly(
+                        TensorSpec.of("OUT", DataType.FP32, Shape.of(1)).withReshape(Shape.SCALAR));
+    }
+
+    @Test
+    void keepsAConfiguredBatchSize() throws BackendException {
+        ModelSettings configured = ModelSettings.builder("m", 1).maxBatchSize(2).build();
+
+        assertThat(EngineCompletion.of(configured, List.of(IN, OUT)).maxBatchSize())
+                .hasValue(2);
+    }
+
+    @Test
+    void doesNotBatchAnEngineWithFixedShapes() throws BackendException {
+        EngineTensor fixed = input("IN", Shape.of(8, 3), range(Shape.of(8, 3), Shape.of(8, 3), Shape.of(8, 3)));
+        ModelCompletion completion = EngineCompletion.of(EMPTY, List.of(fixed, OUT));
+
+        assertThat(completion.maxBatchSize()).hasValue(0);
+        assertThat(completion.dynamicBatching()).isFalse();
+        assertThat(completion.inputs()).containsExactly(TensorSpec.of("IN", DataType.FP32, Shape.of(8, 3)));
+        ModelSettings batching = ModelSettings.builder("m", 1).maxBatchSize(2).build();
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> EngineCompletion.of(batching, List.of(fixed, OUT)))
+                .withMessage("autofill failed for model 'm': model does not support batching while non-zero"
+                        + " max_batch_size is specified");
+    }
+
+    @Test
+    void marksShapeTensors() throws BackendException {
+        EngineTensor size = shapeTensor("SIZE", Shape.of(2), range(Shape.of(1, 1), Shape.of(2, 2), Shape.of(4, 4)));
+
+        assertThat(EngineCompletion.of(EMPTY, List.of(IN, size, OUT)).inputs().get(1))
+                .isEqualTo(TensorSpec.of("SIZE", DataType.INT64, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR));
+    }
+}

@@ -1,0 +1,114 @@
+package dev.nereid.backend.tensorrt;
+
+import dev.nereid.backend.tensorrt.runtime.Engine;
+import dev.nereid.backend.tensorrt.runtime.EngineTensor;
+import dev.nereid.backend.tensorrt.runtime.ExecutionContext;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Shape;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * An engine without TensorRT: each output is the sum of all inputs of FP32, element by element, in the shape of the
+ * first. It records the profiles of its executions. Confined to one thread.
+ */
+final class FakeEngine implements Engine {
+    private final List<EngineTensor> tensors;
+    private final int profiles;
+    final List<Integer> executions = new ArrayList<>();
+    int openContexts;
+    boolean closed;
+    boolean fails;
+
+    FakeEngine(int profiles, EngineTensor... tensors) {
+        this.profiles = profiles;
+        this.tensors = List.of(tensors);
+    }
+
+    @Override
+    public List<EngineTensor> tensors() {
+        return tensors;
+    }
+
+    @Override
+    public int profiles() {
+        return profiles;
+    }
+
+    @Override
+    public long contextBytes() {
+        return 1000;
+    }
+
+    @Override
+    public ExecutionContext newContext(int profile, long stream) {
+        openContexts++;
+        return new Context(profile);
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+    }
+
+    private final class Context implements ExecutionContext {
+        private final int profile;
+        private final Map<String, Shape> shapes = new HashMap<>();
+        private final Map<String, Long> addresses = new HashMap<>();
+
+        Context(int profile) {
+            this.profile = profile;
+        }
+
+        @Override
+        public void setShape(String input, Shape shape) {
+            shapes.put(input, shape);
+        }
+
+        @Override
+        public Shape shape(String tensor) {
+            return shapes.get(tensors.getFirst().name());
+        }
+
+        @Override
+        public void setAddress(String tensor, long address) {
+            addresses.put(tensor, address);
+        }
+
+        @Override
+        public void enqueue(long stream) throws BackendException {
+            if (fails) {
+                throw new BackendException(ErrorCode.INTERNAL, "execution: not enqueued: of a test");
+            }
+            executions.add(profile);
+            int count = (int) shapes.get(tensors.getFirst().name()).elementCount();
+            float[] sums = new float[count];
+            for (EngineTensor tensor : tensors) {
+                if (tensor.isInput()) {
+                    for (int i = 0; i < count; i++) {
+                        sums[i] += at(tensor, count).getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, i);
+                    }
+                }
+            }
+            for (EngineTensor tensor : tensors) {
+                if (!tensor.isInput()) {
+                    at(tensor, count).copyFrom(MemorySegment.ofArray(sums));
+                }
+            }
+        }
+
+        private MemorySegment at(EngineTensor tensor, int count) {
+            return HostDriver.memory(addresses.get(tensor.name()), (long) count * Float.BYTES);
+        }
+
+        @Override
+        public void close() {
+            openContexts--;
+        }
+    }
+}
