@@ -40,7 +40,7 @@ final class ServeIT {
         assertThat(server.out())
                 .containsPattern("(?m)^BACKEND +PLUGIN +STATE +REASON$")
                 .containsPattern("(?m)^onnxruntime +onnx +AVAILABLE$")
-                .containsPattern("(?m)^tensorrt +tensorrt +UNAVAILABLE +not available: .+$")
+                .containsPattern("(?m)^tensorrt +tensorrt +UNAVAILABLE +TensorRT unavailable: no GPU: .+$")
                 .containsPattern("(?m)^tensorflow +tensorflow +AVAILABLE$")
                 .containsPattern("(?m)^MODEL +VERSION +STATUS$")
                 .containsPattern("(?m)^add_sub +1 +READY$")
