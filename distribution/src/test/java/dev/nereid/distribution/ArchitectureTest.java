@@ -170,11 +170,20 @@ class ArchitectureTest {
                         .because("the device layer knows places of memory, and nothing of models and requests"),
                 noClasses()
                         .that()
-                        .resideInAnyPackage(SPI, API, SCHEDULER, HTTP, GRPC, BACKENDS)
+                        .resideInAnyPackage(
+                                SPI,
+                                API,
+                                SCHEDULER,
+                                SERVER,
+                                HTTP,
+                                GRPC,
+                                "dev.nereid.backend.onnx..",
+                                "dev.nereid.backend.tensorflow..")
                         .should()
                         .dependOnClassesThat()
                         .resideInAPackage(CUDA)
-                        .because("memory of GPUs is seen through the interfaces of the SPI and the port"),
+                        .because("memory of GPUs is seen through the interfaces of the SPI and the port; a backend that"
+                                + " calls the driver itself has the device layer in its plugin"),
                 noClasses()
                         .that()
                         .resideInAnyPackage(HTTP, GRPC)
@@ -222,11 +231,13 @@ class ArchitectureTest {
                 noClasses()
                         .that()
                         .resideInAnyPackage(SERVER, SCHEDULER, SPI, API, HTTP, GRPC, DISTRIBUTION, BACKENDS)
+                        .and()
+                        .resideOutsideOfPackage("dev.nereid.backend.tensorrt.presets..")
                         .should()
                         .dependOnClassesThat()
                         .resideInAnyPackage(ONNX_RUNTIME_JAVA_API, "org.bytedeco..")
                         .because("frameworks are bound by their backends; ONNX Runtime's Java API is an oracle for"
-                                + " tests"),
+                                + " tests; the presets of TensorRT stay in one package"),
                 noClasses()
                         .that()
                         .resideInAnyPackage(SERVER, SCHEDULER, SPI, API, HTTP, GRPC, DISTRIBUTION)
@@ -265,10 +276,12 @@ class ArchitectureTest {
                         .because("there is one log; SystemExitLogReader and TransportLogFilter read what libraries"
                                 + " write to the log of the JDK"),
                 noClasses()
-                        .that(are(not(named("dev.nereid.distribution.Main"))))
+                        .that(are(not(named("dev.nereid.distribution.Main")))
+                                .and(are(not(named("dev.nereid.backend.tensorrt.presets.NvInferLoader")))))
                         .should()
                         .accessTargetWhere(consoleOrEnvironment())
-                        .because("Main alone touches the console, the exit status and the environment"),
+                        .because("Main alone touches the console, the exit status and the environment; the presets of"
+                                + " TensorRT have a property to load no library by themselves"),
                 noClasses()
                         .should()
                         .haveSimpleNameEndingWith("Util")

@@ -16,11 +16,11 @@ import java.time.Duration;
 import java.util.Base64;
 
 /**
- * Device memory of a client, in a process of its own: prints its handle, then writes and compares numbers as it is told
- * on its standard input. Confined to one thread.
+ * Device memory of a client, in a process of its own: prints its handle, then writes and compares numbers as its
+ * standard input says. Confined to one thread.
  */
 final class ClientMemory {
-    /** The argument by which the process of the client is told from the check. */
+    /** The argument that makes a process the client. */
     static final String ARGUMENT = "--client";
 
     static final int COUNT = 1024;

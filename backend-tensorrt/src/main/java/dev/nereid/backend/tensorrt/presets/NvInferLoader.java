@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * Loads the libraries that TensorRT needs, and no others: that of JavaCPP, {@code libnvinfer}, and what lies between
  * them. They stay in the process. Safe for use by several threads.
  *
- * <p>The presets would load cuBLAS and cuDNN as well, which nothing needs; so they are told to load nothing.
+ * <p>The presets would load cuBLAS and cuDNN as well, which nothing needs; so a property makes them load nothing.
  */
 public final class NvInferLoader {
     private static final String LIBRARY = "libnvinfer.so.10";

@@ -1,0 +1,148 @@
+package dev.nereid.distribution.gpu;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.nereid.distribution.testing.InstalledServer;
+import dev.nereid.distribution.testing.Repository;
+import java.io.IOException;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * The installed server with the example {@code ptx}, on a library in C that stands in for the driver of two GPUs: their
+ * memory is that of the host, and kernels are computed when they are launched.
+ */
+final class GpuServingIT {
+    private static final Path PLUGINS = InstalledServer.CHECKOUT.resolve("examples/gpu-plugins");
+    private static final Path MODELS = InstalledServer.CHECKOUT.resolve("examples/ptx-models");
+    private static final Path SOURCE =
+            InstalledServer.CHECKOUT.resolve("cuda/src/test/resources/dev/nereid/cuda/libcuda.c");
+
+    @TempDir
+    private static Path driver;
+
+    @TempDir
+    private Path directory;
+
+    @BeforeAll
+    static void compileDriver() throws IOException, InterruptedException {
+        Process compiler;
+        try {
+            compiler = new ProcessBuilder(
+                            "cc",
+                            "-shared",
+                            "-fPIC",
+                            "-o",
+                            driver.resolve("libcuda.so.1").toString(),
+                            SOURCE.toString())
+                    .redirectErrorStream(true)
+                    .start();
+        } catch (IOException e) {
+            assumeTrue(false, "no C compiler: " + e.getMessage());
+            throw e;
+        }
+        String output = new String(compiler.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(compiler.waitFor()).as(output).isZero();
+    }
+
+    private static InstalledServer serve(Path models, String... flags) throws IOException {
+        List<String> all = new ArrayList<>(List.of(flags));
+        all.add("--backend-directory=" + PLUGINS);
+        return InstalledServer.serve(Map.of("LD_LIBRARY_PATH", driver.toString()), models, all.toArray(String[]::new));
+    }
+
+    private static String numbers(int count, String number) {
+        return "[" + String.join(",", Collections.nCopies(count, number)) + "]";
+    }
+
+    private static String request(int items) {
+        return "{\"inputs\":[{\"name\":\"IN\",\"datatype\":\"FP32\",\"shape\":[" + items + ",1024],\"data\":"
+                + numbers(1024 * items, "2") + "}]}";
+    }
+
+    @Test
+    void servesAKernelOnEachGpu() throws IOException, InterruptedException {
+        try (InstalledServer server = serve(MODELS)) {
+            assertThat(server.errSoFar() + server.out())
+                    .contains("GPU 0: Stand-in, GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadae00, compute capability 9.0")
+                    .contains("GPU 1: Stand-in")
+                    .doesNotContain("no pinned memory");
+            for (int items : new int[] {1, 3, 8}) {
+                HttpResponse<String> response = server.post("/v2/models/increment/infer", request(items));
+                assertThat(response.statusCode()).as(response.body()).isEqualTo(200);
+                assertThat(response.body()).contains("\"data\":" + numbers(1024 * items, "3.0"));
+            }
+            assertThat(server.get("/v2/models/increment/config").body()).contains("\"gpus\":[0,1]");
+            assertThat(server.post("/v2/cudasharedmemory/region/x/register", registration(0))
+                            .body())
+                    .contains("the handle opens no memory");
+            assertThat(server.post("/v2/cudasharedmemory/region/x/register", registration(2))
+                            .body())
+                    .contains("device_id 2 (expected: one of [0, 1], the GPUs of the server)");
+        }
+    }
+
+    private static String registration(int gpu) {
+        String handle = Base64.getEncoder().encodeToString(new byte[64]);
+        return "{\"raw_handle\":{\"b64\":\"" + handle + "\"},\"device_id\":" + gpu + ",\"byte_size\":64}";
+    }
+
+    @Test
+    void isNotLiveWhenAGpuHasFailed() throws IOException, InterruptedException {
+        Repository repository = new Repository(directory);
+        repository.model("fault", """
+                backend: "ptx"
+                input { name: "IN" data_type: TYPE_FP32 dims: 1024 }
+                output { name: "OUT" data_type: TYPE_FP32 dims: 1024 }
+                max_batch_size: 1
+                parameters { key: "kernel" value { string_value: "fault" } }
+                """);
+        Files.writeString(directory.resolve("fault/1/model.ptx"), ".version 8.0");
+        try (InstalledServer server = serve(directory, "--cuda-memory-pool-byte-size=0:1048576")) {
+            assertThat(server.get("/v2/health/live").statusCode()).isEqualTo(200);
+
+            HttpResponse<String> response = server.post("/v2/models/fault/infer", request(1));
+
+            assertThat(response.statusCode()).as(response.body()).isEqualTo(503);
+            assertThat(response.body()).contains("700 CUDA_ERROR_ILLEGAL_ADDRESS");
+            assertThat(server.get("/v2/models/fault/ready").statusCode()).isNotEqualTo(200);
+            assertThat(server.get("/v2/health/live").statusCode()).isNotEqualTo(200);
+        }
+    }
+
+    @Test
+    void leavesOutGpusBelowTheMinimum() throws IOException, InterruptedException {
+        try (InstalledServer server =
+                serve(MODELS, "--min-supported-compute-capability=9.1", "--exit-on-error=false")) {
+            assertThat(server.errSoFar() + server.out())
+                    .contains("GPU 0: not used: compute capability 9.0 (expected: at least 9.1");
+            assertThat(server.get("/v2/models/increment/config").body()).contains("\"gpus\":[1]");
+        }
+    }
+
+    @Test
+    void namesTheMissingPieceToModelsOfTensorRt() throws IOException, InterruptedException {
+        Repository repository = new Repository(directory);
+        repository.model("engine", "platform: \"tensorrt_plan\"\n");
+        Files.writeString(directory.resolve("engine/1/model.plan"), "no plan");
+        repository.copyOf(InstalledServer.MODELS.resolve("add_sub"));
+        try (InstalledServer server = InstalledServer.serve(directory, "--exit-on-error=false")) {
+            assertThat(server.post("/v2/repository/index", "{}").body())
+                    .contains("TensorRT unavailable: no GPU: CUDA driver: libcuda.so.1: ");
+            assertThat(server.get("/v2/models/add_sub/ready").statusCode()).isEqualTo(200);
+            assertThat(server.post("/v2/models/engine/infer", request(1)).statusCode())
+                    .isNotEqualTo(200);
+        }
+    }
+}
