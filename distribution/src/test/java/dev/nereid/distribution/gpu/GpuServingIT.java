@@ -73,7 +73,7 @@ final class GpuServingIT {
 
     @Test
     void servesAKernelOnEachGpu() throws IOException, InterruptedException {
-        try (InstalledServer server = serve(MODELS)) {
+        try (InstalledServer server = serve(MODELS, "--allow-client-shm=true")) {
             assertThat(server.errSoFar() + server.out())
                     .contains("GPU 0: Stand-in, GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadae00, compute capability 9.0")
                     .contains("GPU 1: Stand-in")
