@@ -16,17 +16,17 @@ import java.util.Map;
 /**
  * Checks a machine with a GPU, one line for each check. Exits with 0 if none failed, with 2 if there is no GPU.
  *
- * <p>Arguments: the installed server, the directory with the plugin of kernels, the seconds of a measurement; then, for
- * TensorRT, a directory with the plugins {@code tensorrt} and {@code onnx}, and a model.
+ * <p>Arguments: the installed server, the directory with the plugin of kernels, the seconds of a measurement. Properties:
+ * {@code gpu-check.tensorrt}, a directory with the plugins {@code tensorrt} and {@code onnx}; {@code gpu-check.onnx}, one with
+ * the plugin {@code onnxruntime-gpu}; {@code gpu-check.model}, the model for both.
  */
 public final class GpuCheck {
     private static final long PINNED_BYTES = 64L << 20;
     private static final int NO_GPU = 2;
-    /** A property: {@code tensorrt} leaves out what needs no library. */
+    /** A property: {@code libraries} leaves out what needs none. */
     private static final String PART = "gpu-check.part";
 
-    private static final int ALWAYS = 3;
-    private static final int WITH_TENSORRT = 5;
+    private static final int ARGUMENTS = 3;
 
     private GpuCheck() {}
 
@@ -36,9 +36,8 @@ public final class GpuCheck {
             ClientMemory.run(new InputStreamReader(System.in, StandardCharsets.UTF_8), System.out);
             return;
         }
-        if (arguments.length != ALWAYS && arguments.length != WITH_TENSORRT) {
-            System.err.println("gpu-check: " + arguments.length
-                    + " arguments (expected: server, plugins, seconds, and perhaps plugins with TensorRT and a model)");
+        if (arguments.length != ARGUMENTS) {
+            System.err.println("gpu-check: " + arguments.length + " arguments (expected: server, plugins, seconds)");
             System.exit(1);
         }
         System.exit(check(List.of(arguments), System.out));
@@ -56,7 +55,7 @@ public final class GpuCheck {
             GpuContext gpu = GpuContext.open(0);
             Kernels kernels = Kernels.load(gpu);
             Path directory = Files.createTempDirectory("gpu-check");
-            if (!System.getProperty(PART, "").equals("tensorrt")) {
+            if (!System.getProperty(PART, "").equals("libraries")) {
                 list.part("Device layer");
                 new DeviceChecks(gpus, gpu, kernels).run(list);
                 list.part("Memory of other processes");
@@ -65,10 +64,16 @@ public final class GpuCheck {
                 new ServingChecks(home, Path.of(arguments.get(1)), directory, gpu, kernels, time).run(list);
             }
             gpu.release(driver -> driver.unloadModule(kernels.module()));
-            if (arguments.size() == WITH_TENSORRT) {
+            Path model = Path.of(System.getProperty("gpu-check.model", ""));
+            String tensorRt = System.getProperty("gpu-check.tensorrt", "");
+            if (!tensorRt.isEmpty()) {
                 list.part("TensorRT");
-                Path plugins = Path.of(arguments.get(ALWAYS));
-                new TensorRtChecks(home, plugins, Path.of(arguments.get(ALWAYS + 1)), directory, gpu, time).run(list);
+                new TensorRtChecks(home, Path.of(tensorRt), model, directory, gpu, time).run(list);
+            }
+            String onnx = System.getProperty("gpu-check.onnx", "");
+            if (!onnx.isEmpty()) {
+                list.part("ONNX Runtime");
+                new OnnxChecks(home, Path.of(onnx), model, directory).run(list);
             }
             return list.end() ? 0 : 1;
         } catch (GpuException e) {

@@ -35,7 +35,6 @@ final class TensorRtChecks {
     private static final int ROUNDS = 3;
     private static final int CONNECTIONS = 4;
     private static final double GOAL = 0.95;
-    private static final double FP32 = 1e-3;
     private static final double FP16 = 2e-2;
     private static final String INPUT = "image";
     private static final String OUTPUT = "scores";
@@ -77,10 +76,12 @@ final class TensorRtChecks {
         writeModels();
         try (GpuServer server = new GpuServer(
                 home, directory, List.of("--model-repository=" + models, "--backend-directory=" + plugins))) {
-            list.check("a plan without a configuration, FP32, of the CPU's", () -> compare(server, "plan", FP32));
-            list.check("build_from_onnx, FP16, of the CPU's", () -> compare(server, "half", FP16));
+            list.check(
+                    "a plan without a configuration, FP32, of the CPU's",
+                    () -> CpuComparison.run(server, "plan", CpuComparison.FP32));
+            list.check("build_from_onnx, FP16, of the CPU's", () -> CpuComparison.run(server, "half", FP16));
             list.check("dynamic batching over the range of the profile", () -> batching(server));
-            list.check("graphs give the same", () -> compare(server, "graphs", FP32));
+            list.check("graphs give the same", () -> CpuComparison.run(server, "graphs", CpuComparison.FP32));
             list.check("implicit state on the device", () -> state(server));
             list.check("throughput at batch 8, of a bare loop", () -> throughput(server, engine[0]));
         }
@@ -107,17 +108,10 @@ final class TensorRtChecks {
     }
 
     private void writeModels() throws IOException {
-        String tensors = """
-                max_batch_size: 8
-                input { name: "image" data_type: TYPE_FP32 dims: [ 3, 224, 224 ] }
-                output { name: "scores" data_type: TYPE_FP32 dims: [ 1000 ] }
-                """;
+        String tensors = CpuComparison.TENSORS;
         String fromOnnx = "backend: \"tensorrt\"\nparameters { key: \"build_from_onnx\" value { string_value:"
                 + " \"model.onnx\" } }\n";
-        model(
-                "cpu",
-                "backend: \"onnxruntime\"\ninstance_group { kind: KIND_CPU }\n" + tensors,
-                Files.readAllBytes(onnx));
+        CpuComparison.writeCpuModel(models, onnx);
         model(
                 "half",
                 fromOnnx + tensors
@@ -143,23 +137,6 @@ final class TensorRtChecks {
         Path version = Files.createDirectories(models.resolve(name).resolve("1"));
         Files.write(version.resolve("model.onnx"), content);
         Files.writeString(models.resolve(name).resolve("config.pbtxt"), config);
-    }
-
-    /** Compares a model with the CPU, several times and with several batch sizes: the later ones may be graphs. */
-    private static String compare(GpuServer server, String model, double limit) throws Exception {
-        double greatest = 0;
-        for (long batch : new long[] {1, 3, BATCH, BATCH, BATCH, BATCH, 1}) {
-            InferBody body = InferBody.of(INPUT, batch, 3L, 224L, 224L);
-            float[] expected = HttpConnections.infer(server.httpPort(), "cpu", body);
-            float[] found = HttpConnections.infer(server.httpPort(), model, body);
-            require(found.length == expected.length, found.length + " numbers (expected: " + expected.length + ")");
-            for (int i = 0; i < found.length; i++) {
-                double scale = Math.max(1, Math.abs(expected[i]));
-                greatest = Math.max(greatest, Math.abs(found[i] - expected[i]) / scale);
-            }
-        }
-        require(greatest <= limit, format("differs by %.2g (expected: at most %.0e)", greatest, limit));
-        return format("differs by %.2g", greatest);
     }
 
     private static String batching(GpuServer server) throws Exception {
