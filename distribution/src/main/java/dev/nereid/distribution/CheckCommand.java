@@ -1,6 +1,7 @@
 package dev.nereid.distribution;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.GpuAccess;
 import dev.nereid.distribution.flags.Flag;
 import dev.nereid.distribution.flags.FlagValue;
 import dev.nereid.distribution.flags.Flags;
@@ -77,7 +78,11 @@ final class CheckCommand implements Command {
                 server.repositories.add(directory(repository));
             }
         }
-        CheckReport report = check(server.options(context));
+        ServerOptions options = server.options(context);
+        CheckReport report;
+        try (GpuAccess gpus = server.openGpus()) {
+            report = check(ServerFlags.withGpus(options, gpus));
+        }
         context.console().out().print(json ? CheckJson.of(report) + "\n" : new CheckText(report, verbose).text());
         return report.isValid() ? ExitStatus.SUCCESS : ExitStatus.FAILURE;
     }

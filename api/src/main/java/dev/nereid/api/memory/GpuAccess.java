@@ -8,7 +8,7 @@ import java.util.Optional;
 
 /**
  * The GPUs of the machine as the server uses them: their memory, pinned memory of the host, and memory that clients
- * share. Safe for use by any thread. Owned by whoever opened it, who closes it after the server.
+ * share. Safe for use by any thread. A server closes those of its options at its end.
  */
 public interface GpuAccess extends AutoCloseable {
     /** No GPU. */
@@ -57,7 +57,7 @@ public interface GpuAccess extends AutoCloseable {
      */
     Optional<String> failure();
 
-    /** Frees the memory, which is no longer used. Does nothing for a GPU that has failed. */
+    /** Frees the memory, which is no longer used. Does nothing for a GPU that has failed, nor when called again. */
     @Override
     void close();
 

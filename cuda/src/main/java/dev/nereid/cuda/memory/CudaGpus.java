@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +29,7 @@ import org.jspecify.annotations.Nullable;
 public final class CudaGpus implements GpuAccess {
     private final Map<Integer, UsedGpu> gpus = new TreeMap<>();
     private final List<String> report = new ArrayList<>();
+    private final AtomicBoolean closed = new AtomicBoolean();
     private @Nullable PinnedMemory pinned;
 
     private CudaGpus() {}
@@ -175,6 +177,9 @@ public final class CudaGpus implements GpuAccess {
     /** Frees the memory; what is in use still, as after an abandoned request, ends with the process. */
     @Override
     public void close() {
+        if (!closed.compareAndSet(false, true)) {
+            return;
+        }
         PinnedMemory memory = pinned;
         if (memory != null && memory.bytesInUse() == 0) {
             memory.close();

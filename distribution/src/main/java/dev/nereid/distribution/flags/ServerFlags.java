@@ -173,12 +173,10 @@ public final class ServerFlags {
             throw new StartException("--model-repository: missing (expected: --model-repository=DIR)");
         }
         ServerOptions options = options(context);
-        GpuAccess gpus = gpu.open();
-        int[] numbers = gpus.numbers().stream().mapToInt(Integer::intValue).toArray();
+        GpuAccess gpus = openGpus();
         boolean started = false;
         try {
-            NereidServer server = NereidServer.startLoading(options.withMemory(value -> value.withGpus(gpus))
-                    .withModels(models -> models.withInstances(instances -> instances.withGpus(numbers))));
+            NereidServer server = NereidServer.startLoading(withGpus(options, gpus));
             started = true;
             return server;
         } catch (IllegalArgumentException | InferenceException e) {
@@ -188,6 +186,18 @@ public final class ServerFlags {
                 gpus.close();
             }
         }
+    }
+
+    /** Finds the GPUs and takes their memory. Owned by the caller, or by a server with options that have them. */
+    public GpuAccess openGpus() {
+        return gpu.open();
+    }
+
+    /** Returns options of a server with GPUs, which the server closes. */
+    public static ServerOptions withGpus(ServerOptions options, GpuAccess gpus) {
+        int[] numbers = gpus.numbers().stream().mapToInt(Integer::intValue).toArray();
+        return options.withMemory(memory -> memory.withGpus(gpus))
+                .withModels(models -> models.withInstances(instances -> instances.withGpus(numbers)));
     }
 
     /**

@@ -122,6 +122,18 @@ final class GpuServingIT {
     }
 
     @Test
+    void checksARepositoryWithGpus() throws IOException, InterruptedException {
+        InstalledServer.Result result = InstalledServer.run(
+                Map.of("LD_LIBRARY_PATH", driver.toString()),
+                "check",
+                "--load",
+                "--backend-directory=" + PLUGINS,
+                MODELS.toString());
+
+        assertThat(result.status()).as(result.out() + result.err()).isZero();
+    }
+
+    @Test
     void leavesOutGpusBelowTheMinimum() throws IOException, InterruptedException {
         try (InstalledServer server =
                 serve(MODELS, "--min-supported-compute-capability=9.1", "--exit-on-error=false")) {
