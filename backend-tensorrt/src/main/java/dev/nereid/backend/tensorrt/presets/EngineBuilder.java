@@ -56,7 +56,10 @@ final class EngineBuilder {
             return content;
         } finally {
             for (int i = created.size() - 1; i >= 0; i--) {
-                created.get(i).deallocate();
+                Pointer object = created.get(i);
+                NativeObjects.delete(
+                        object.address(),
+                        object instanceof IParser ? NativeObjects.PARSER_DESTRUCTOR : NativeObjects.DESTRUCTOR);
             }
         }
     }

@@ -65,7 +65,7 @@ final class NvContext implements ExecutionContext {
 
     @Override
     public void close() {
-        context.deallocate();
+        NativeObjects.delete(context.address(), NativeObjects.DESTRUCTOR);
         names.values().forEach(BytePointer::close);
     }
 }

@@ -100,7 +100,7 @@ final class NvEngine implements Engine {
             throw new BackendException(ErrorCode.UNAVAILABLE, "execution context: not created: " + log.takeErrors());
         }
         if (!context.setOptimizationProfileAsync(profile, Addresses.stream(stream))) {
-            context.deallocate();
+            NativeObjects.delete(context.address(), NativeObjects.DESTRUCTOR);
             throw new BackendException(
                     ErrorCode.INVALID_ARGUMENT, "optimization profile " + profile + ": " + log.takeErrors());
         }
@@ -109,7 +109,7 @@ final class NvEngine implements Engine {
 
     @Override
     public void close() {
-        engine.deallocate();
-        runtime.deallocate();
+        NativeObjects.delete(engine.address(), NativeObjects.DESTRUCTOR);
+        NativeObjects.delete(runtime.address(), NativeObjects.DESTRUCTOR);
     }
 }

@@ -46,7 +46,7 @@ final class NvInfer implements TensorRtRuntime {
         }
         ICudaEngine engine = runtime.deserializeCudaEngine(Addresses.of(plan.address()), plan.byteSize());
         if (!Addresses.isObject(engine)) {
-            runtime.deallocate();
+            NativeObjects.delete(runtime.address(), NativeObjects.DESTRUCTOR);
             throw refused(log.takeErrors());
         }
         return new NvEngine(runtime, engine, log);
