@@ -9,6 +9,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
 
 /** Flags of GPUs and their memory. Written by the command line reader, then only read. */
 final class GpuFlags {
@@ -70,7 +71,9 @@ final class GpuFlags {
     /** Finds the GPUs, takes their memory, and logs what was found. */
     CudaGpus open() {
         CudaGpus gpus = CudaGpus.open(new GpuOptions(pinnedBytes, poolBytes, minMajor, minMinor, peerAccess));
-        gpus.report().forEach(line -> LOG.info("{}", line));
+        // Most machines have no GPU, and their operators need not learn that at each start.
+        Level level = gpus.numbers().isEmpty() && gpus.report().size() == 1 ? Level.DEBUG : Level.INFO;
+        gpus.report().forEach(line -> LOG.atLevel(level).log("{}", line));
         return gpus;
     }
 }
