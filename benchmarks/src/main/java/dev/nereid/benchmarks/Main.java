@@ -1,5 +1,6 @@
 package dev.nereid.benchmarks;
 
+import dev.nereid.benchmarks.gpu.GpuCheck;
 import dev.nereid.benchmarks.load.Wrk;
 import dev.nereid.benchmarks.process.EchoMain;
 import dev.nereid.benchmarks.report.Machine;
@@ -22,7 +23,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Entry point of a benchmark run. Besides {@link EchoMain}, the only place that touches standard streams, system
+ * Entry point of a benchmark run. Besides {@link EchoMain} and {@link GpuCheck}, the only place that touches standard streams, system
  * properties and the exit status.
  */
 public final class Main {

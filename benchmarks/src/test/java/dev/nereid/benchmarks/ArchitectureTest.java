@@ -8,6 +8,7 @@ import com.tngtech.archunit.core.domain.JavaAccess;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.lang.ArchRule;
+import dev.nereid.benchmarks.gpu.GpuCheck;
 import dev.nereid.benchmarks.process.EchoMain;
 import dev.nereid.distribution.PackageRules;
 import java.nio.file.Path;
@@ -28,7 +29,7 @@ final class ArchitectureTest {
                 PackageRules.size(Set.of()),
                 noClasses()
                         .that()
-                        .doNotBelongToAnyOf(Main.class, EchoMain.class)
+                        .doNotBelongToAnyOf(Main.class, EchoMain.class, GpuCheck.class)
                         .should()
                         .accessTargetWhere(consoleOrEnvironment())
                         .because("only the entry points use the console, the exit status and the environment"));

@@ -106,12 +106,17 @@ final class ClientMemory {
         private final BufferedReader out;
         private final String handle;
 
-        ClientProcess() throws IOException {
+        /**
+         * Starts the process.
+         *
+         * @param classPath that of this process
+         */
+        ClientProcess(String classPath) throws IOException {
             process = new ProcessBuilder(
                             ProcessHandle.current().info().command().orElseThrow(),
                             "--enable-native-access=ALL-UNNAMED",
                             "-cp",
-                            System.getProperty("java.class.path"),
+                            classPath,
                             GpuCheck.class.getName(),
                             ARGUMENT)
                     .redirectError(ProcessBuilder.Redirect.INHERIT)

@@ -46,6 +46,7 @@ public final class GpuCheck {
     private static int check(List<String> arguments, PrintStream out) throws Exception {
         Path home = Path.of(arguments.get(0));
         Duration time = Duration.ofSeconds(Integer.parseInt(arguments.get(2)));
+        String classPath = System.getProperty("java.class.path");
         CheckList list = new CheckList(out);
         try (CudaGpus gpus = CudaGpus.open(new GpuOptions(PINNED_BYTES, Map.of(), 6, 0, true))) {
             gpus.report().forEach(out::println);
@@ -59,9 +60,9 @@ public final class GpuCheck {
                 list.part("Device layer");
                 new DeviceChecks(gpus, gpu, kernels).run(list);
                 list.part("Memory of other processes");
-                new SharingChecks(gpus).run(list);
+                new SharingChecks(gpus, classPath).run(list);
                 list.part("Server");
-                new ServingChecks(home, Path.of(arguments.get(1)), directory, gpu, kernels, time).run(list);
+                new ServingChecks(home, Path.of(arguments.get(1)), directory, gpu, kernels, time, classPath).run(list);
             }
             gpu.release(driver -> driver.unloadModule(kernels.module()));
             Path model = Path.of(System.getProperty("gpu-check.model", ""));

@@ -32,6 +32,7 @@ final class ServingChecks {
     private final GpuContext gpu;
     private final Kernels kernels;
     private final Duration time;
+    private final String classPath;
     private final InferBody body = InferBody.of("IN", (long) COUNT);
 
     /**
@@ -41,14 +42,17 @@ final class ServingChecks {
      * @param plugins the directory with the plugin of kernels
      * @param directory an empty directory for models and logs
      * @param time the length of a measurement
+     * @param classPath that of this process, for clients
      */
-    ServingChecks(Path home, Path plugins, Path directory, GpuContext gpu, Kernels kernels, Duration time) {
+    ServingChecks(
+            Path home, Path plugins, Path directory, GpuContext gpu, Kernels kernels, Duration time, String classPath) {
         this.home = home;
         this.plugins = plugins;
         this.directory = directory;
         this.gpu = gpu;
         this.kernels = kernels;
         this.time = time;
+        this.classPath = classPath;
     }
 
     void run(CheckList list) throws IOException, InterruptedException {
@@ -93,8 +97,8 @@ final class ServingChecks {
         return COUNT + " numbers, each one more";
     }
 
-    private static String sharedMemory(GpuServer server) throws Exception {
-        try (ClientProcess client = new ClientProcess()) {
+    private String sharedMemory(GpuServer server) throws Exception {
+        try (ClientProcess client = new ClientProcess(classPath)) {
             require(client.ask("fill").equals("filled"), "not filled");
             String region = "/v2/cudasharedmemory/region/check/";
             HttpResponse<String> registered = server.post(

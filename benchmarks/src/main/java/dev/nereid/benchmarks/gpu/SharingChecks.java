@@ -19,9 +19,11 @@ final class SharingChecks {
     private static final MemoryPlace PLACE = new MemoryPlace(MemoryPlace.Kind.GPU, 0);
 
     private final CudaGpus gpus;
+    private final String classPath;
 
-    SharingChecks(CudaGpus gpus) {
+    SharingChecks(CudaGpus gpus, String classPath) {
         this.gpus = gpus;
+        this.classPath = classPath;
     }
 
     void run(CheckList list) {
@@ -30,7 +32,7 @@ final class SharingChecks {
     }
 
     private String bothDirections() throws Exception {
-        try (ClientProcess client = new ClientProcess();
+        try (ClientProcess client = new ClientProcess(classPath);
                 Arena arena = Arena.ofShared()) {
             require(client.ask("fill").equals("filled"), "not filled");
             DeviceMemory memory = gpus.memory(PLACE).orElseThrow();
@@ -55,7 +57,7 @@ final class SharingChecks {
     }
 
     private String bounds() throws Exception {
-        try (ClientProcess client = new ClientProcess()) {
+        try (ClientProcess client = new ClientProcess(classPath)) {
             byte[] handle = Base64.getDecoder().decode(client.handle());
             String tooLarge = refusal(handle, 1L << 40);
             require(tooLarge.contains("expected: at most"), tooLarge);
