@@ -3,9 +3,12 @@ package dev.nereid.testkit.contract;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.spi.Device;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Tensor;
+import dev.nereid.testkit.FakeDeviceMemory;
 import dev.nereid.testkit.FakeModelContext;
+import dev.nereid.testkit.LeakCheckingMemory;
 import dev.nereid.testkit.RecordedLog;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -26,34 +29,34 @@ public final class ContractModel {
     private static final Duration TIMEOUT = Duration.ofSeconds(20);
 
     private final ModelSettings settings;
-    private final Path modelDirectory;
-    private final Path versionDirectory;
-    private final Optional<Path> cacheDirectory;
-    private final Map<String, String> backendSettings;
-    private final List<ContractExample> examples;
-    private final List<List<ContractExample>> sequences;
-    private final Map<String, ControlValues> controls;
-    private final Duration timeout;
 
-    private ContractModel(
-            ModelSettings settings,
-            Path modelDirectory,
-            Path versionDirectory,
-            Optional<Path> cacheDirectory,
-            Map<String, String> backendSettings,
-            List<ContractExample> examples,
-            List<List<ContractExample>> sequences,
-            Map<String, ControlValues> controls,
-            Duration timeout) {
+    // Changed only in a copy before its method returns it.
+    private Path modelDirectory = Path.of("no-files");
+    private Path versionDirectory = modelDirectory;
+    private Optional<Path> cacheDirectory = Optional.empty();
+    private Map<String, String> backendSettings = Map.of();
+    private List<ContractExample> examples = List.of();
+    private List<List<ContractExample>> sequences = List.of();
+    private Map<String, ControlValues> controls = Map.of();
+    private Duration timeout = TIMEOUT;
+    private Device device = Device.CPU;
+
+    private ContractModel(ModelSettings settings) {
         this.settings = requireNonNull(settings, "settings");
-        this.modelDirectory = modelDirectory;
-        this.versionDirectory = versionDirectory;
-        this.cacheDirectory = cacheDirectory;
-        this.backendSettings = Map.copyOf(backendSettings);
-        this.examples = List.copyOf(examples);
-        this.sequences = List.copyOf(sequences);
-        this.controls = Map.copyOf(controls);
-        this.timeout = requireNonNull(timeout, "timeout");
+    }
+
+    private ContractModel copy() {
+        ContractModel copy = new ContractModel(settings);
+        copy.modelDirectory = modelDirectory;
+        copy.versionDirectory = versionDirectory;
+        copy.cacheDirectory = cacheDirectory;
+        copy.backendSettings = backendSettings;
+        copy.examples = examples;
+        copy.sequences = sequences;
+        copy.controls = controls;
+        copy.timeout = timeout;
+        copy.device = device;
+        return copy;
     }
 
     /**
@@ -63,9 +66,7 @@ public final class ContractModel {
      * @return the model
      */
     public static ContractModel of(ModelSettings settings) {
-        Path none = Path.of("no-files");
-        return new ContractModel(
-                settings, none, none, Optional.empty(), Map.of(), List.of(), List.of(), Map.of(), TIMEOUT);
+        return new ContractModel(settings);
     }
 
     /**
@@ -76,8 +77,10 @@ public final class ContractModel {
      * @return the changed model
      */
     public ContractModel in(Path model, Path version) {
-        return new ContractModel(
-                settings, model, version, cacheDirectory, backendSettings, examples, sequences, controls, timeout);
+        ContractModel copy = copy();
+        copy.modelDirectory = requireNonNull(model, "model");
+        copy.versionDirectory = requireNonNull(version, "version");
+        return copy;
     }
 
     /**
@@ -87,16 +90,9 @@ public final class ContractModel {
      * @return the changed model
      */
     public ContractModel withCache(Path directory) {
-        return new ContractModel(
-                settings,
-                modelDirectory,
-                versionDirectory,
-                Optional.of(directory),
-                backendSettings,
-                examples,
-                sequences,
-                controls,
-                timeout);
+        ContractModel copy = copy();
+        copy.cacheDirectory = Optional.of(directory);
+        return copy;
     }
 
     /**
@@ -106,16 +102,9 @@ public final class ContractModel {
      * @return the changed model
      */
     public ContractModel withBackendSettings(Map<String, String> given) {
-        return new ContractModel(
-                settings,
-                modelDirectory,
-                versionDirectory,
-                cacheDirectory,
-                given,
-                examples,
-                sequences,
-                controls,
-                timeout);
+        ContractModel copy = copy();
+        copy.backendSettings = Map.copyOf(given);
+        return copy;
     }
 
     /**
@@ -127,16 +116,9 @@ public final class ContractModel {
     public ContractModel with(ContractExample example) {
         List<ContractExample> more = new ArrayList<>(examples);
         more.add(example);
-        return new ContractModel(
-                settings,
-                modelDirectory,
-                versionDirectory,
-                cacheDirectory,
-                backendSettings,
-                more,
-                sequences,
-                controls,
-                timeout);
+        ContractModel copy = copy();
+        copy.examples = List.copyOf(more);
+        return copy;
     }
 
     /**
@@ -151,16 +133,9 @@ public final class ContractModel {
     public ContractModel withSequence(long id, ContractExample... requests) {
         List<List<ContractExample>> more = new ArrayList<>(sequences);
         more.add(SequenceProgress.positioned(id, List.of(requests)));
-        return new ContractModel(
-                settings,
-                modelDirectory,
-                versionDirectory,
-                cacheDirectory,
-                backendSettings,
-                examples,
-                more,
-                controls,
-                timeout);
+        ContractModel copy = copy();
+        copy.sequences = List.copyOf(more);
+        return copy;
     }
 
     /**
@@ -175,16 +150,9 @@ public final class ContractModel {
     public ContractModel withControlValues(String input, Tensor whenFalse, Tensor whenTrue) {
         Map<String, ControlValues> more = new HashMap<>(controls);
         more.put(input, new ControlValues(whenFalse, whenTrue));
-        return new ContractModel(
-                settings,
-                modelDirectory,
-                versionDirectory,
-                cacheDirectory,
-                backendSettings,
-                examples,
-                sequences,
-                more,
-                timeout);
+        ContractModel copy = copy();
+        copy.controls = Map.copyOf(more);
+        return copy;
     }
 
     /**
@@ -194,16 +162,42 @@ public final class ContractModel {
      * @return the changed model
      */
     public ContractModel withTimeout(Duration limit) {
-        return new ContractModel(
-                settings,
-                modelDirectory,
-                versionDirectory,
-                cacheDirectory,
-                backendSettings,
-                examples,
-                sequences,
-                controls,
-                limit);
+        ContractModel copy = copy();
+        copy.timeout = requireNonNull(limit, "limit");
+        return copy;
+    }
+
+    /**
+     * Returns the same model with instances on a GPU whose driver is a stand-in: memory of the GPU, and pinned memory,
+     * is memory of the host.
+     *
+     * @param number the number of the GPU
+     * @return the changed model
+     */
+    public ContractModel onGpu(int number) {
+        ContractModel copy = copy();
+        copy.device = new Device(Device.Kind.GPU, number);
+        return copy;
+    }
+
+    Device device() {
+        return device;
+    }
+
+    /** Returns where instances may have memory besides that of the host. */
+    List<MemoryPlace> places() {
+        return device.kind() == Device.Kind.GPU
+                ? List.of(
+                        new MemoryPlace(MemoryPlace.Kind.GPU, device.id()), new MemoryPlace(MemoryPlace.Kind.PINNED, 0))
+                : List.of();
+    }
+
+    /** Returns memory that an instance allocates of. */
+    LeakCheckingMemory memory() {
+        return new LeakCheckingMemory(places().stream()
+                .filter(place -> !place.isHost())
+                .map(FakeDeviceMemory::new)
+                .toArray(FakeDeviceMemory[]::new));
     }
 
     Duration timeout() {
@@ -237,10 +231,6 @@ public final class ContractModel {
 
     FakeModelContext context(int instances) {
         return new FakeModelContext(
-                settings,
-                modelDirectory,
-                versionDirectory,
-                Collections.nCopies(instances, Device.CPU),
-                new RecordedLog());
+                settings, modelDirectory, versionDirectory, Collections.nCopies(instances, device), new RecordedLog());
     }
 }

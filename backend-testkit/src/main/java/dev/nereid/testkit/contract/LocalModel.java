@@ -3,7 +3,6 @@ package dev.nereid.testkit.contract;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
-import dev.nereid.spi.Device;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.testkit.FakeBackendContext;
@@ -41,12 +40,13 @@ public final class LocalModel implements AutoCloseable {
     private final ContractModel given;
     private final Backend backend;
     private final Model model;
-    private final LeakCheckingMemory scratch = new LeakCheckingMemory();
+    private final LeakCheckingMemory scratch;
     private final List<ModelInstance> instances = new ArrayList<>();
     private int created;
 
     private LocalModel(ContractModel given, Backend backend, Model model) {
         this.given = given;
+        scratch = given.memory();
         this.backend = backend;
         this.model = model;
     }
@@ -138,7 +138,7 @@ public final class LocalModel implements AutoCloseable {
         String name = given.settings().name() + "_0_" + created++;
         instances.add(ContextLoader.returned(
                 "Model.newInstance",
-                () -> model.newInstance(new FakeInstanceContext(name, Device.CPU, List.of(), scratch))));
+                () -> model.newInstance(new FakeInstanceContext(name, given.device(), List.of(), scratch))));
     }
 
     /** Closes the first instance. */

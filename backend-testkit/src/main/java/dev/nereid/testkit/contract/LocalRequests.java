@@ -2,6 +2,7 @@ package dev.nereid.testkit.contract;
 
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.StateSpec;
@@ -20,6 +21,7 @@ import java.util.Set;
 final class LocalRequests implements AutoCloseable {
     private final ModelSettings settings;
     private final LeakCheckingMemory memory;
+    private final List<MemoryPlace> places;
     private final Set<Integer> nulls;
     private final List<ContractExample> examples = new ArrayList<>();
     private final List<TensorBuffer> inputs = new ArrayList<>();
@@ -37,6 +39,7 @@ final class LocalRequests implements AutoCloseable {
     LocalRequests(ContractModel model, List<ContractExample> given, Set<Integer> nulls, LeakCheckingMemory memory) {
         this.settings = model.settings();
         this.memory = memory;
+        this.places = model.places();
         this.nulls = nulls;
         for (int i = 0; i < given.size(); i++) {
             ContractExample example = model.completed(given.get(i), isNull(i));
@@ -83,7 +86,9 @@ final class LocalRequests implements AutoCloseable {
 
     /** Creates the batch of all requests. */
     FakeBatch batch() {
-        return new FakeBatch(settings, memory, requests.toArray(FakeRequest[]::new));
+        FakeBatch batch = new FakeBatch(settings, memory, requests.toArray(FakeRequest[]::new));
+        places.forEach(batch::withDevice);
+        return batch;
     }
 
     List<FakeRequest> all() {

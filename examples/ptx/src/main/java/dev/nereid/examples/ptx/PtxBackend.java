@@ -1,5 +1,6 @@
 package dev.nereid.examples.ptx;
 
+import dev.nereid.cuda.GpuContext;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
@@ -16,6 +17,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.function.IntFunction;
 
 /**
  * Loads models that are a kernel in {@code model.ptx}, with one input and one output of FP32 in one shape. Immutable.
@@ -36,6 +38,17 @@ final class PtxBackend implements Backend {
             .withPlaces(MemoryPlace.Kind.HOST, MemoryPlace.Kind.PINNED, MemoryPlace.Kind.GPU)
             .withMaxDeferred(IN_FLIGHT);
 
+    private final IntFunction<GpuContext> gpus;
+
+    /**
+     * Creates the backend.
+     *
+     * @param gpus opens the GPU of a number
+     */
+    PtxBackend(IntFunction<GpuContext> gpus) {
+        this.gpus = gpus;
+    }
+
     @Override
     public BackendTraits traits() {
         return TRAITS;
@@ -54,7 +67,7 @@ final class PtxBackend implements Backend {
             if (instance.device().kind() != Device.Kind.GPU) {
                 throw invalid("instance '" + instance.name() + "': on " + instance.device() + " (expected: KIND_GPU)");
             }
-            return new PtxInstance(instance, settings, kernel);
+            return new PtxInstance(instance, settings, kernel, gpus);
         };
     }
 

@@ -28,6 +28,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.IntFunction;
 
 /**
  * Runs the kernel on one stream of a GPU. Confined to the instance's thread; completions run on a thread of their own.
@@ -55,14 +56,15 @@ final class PtxInstance implements ModelInstance {
     private long module;
     private long function;
 
-    PtxInstance(InstanceContext context, ModelSettings settings, PtxBackend.Kernel kernel) throws BackendException {
+    PtxInstance(InstanceContext context, ModelSettings settings, PtxBackend.Kernel kernel, IntFunction<GpuContext> gpus)
+            throws BackendException {
         in = settings.inputs().getFirst();
         out = settings.outputs().getFirst();
         this.kernel = kernel;
         device = new MemoryPlace(MemoryPlace.Kind.GPU, context.device().id());
         bytesOfSlot = in.dims().byteSize(DataType.FP32) * Math.max(1, settings.maxBatchSize());
         try {
-            gpu = GpuContext.open(context.device().id());
+            gpu = gpus.apply(context.device().id());
             events = new EventPool(gpu);
         } catch (GpuException e) {
             throw unavailable(e);
