@@ -33,6 +33,8 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
 
     private final MemoryPlace place;
 
+    private volatile Use use = new Use(0, Long.MAX_VALUE);
+
     /** The open buffers by their addresses. */
     private final ConcurrentSkipListMap<Long, Buffer> open = new ConcurrentSkipListMap<>();
 
@@ -56,6 +58,21 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
     @Override
     public MemoryPlace place() {
         return place;
+    }
+
+    @Override
+    public Use use() {
+        return use;
+    }
+
+    /**
+     * Sets how much of the memory of the device is in use.
+     *
+     * @param usedBytes the bytes in use
+     * @param totalBytes all bytes
+     */
+    public void setUse(long usedBytes, long totalBytes) {
+        use = new Use(usedBytes, totalBytes);
     }
 
     @Override
@@ -120,6 +137,17 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
         content(to).copyFrom(content(from));
     }
 
+    @Override
+    public boolean copyFrom(DeviceMemory source, MemorySegment from, MemorySegment to) {
+        checkSizes(from, to);
+        if (!(source instanceof FakeDeviceMemory other)) {
+            return false;
+        }
+        copies.incrementAndGet();
+        content(to).copyFrom(other.content(from));
+        return true;
+    }
+
     private static void checkSizes(MemorySegment from, MemorySegment to) {
         if (from.byteSize() != to.byteSize()) {
             throw new IllegalArgumentException(
@@ -160,7 +188,7 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
     }
 
     /**
-     * Returns the number of copies within this place.
+     * Returns the number of copies within this place, and of those from another device to it.
      *
      * @return the number so far
      */

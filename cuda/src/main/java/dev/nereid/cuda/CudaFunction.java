@@ -20,6 +20,7 @@ enum CudaFunction {
     MemcpyHtoDAsync_v2,
     MemcpyDtoHAsync_v2,
     MemcpyDtoDAsync_v2,
+    MemcpyPeerAsync,
     MemsetD8Async,
     StreamCreate,
     StreamDestroy_v2,

@@ -157,6 +157,20 @@ final class LibCuda implements CudaDriver {
     }
 
     @Override
+    public void copyPeer(long from, long fromContext, long to, long toContext, long byteSize, long stream) {
+        functions.check(
+                CudaFunction.MemcpyPeerAsync,
+                call(
+                        functions.address(CudaFunction.MemcpyPeerAsync),
+                        to,
+                        toContext,
+                        from,
+                        fromContext,
+                        byteSize,
+                        stream));
+    }
+
+    @Override
     public void fill(long address, byte value, long byteSize, long stream) {
         functions.check(
                 CudaFunction.MemsetD8Async,

@@ -27,6 +27,9 @@ final class NativeCalls {
     private static final MethodHandle LONG_BYTE_LONG_LONG = link(JAVA_LONG, JAVA_BYTE, JAVA_LONG, JAVA_LONG);
 
     private static final MethodHandle LONG_LONG_LONG = link(JAVA_LONG, JAVA_LONG, JAVA_LONG);
+    private static final MethodHandle SIX_LONGS =
+            link(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+
     private static final MethodHandle LONG_LONG_INT_LONG_LONG =
             link(JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG);
 
@@ -134,6 +137,14 @@ final class NativeCalls {
     static int call(MemorySegment function, long a, long b, int c, long d, long e) {
         try {
             return (int) LONG_LONG_INT_LONG_LONG.invokeExact(function, a, b, c, d, e);
+        } catch (Throwable t) {
+            throw notCalled(t);
+        }
+    }
+
+    static int call(MemorySegment function, long a, long b, long c, long d, long e, long f) {
+        try {
+            return (int) SIX_LONGS.invokeExact(function, a, b, c, d, e, f);
         } catch (Throwable t) {
             throw notCalled(t);
         }

@@ -91,7 +91,7 @@ public final class FakeCudaDriver implements CudaDriver {
 
     @Override
     public long retainPrimaryContext(int device) {
-        return 0xC0DE;
+        return 0xC0DEL + device;
     }
 
     @Override
@@ -149,6 +149,12 @@ public final class FakeCudaDriver implements CudaDriver {
         needs(streams.contains(stream), "stream");
         check("cuMemcpyDtoDAsync_v2");
         memory(to, byteSize).copyFrom(memory(from, byteSize));
+    }
+
+    @Override
+    public void copyPeer(long from, long fromContext, long to, long toContext, long byteSize, long stream) {
+        needs(fromContext != toContext, "context");
+        copy(from, to, byteSize, stream);
     }
 
     @Override

@@ -77,7 +77,9 @@ final class LibCudaTest {
 
         driver.copyFromHost(pinned, first, 64, stream);
         driver.fill(second, (byte) -3, 64, stream);
-        driver.copy(first, second, 16, stream);
+        driver.copy(first, second, 8, stream);
+        driver.copyPeer(
+                first + 8, driver.retainPrimaryContext(1), second + 8, driver.retainPrimaryContext(0), 8, stream);
         driver.copyToHost(second, pinned + 32, 32, stream);
 
         for (int i = 0; i < 64; i++) {

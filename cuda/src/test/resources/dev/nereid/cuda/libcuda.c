@@ -127,6 +127,12 @@ int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, handle *strea
 int cuMemcpyDtoHAsync_v2(void *to, void *from, size_t bytes, handle *stream) { NEEDS(stream); return copy(to, from, bytes); }
 int cuMemcpyDtoDAsync_v2(void *to, void *from, size_t bytes, handle *stream) { NEEDS(stream); return copy(to, from, bytes); }
 
+int cuMemcpyPeerAsync(void *to, void *context, const void *from, void *peer, size_t bytes, handle *stream) {
+    NEEDS(stream);
+    if (!context || !peer || context == peer) return INVALID_VALUE;
+    return copy(to, from, bytes);
+}
+
 int cuMemsetD8Async(void *to, unsigned char value, size_t bytes, handle *stream) {
     NEEDS(stream);
     memset(to, value, bytes);

@@ -52,4 +52,31 @@ public interface DeviceMemory {
      * @throws InferenceException if the device failed
      */
     void copy(MemorySegment from, MemorySegment to);
+
+    /**
+     * Copies memory of another device without the host in between, where this device can.
+     *
+     * @param source the memory of the other device
+     * @param from memory of the other device
+     * @param to memory in this place of the same size
+     * @return {@code false} if this device cannot, and nothing was copied
+     * @throws InferenceException if a device failed
+     */
+    boolean copyFrom(DeviceMemory source, MemorySegment from, MemorySegment to);
+
+    /**
+     * Returns how much of all memory of the device is in use, by whatever process.
+     *
+     * @return the use at this moment
+     * @throws InferenceException if the device failed
+     */
+    Use use();
+
+    /**
+     * The use of the memory of a device.
+     *
+     * @param usedBytes the bytes in use
+     * @param totalBytes all bytes
+     */
+    record Use(long usedBytes, long totalBytes) {}
 }

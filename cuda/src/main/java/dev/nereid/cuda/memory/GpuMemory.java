@@ -138,6 +138,31 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
         finish(from, driver -> driver.copy(from.address(), to.address(), from.byteSize(), stream));
     }
 
+    @Override
+    public Use use() {
+        try {
+            return gpu.call(driver -> {
+                long total = driver.totalMemory(driver.device(gpu.gpu()));
+                return new Use(total - driver.freeMemory(), total);
+            });
+        } catch (GpuException e) {
+            throw failed(e);
+        }
+    }
+
+    @Override
+    public boolean copyFrom(DeviceMemory source, MemorySegment from, MemorySegment to) {
+        checkSizes(from, to);
+        if (!(source instanceof GpuMemory other)) {
+            return false;
+        }
+        finish(
+                from,
+                driver -> driver.copyPeer(
+                        from.address(), other.gpu.handle(), to.address(), gpu.handle(), from.byteSize(), stream));
+        return true;
+    }
+
     /**
      * Returns the memory in use.
      *

@@ -5,10 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.cuda.EventPool;
 import dev.nereid.cuda.FakeCudaDriver;
 import dev.nereid.cuda.GpuContext;
+import dev.nereid.testkit.FakeDeviceMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -41,6 +43,39 @@ final class GpuMemoryTest {
         }
         events.close();
         assertThat(driver.living()).isZero();
+    }
+
+    @Test
+    void copiesFromAnotherGpu() {
+        GpuContext peer = new GpuContext(driver, 1);
+        EventPool peerEvents = new EventPool(peer);
+        try (GpuMemory memory = new GpuMemory(gpu, events, SIZE);
+                GpuMemory other = new GpuMemory(peer, peerEvents, SIZE);
+                TensorBuffer from = other.allocate(4);
+                TensorBuffer to = memory.allocate(4)) {
+            other.copyFromHost(MemorySegment.ofArray(new byte[] {1, 2, 3, 4}), from.segment());
+
+            assertThat(memory.copyFrom(other, from.segment(), to.segment())).isTrue();
+
+            MemorySegment copy = MemorySegment.ofArray(new byte[4]);
+            memory.copyToHost(to.segment(), copy);
+            assertThat(copy.toArray(ValueLayout.JAVA_BYTE)).containsExactly(1, 2, 3, 4);
+            assertThat(memory.copyFrom(new FakeDeviceMemory(other.place()), MemorySegment.NULL, MemorySegment.NULL))
+                    .isFalse();
+        }
+        peerEvents.close();
+    }
+
+    @Test
+    void saysHowMuchOfTheGpuIsInUse() {
+        GpuMemory memory = new GpuMemory(gpu, events, SIZE);
+        assertThat(memory.use()).isEqualTo(new DeviceMemory.Use(SIZE, 1L << 40));
+
+        driver.fail(700);
+
+        assertThatExceptionOfType(InferenceException.class)
+                .isThrownBy(memory::use)
+                .withMessageContaining("700");
     }
 
     @Test

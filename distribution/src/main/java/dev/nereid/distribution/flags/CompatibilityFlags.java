@@ -14,9 +14,6 @@ final class CompatibilityFlags {
     private static final FlagValue<String> BYTES_OF_GPU =
             form("GPU:BYTES", "the number of a GPU, a colon and a number of bytes, as in 0:67108864", "\\d+:\\d+");
 
-    private static final FlagValue<String> FRACTION_OF_GPU =
-            form("GPU:FRACTION", "the number of a GPU, a colon and a fraction, as in 0:0.8", "\\d+:\\d*\\.?\\d+");
-
     private static final FlagValue<String> ANY = form("TEXT", "a text", ".*");
 
     private CompatibilityFlags() {}
@@ -55,17 +52,11 @@ final class CompatibilityFlags {
     }
 
     private static void declareGpus(Flags flags) {
-        flags.add(
-                Flag.withoutEffect(
-                        "--cuda-virtual-address-size",
-                        BYTES_OF_GPU,
-                        "The size of the address range of growable states on a GPU.",
-                        "states on a GPU do not grow yet"),
-                Flag.withoutEffect(
-                        "--model-load-gpu-limit",
-                        FRACTION_OF_GPU,
-                        "The fraction of the memory of a GPU up to which models are loaded.",
-                        "not supported yet"));
+        flags.add(Flag.withoutEffect(
+                "--cuda-virtual-address-size",
+                BYTES_OF_GPU,
+                "The size of the address range of growable states on a GPU.",
+                "states on a GPU do not grow yet"));
     }
 
     private static void declareTraces(Flags flags) {

@@ -2,6 +2,7 @@ package dev.nereid.distribution.flags;
 
 import dev.nereid.cuda.memory.CudaGpus;
 import dev.nereid.cuda.memory.GpuOptions;
+import dev.nereid.server.instance.GpuLoadLimits;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -15,6 +16,7 @@ import org.slf4j.event.Level;
 final class GpuFlags {
     private static final Logger LOG = LoggerFactory.getLogger(GpuFlags.class);
     private static final Pattern GPU_AND_BYTES = Pattern.compile("(\\d{1,5}):(\\d{1,18})");
+    private static final Pattern GPU_AND_FRACTION = Pattern.compile("(\\d{1,5}):(\\d{0,9}\\.?\\d{1,9})");
     private static final Pattern VERSION = Pattern.compile("(\\d{1,4})(?:\\.(\\d{1,4}))?");
 
     private static final FlagValue<Map.Entry<Integer, Long>> BYTES_OF_GPU = new FlagValue<>(
@@ -24,6 +26,13 @@ final class GpuFlags {
                     .filter(Matcher::matches)
                     .map(match -> Map.entry(Integer.parseInt(match.group(1)), Long.parseLong(match.group(2)))));
 
+    private static final FlagValue<Map.Entry<Integer, Double>> FRACTION_OF_GPU = new FlagValue<>(
+            "GPU:FRACTION",
+            "the number of a GPU, a colon and a fraction, as in 0:0.8",
+            text -> Optional.of(GPU_AND_FRACTION.matcher(text))
+                    .filter(Matcher::matches)
+                    .map(match -> Map.entry(Integer.parseInt(match.group(1)), Double.parseDouble(match.group(2)))));
+
     private static final FlagValue<int[]> CAPABILITY = new FlagValue<>(
             "N",
             "a version, as in 6.0",
@@ -32,6 +41,7 @@ final class GpuFlags {
             }));
 
     private final Map<Integer, Long> poolBytes = new HashMap<>();
+    private final Map<Integer, Double> loadLimits = new HashMap<>();
     private long pinnedBytes = GpuOptions.DEFAULT.pinnedBytes();
     private int minMajor = GpuOptions.DEFAULT.minMajor();
     private int minMinor = GpuOptions.DEFAULT.minMinor();
@@ -54,6 +64,12 @@ final class GpuFlags {
                                 + " several times. Default: 67108864 of each.",
                         value -> poolBytes.put(value.getKey(), value.getValue())),
                 Flag.of(
+                        "--model-load-gpu-limit",
+                        FRACTION_OF_GPU,
+                        "The fraction of the memory of a GPU beyond which models are not loaded on it: a load fails if"
+                                + " more is in use after it. May be given several times. Default: no limit.",
+                        value -> loadLimits.put(value.getKey(), value.getValue())),
+                Flag.of(
                         "--min-supported-compute-capability",
                         CAPABILITY,
                         "The lowest compute capability of GPUs that are used. Default: 6.0.",
@@ -66,6 +82,11 @@ final class GpuFlags {
                         FlagValue.TRUTH,
                         "Whether GPUs may access the memory of others. Default: true.",
                         value -> peerAccess = value));
+    }
+
+    /** Returns the limits of the memory of GPUs that is in use after a load. */
+    GpuLoadLimits loadLimits() {
+        return new GpuLoadLimits(loadLimits);
     }
 
     /** Finds the GPUs, takes their memory, and logs what was found. */

@@ -213,7 +213,8 @@ public final class ServerFlags {
         Map<String, String> environment = context.environment();
         Optional<CacheOptions> responses = cache.options(home.resolve("caches"));
         Path unpacked = pluginCache.directory(context);
-        InstanceOptions instances = host.instances(context.host().processors(), environment);
+        InstanceOptions instances =
+                host.instances(context.host().processors(), environment).withGpuLimits(gpu.loadLimits());
         DelayOptions delayed = DelayVariables.read(environment);
         SchedulingOptions limits = admission.apply(SchedulingOptions.DEFAULT, memory.bound());
         try {

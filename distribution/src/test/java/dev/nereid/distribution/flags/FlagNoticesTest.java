@@ -29,7 +29,6 @@ final class FlagNoticesTest {
                 "--repoagent-directory=agents",
                 "--buffer-manager-thread-count=4",
                 "--cuda-virtual-address-size=0:1073741824",
-                "--model-load-gpu-limit=0:0.8",
                 "--trace-config=triton,file=trace.json",
                 "--trace-file=trace.json",
                 "--trace-level=TIMESTAMPS",

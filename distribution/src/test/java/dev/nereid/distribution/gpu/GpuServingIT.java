@@ -144,6 +144,17 @@ final class GpuServingIT {
     }
 
     @Test
+    void refusesModelsBeyondTheLimitOfAGpu() throws IOException, InterruptedException {
+        try (InstalledServer server = serve(MODELS, "--model-load-gpu-limit=1:0.0", "--exit-on-error=false")) {
+            assertThat(server.post("/v2/repository/index", "{}").body())
+                    .contains("memory limit set for KIND_GPU 1 has exceeded, model loading is rejected");
+        }
+        try (InstalledServer server = serve(MODELS, "--model-load-gpu-limit=1:0.5")) {
+            assertThat(server.get("/v2/models/increment/ready").statusCode()).isEqualTo(200);
+        }
+    }
+
+    @Test
     void namesTheMissingPieceToModelsOfTensorRt() throws IOException, InterruptedException {
         Repository repository = new Repository(directory);
         repository.model("engine", "platform: \"tensorrt_plan\"\n");

@@ -87,7 +87,7 @@ public final class DeviceCopies {
             device.copy(tensor.data(), to);
         } else if (place.isHost() && !ClientMemory.isClientMemory(tensor.data())) {
             device.copyFromHost(tensor.data(), to);
-        } else {
+        } else if (!isCopiedFromDevice(tensor, device, to, memory)) {
             try (TensorBuffer between = memory.allocate(tensor.byteSize())) {
                 if (place.isHost()) {
                     ClientMemory.copy(tensor.data(), between.segment());
@@ -97,6 +97,16 @@ public final class DeviceCopies {
                 device.copyFromHost(between.segment(), to);
             }
         }
+    }
+
+    private static boolean isCopiedFromDevice(
+            Tensor tensor, DeviceMemory device, MemorySegment to, TensorMemory memory) {
+        if (tensor.place().isHost()) {
+            return false;
+        }
+        DeviceMemory source = source(tensor.place(), memory);
+        awaitContent(tensor);
+        return device.copyFrom(source, tensor.data(), to);
     }
 
     private static DeviceMemory source(MemoryPlace place, TensorMemory memory) {

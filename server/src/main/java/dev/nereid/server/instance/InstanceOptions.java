@@ -16,6 +16,7 @@ import java.util.function.ObjLongConsumer;
  * @param parallel whether the instances of a model are created in parallel also if their backend does not declare that
  *     as safe
  * @param hostPolicies the processors that the threads of instances run on
+ * @param gpuLimits the limits of the memory of GPUs that is in use after a load
  * @param leftMemory receives the name of an instance and the bytes of scratch memory that it left allocated at its close,
  *     after the server has freed them; runs on any thread, must be short and must not throw
  */
@@ -24,6 +25,7 @@ public record InstanceOptions(
         List<Integer> gpus,
         boolean parallel,
         HostPolicies hostPolicies,
+        GpuLoadLimits gpuLimits,
         ObjLongConsumer<String> leftMemory) {
     /** All processors that this process may use, no GPU and no host policies. */
     public static final InstanceOptions DEFAULT =
@@ -33,6 +35,7 @@ public record InstanceOptions(
     public InstanceOptions {
         gpus = List.copyOf(gpus);
         requireNonNull(hostPolicies, "hostPolicies");
+        requireNonNull(gpuLimits, "gpuLimits");
         requireNonNull(leftMemory, "leftMemory");
         if (processors < 1) {
             throw new IllegalArgumentException("processors: " + processors + " (expected: >= 1)");
@@ -48,7 +51,7 @@ public record InstanceOptions(
      * @param hostPolicies the processors that the threads of instances run on
      */
     public InstanceOptions(int processors, List<Integer> gpus, boolean parallel, HostPolicies hostPolicies) {
-        this(processors, gpus, parallel, hostPolicies, (instance, bytes) -> {});
+        this(processors, gpus, parallel, hostPolicies, GpuLoadLimits.NONE, (instance, bytes) -> {});
     }
 
     /**
@@ -58,7 +61,7 @@ public record InstanceOptions(
      * @return the changed options
      */
     public InstanceOptions withProcessors(int number) {
-        return new InstanceOptions(number, gpus, parallel, hostPolicies, leftMemory);
+        return new InstanceOptions(number, gpus, parallel, hostPolicies, gpuLimits, leftMemory);
     }
 
     /**
@@ -69,7 +72,7 @@ public record InstanceOptions(
      */
     public InstanceOptions withGpus(int... numbers) {
         return new InstanceOptions(
-                processors, Arrays.stream(numbers).boxed().toList(), parallel, hostPolicies, leftMemory);
+                processors, Arrays.stream(numbers).boxed().toList(), parallel, hostPolicies, gpuLimits, leftMemory);
     }
 
     /**
@@ -79,7 +82,7 @@ public record InstanceOptions(
      * @return the changed options
      */
     public InstanceOptions withParallel(boolean always) {
-        return new InstanceOptions(processors, gpus, always, hostPolicies, leftMemory);
+        return new InstanceOptions(processors, gpus, always, hostPolicies, gpuLimits, leftMemory);
     }
 
     /**
@@ -89,7 +92,17 @@ public record InstanceOptions(
      * @return the changed options
      */
     public InstanceOptions withHostPolicies(HostPolicies policies) {
-        return new InstanceOptions(processors, gpus, parallel, policies, leftMemory);
+        return new InstanceOptions(processors, gpus, parallel, policies, gpuLimits, leftMemory);
+    }
+
+    /**
+     * Replaces the limits of the memory of GPUs.
+     *
+     * @param limits the limits
+     * @return the changed options
+     */
+    public InstanceOptions withGpuLimits(GpuLoadLimits limits) {
+        return new InstanceOptions(processors, gpus, parallel, hostPolicies, limits, leftMemory);
     }
 
     /**
@@ -99,6 +112,6 @@ public record InstanceOptions(
      * @return the changed options
      */
     public InstanceOptions withLeftMemory(ObjLongConsumer<String> observer) {
-        return new InstanceOptions(processors, gpus, parallel, hostPolicies, observer);
+        return new InstanceOptions(processors, gpus, parallel, hostPolicies, gpuLimits, observer);
     }
 }

@@ -12,7 +12,6 @@ import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
 import java.util.List;
-import java.util.function.ObjLongConsumer;
 
 /**
  * Forwards to an instance, and owns its scratch memory. Immutable; as safe for concurrent use as the instance. Its close
@@ -36,7 +35,7 @@ public final class OwnedInstance implements ModelInstance {
      * @throws BackendException if the model fails; memory that it allocated is freed then
      */
     public static ModelInstance create(Model model, InstancePlan plan, TensorMemory memory) throws BackendException {
-        return create(model, plan, memory, (name, bytes) -> {});
+        return create(model, plan, memory, InstanceOptions.DEFAULT);
     }
 
     /**
@@ -44,18 +43,27 @@ public final class OwnedInstance implements ModelInstance {
      *
      * @param plan the instance to be created
      * @param memory the memory of which it may allocate
-     * @param leftMemory receives the name of the instance and the bytes that it leaves allocated
+     * @param options receive what it leaves allocated, and limit the memory of GPUs
      * @return the instance, owned by the caller
-     * @throws BackendException if the model fails; memory that it allocated is freed then
+     * @throws BackendException if the model fails, or the memory of the GPU in use is beyond the limit; memory that was
+     *     allocated is freed then
      */
-    public static ModelInstance create(
-            Model model, InstancePlan plan, TensorMemory memory, ObjLongConsumer<String> leftMemory)
+    public static ModelInstance create(Model model, InstancePlan plan, TensorMemory memory, InstanceOptions options)
             throws BackendException {
-        InstanceMemory scratch = new InstanceMemory(plan.name(), memory, leftMemory);
+        InstanceMemory scratch = new InstanceMemory(plan.name(), memory, options.leftMemory());
+        ModelInstance created;
         try {
-            return new OwnedInstance(model.newInstance(new Context(plan, scratch)), scratch);
+            created = model.newInstance(new Context(plan, scratch));
         } catch (BackendException | RuntimeException | Error e) {
             scratch.close();
+            throw e;
+        }
+        OwnedInstance owned = new OwnedInstance(created, scratch);
+        try {
+            options.gpuLimits().check(plan, memory);
+            return owned;
+        } catch (BackendException | RuntimeException e) {
+            owned.close();
             throw e;
         }
     }

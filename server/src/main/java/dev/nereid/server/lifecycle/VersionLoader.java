@@ -193,8 +193,7 @@ public final class VersionLoader {
 
     /** Creates one instance of a model, with the memory of the server. */
     ModelInstance newInstance(Model model, InstancePlan plan) throws BackendException {
-        return OwnedInstance.create(
-                model, plan, environment.memory(), options.instances().leftMemory());
+        return OwnedInstance.create(model, plan, environment.memory(), options.instances());
     }
 
     /** Reads the warm-up of a version, to be closed when its instances are warm. */

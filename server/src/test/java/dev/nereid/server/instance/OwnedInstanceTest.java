@@ -21,7 +21,10 @@ import inference.ModelInstanceGroup;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Scratch memory of instances. */
 final class OwnedInstanceTest {
@@ -70,8 +73,11 @@ final class OwnedInstanceTest {
     void reportsMemoryThatAnInstanceLeaves() throws BackendException {
         List<String> left = new ArrayList<>();
         for (boolean isFreed : new boolean[] {true, false}) {
-            ModelInstance instance =
-                    OwnedInstance.create(model, plan, memory, (name, bytes) -> left.add(name + ": " + bytes));
+            ModelInstance instance = OwnedInstance.create(
+                    model,
+                    plan,
+                    memory,
+                    InstanceOptions.DEFAULT.withLeftMemory((name, bytes) -> left.add(name + ": " + bytes)));
             AllocatedMemory allocated =
                     contexts.getLast().memory(MemoryPlace.HOST).allocate(8);
             if (isFreed) {
@@ -98,6 +104,31 @@ final class OwnedInstanceTest {
         assertThat(refused).hasMessage("no memory in " + GPU1 + " (expected: memory of the host)");
         assertThat(refused.code()).isEqualTo(ErrorCode.UNSUPPORTED);
         instance.close();
+        memory.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, 79, false", "0, 80, false", "0, 81, true", "1, 100, false"})
+    void refusesInstancesBeyondTheLimitOfTheirGpu(int limited, long usedBytes, boolean refused)
+            throws BackendException {
+        InstancePlan onGpu = new InstancePlan(
+                "m_0", new Device(Device.Kind.GPU, 0), List.of(), false, ModelInstanceGroup.getDefaultInstance());
+        InstanceOptions options = InstanceOptions.DEFAULT.withGpuLimits(new GpuLoadLimits(Map.of(limited, 0.8)));
+        gpu.setUse(usedBytes, 100);
+
+        if (refused) {
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> OwnedInstance.create(model, onGpu, memory, options))
+                    .withMessage(
+                            "can not create model 'm_0': memory limit set for KIND_GPU 0 has exceeded, model loading"
+                                    + " is rejected: 81 of 100 bytes are in use (expected: at most 0.8 of them; see"
+                                    + " --model-load-gpu-limit)")
+                    .matches(e -> e.code() == ErrorCode.UNAVAILABLE);
+            assertThat(events).containsExactly("close");
+        } else {
+            OwnedInstance.create(model, onGpu, memory, options).close();
+        }
+        OwnedInstance.create(model, plan, memory, options).close(); // on the CPU
         memory.close();
     }
 

@@ -1,0 +1,57 @@
+package dev.nereid.server.instance;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.DeviceMemory;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Limits of the memory of GPUs that is in use after an instance was created: beyond them it is closed, and its model is
+ * not loaded, so that other use of the GPU finds memory. Immutable.
+ *
+ * @param fractions the part of all memory of a GPU, 0 to 1, by the number of the GPU; no limit for others
+ */
+public record GpuLoadLimits(Map<Integer, Double> fractions) {
+    /** No limits. */
+    public static final GpuLoadLimits NONE = new GpuLoadLimits(Map.of());
+
+    /** Copies the fractions. */
+    public GpuLoadLimits {
+        fractions = Map.copyOf(fractions);
+    }
+
+    /** Checks the GPU of an instance that was just created. */
+    void check(InstancePlan plan, TensorMemory memory) throws BackendException {
+        Device device = plan.device();
+        Double fraction = device.kind() == Device.Kind.GPU ? fractions.get(device.id()) : null;
+        if (fraction == null) {
+            return;
+        }
+        Optional<DeviceMemory> gpu = memory.device(new MemoryPlace(MemoryPlace.Kind.GPU, device.id()));
+        if (gpu.isEmpty()) {
+            return;
+        }
+        DeviceMemory.Use use = use(gpu.get());
+        if (use.usedBytes() > use.totalBytes() * fraction) {
+            throw new BackendException(
+                    ErrorCode.UNAVAILABLE,
+                    "can not create model '" + plan.name() + "': memory limit set for KIND_GPU " + device.id()
+                            + " has exceeded, model loading is rejected: " + use.usedBytes() + " of "
+                            + use.totalBytes() + " bytes are in use (expected: at most " + fraction
+                            + " of them; see --model-load-gpu-limit)");
+        }
+    }
+
+    private static DeviceMemory.Use use(DeviceMemory gpu) throws BackendException {
+        try {
+            return gpu.use();
+        } catch (InferenceException e) {
+            throw new BackendException(e.code(), e.publicMessage(), e);
+        }
+    }
+}
