@@ -138,6 +138,11 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
     }
 
     @Override
+    public void clear(MemorySegment memory) {
+        content(memory).fill((byte) 0);
+    }
+
+    @Override
     public boolean copyFrom(DeviceMemory source, MemorySegment from, MemorySegment to) {
         checkSizes(from, to);
         if (!(source instanceof FakeDeviceMemory other)) {
@@ -240,6 +245,11 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
                 segment = content.reinterpret(byteSize, inaccessible, null);
             }
             allocated = new Throwable("device buffer of " + byteSize + " bytes allocated here and not closed");
+        }
+
+        @Override
+        public MemoryPlace place() {
+            return place;
         }
 
         @Override

@@ -21,11 +21,13 @@ import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.scheduler.sequence.SequenceQueue;
 import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.FakeClock;
+import dev.nereid.testkit.FakeDeviceMemory;
 import dev.nereid.testkit.FakeFlow;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.util.ArrayList;
@@ -43,7 +45,10 @@ public final class SteppedSequences implements AutoCloseable {
     /** Called with each look at the clock. */
     public Runnable onClock = () -> {};
 
-    public final LeakCheckingMemory memory = new LeakCheckingMemory();
+    /** Memory of a GPU, closed with that of the host. */
+    public final FakeDeviceMemory device = new FakeDeviceMemory(new MemoryPlace(MemoryPlace.Kind.GPU, 0));
+
+    public final LeakCheckingMemory memory = new LeakCheckingMemory(device);
     public final ModelScope model;
     public final SequenceQueue queue;
     public final List<InstanceWorker> workers = new ArrayList<>();

@@ -54,6 +54,14 @@ public interface DeviceMemory {
     void copy(MemorySegment from, MemorySegment to);
 
     /**
+     * Fills memory in this place with zeros.
+     *
+     * @param memory memory in this place
+     * @throws InferenceException if the device failed
+     */
+    void clear(MemorySegment memory);
+
+    /**
      * Copies memory of another device without the host in between, where this device can.
      *
      * @param source the memory of the other device

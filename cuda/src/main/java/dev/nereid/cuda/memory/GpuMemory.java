@@ -95,9 +95,7 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
                                 .formatted(byteSize, gpu.gpu(), blocks.bytesInUse(), memory.byteSize())));
         MemorySegment segment = memory.asSlice(offset, byteSize);
         try {
-            if (byteSize > 0) {
-                finish(driver -> driver.fill(segment.address(), (byte) 0, byteSize, stream));
-            }
+            clear(segment);
         } catch (RuntimeException e) {
             blocks.free(offset);
             throw e;
@@ -148,6 +146,11 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
         } catch (GpuException e) {
             throw failed(e);
         }
+    }
+
+    @Override
+    public void clear(MemorySegment cleared) {
+        finish(cleared, driver -> driver.fill(cleared.address(), (byte) 0, cleared.byteSize(), stream));
     }
 
     @Override

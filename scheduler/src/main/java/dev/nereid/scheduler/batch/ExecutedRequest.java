@@ -4,6 +4,7 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.client.CausingRequest;
+import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.MemoryRanges;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -26,7 +27,6 @@ import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceState;
 import dev.nereid.spi.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -212,7 +212,12 @@ final class ExecutedRequest extends CheckedRequestView
         Tensor present = sink == null ? null : sink.present(output);
         if (sink != null && present != null && to.type().isFixedSize()) {
             long size = to.byteSize() / parts;
-            MemorySegment.copy(present.data(), 0, to.data(), part * size, Math.min(size, present.byteSize()));
+            long copied = Math.min(size, present.byteSize());
+            DeviceCopies.copy(
+                    DeviceCopies.bytesOf(present, copied),
+                    to.place(),
+                    to.data().asSlice(part * size, copied),
+                    scheduled().model().memory());
             sink.copied(1);
         }
     }

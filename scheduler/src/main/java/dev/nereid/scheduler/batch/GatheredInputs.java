@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.batch;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.memory.MemoryRanges;
 import dev.nereid.scheduler.memory.NeighboringTensors;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
@@ -8,6 +9,7 @@ import dev.nereid.scheduler.memory.StateBuffer;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchInput;
@@ -378,7 +380,8 @@ final class GatheredInputs {
     }
 
     /** Finds present states where an earlier batch wrote them in this order; {@code null} if they do not lie so. */
-    private @Nullable Tensor inOrder(String input, Shape shape, List<Tensor> parts, StateSink counts) {
+    private @Nullable Tensor inOrder(String input, Shape shape, List<Tensor> parts, StateSink counts)
+            throws BackendException {
         BitSet none = ofNone();
         StateBuffer tried = null;
         for (int i = none.nextClearBit(0); i < parts.size(); i = none.nextClearBit(i + 1)) {
@@ -388,15 +391,24 @@ final class GatheredInputs {
                 continue;
             }
             tried = buffer;
-            StateBuffer.InOrder found = buffer.inOrder(parts, none, i);
+            StateBuffer.InOrder found = inOrder(buffer, parts, none, i);
             if (found != null) {
                 counts.copied(found.copied());
-                Tensor tensor = Tensor.of(parts.getFirst().type(), shape, found.data());
+                Tensor tensor = Tensor.of(parts.getFirst().type(), shape, found.data(), found.place());
                 add(input, tensor, retained(requests.get(i), parts.get(i)), List.of(requests.getFirst()));
                 return tensor;
             }
         }
         return null;
+    }
+
+    private StateBuffer.@Nullable InOrder inOrder(StateBuffer buffer, List<Tensor> parts, BitSet none, int inPlace)
+            throws BackendException {
+        try {
+            return buffer.inOrder(parts, none, inPlace, scope.model().memory());
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        }
     }
 
     /** Copies an input to memory of the server, one part after the other. */

@@ -1,7 +1,6 @@
 package dev.nereid.scheduler.batch;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.memory.ClientMemory;
@@ -18,7 +17,6 @@ import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
 
 /**
  * An input in memory of the server. Immutable.
@@ -39,22 +37,23 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
         for (Tensor part : parts) {
             byteSize = Math.addExact(byteSize, part.byteSize());
         }
-        DeviceMemory device = place.isHost() ? null : device(model, input, place, "no memory in ");
+        if (!place.isHost()) {
+            checkDevice(model, input, place, "no memory in ");
+        }
         for (Tensor part : parts) {
             if (!part.place().isHost()) {
-                device(model, input, part.place(), "lies in ");
+                checkDevice(model, input, part.place(), "lies in ");
             }
         }
         try {
             TensorBuffer buffer = model.memory().allocate(byteSize, place);
             try {
-                copy(model.memory(), parts, device, buffer.segment());
+                copy(model.memory(), parts, place, buffer.segment());
             } catch (RuntimeException | Error e) {
                 buffer.close();
                 throw e;
             }
-            MemoryPlace actual = device == null ? buffer.place() : place;
-            Tensor copied = Tensor.of(parts.getFirst().type(), shape, buffer.segment(), actual);
+            Tensor copied = Tensor.of(parts.getFirst().type(), shape, buffer.segment(), buffer.place());
             return new InputMemory(copied, ReferenceCountedMemory.of(buffer));
         } catch (InferenceException e) {
             throw SchedulerErrors.of(e);
@@ -104,34 +103,24 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
         }
     }
 
-    private static void copy(TensorMemory memory, List<Tensor> parts, @Nullable DeviceMemory device, MemorySegment to) {
+    private static void copy(TensorMemory memory, List<Tensor> parts, MemoryPlace place, MemorySegment to) {
         long at = 0;
         for (Tensor part : parts) {
-            copy(memory, part, device, to, at);
+            if (place.isHost() && part.place().isHost()) {
+                MemorySegment.copy(part.data(), 0, to, at, part.byteSize());
+            } else {
+                DeviceCopies.copy(part, place, to.asSlice(at, part.byteSize()), memory);
+            }
             at += part.byteSize();
         }
     }
 
-    /** Copies a part to memory of the server, on a device or, if that is {@code null}, on the host. */
-    private static void copy(
-            TensorMemory memory, Tensor part, @Nullable DeviceMemory device, MemorySegment to, long at) {
-        if (device != null) {
-            DeviceCopies.toDevice(part, device, to.asSlice(at, part.byteSize()), memory);
-        } else if (part.place().isHost()) {
-            MemorySegment.copy(part.data(), 0, to, at, part.byteSize());
-        } else {
-            DeviceMemory source = memory.device(part.place()).orElseThrow();
-            DeviceCopies.toHost(part, source, to.asSlice(at, part.byteSize()));
-        }
-    }
-
-    private static DeviceMemory device(ModelScope model, String input, MemoryPlace place, String problem)
+    /** Throws unless there is memory of a device. */
+    private static void checkDevice(ModelScope model, String input, MemoryPlace place, String problem)
             throws BackendException {
-        Optional<DeviceMemory> device = model.memory().device(place);
-        if (device.isEmpty()) {
+        if (model.memory().device(place).isEmpty()) {
             throw error(model, input, ErrorCode.UNSUPPORTED, problem + place + " (expected: memory of the host)");
         }
-        return device.get();
     }
 
     /** Creates an error that names an input. */

@@ -3,6 +3,7 @@ package dev.nereid.scheduler.batch;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.scheduler.memory.ByteStrings;
 import dev.nereid.scheduler.memory.ClientMemory;
@@ -21,7 +22,10 @@ import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.MemorySegment;
 import java.util.BitSet;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The new value of one state, of a request or of the whole batch. Confined to the execution; owns its memory. */
 final class NewState implements SequenceState {
@@ -43,6 +47,8 @@ final class NewState implements SequenceState {
         /** Returns whether a state is written the other way: for the whole batch, or for one of its requests. */
         boolean isWrittenElsewhere(String output);
     }
+
+    private static final Logger LOG = LoggerFactory.getLogger(NewState.class);
 
     private final ModelScope model;
     private final TensorSpec spec;
@@ -103,11 +109,26 @@ final class NewState implements SequenceState {
         if (allocated && whole.type().isFixedSize()) {
             long itemSize = whole.byteSize() / items;
             for (int item = unused.nextSetBit(0); item >= 0; item = unused.nextSetBit(item + 1)) {
-                whole.data().asSlice(item * itemSize, itemSize).fill((byte) 0);
-                spare.set(item);
+                if (isCleared(whole.data().asSlice(item * itemSize, itemSize), whole.place())) {
+                    spare.set(item);
+                }
             }
         }
         buffer = new StateBuffer(whole, items, spare);
+    }
+
+    private boolean isCleared(MemorySegment data, MemoryPlace place) {
+        if (place.isHost()) {
+            data.fill((byte) 0);
+            return true;
+        }
+        try {
+            model.memory().device(place).orElseThrow().clear(data);
+            return true;
+        } catch (InferenceException e) { // the device failed: the row is not used again
+            LOG.debug("row of a state not cleared", e);
+            return false;
+        }
     }
 
     /** Returns the place of an item in the buffer of the batch; {@code null} for none. */
@@ -128,26 +149,45 @@ final class NewState implements SequenceState {
     @Override
     public Tensor allocate(DataType type, Shape shape) throws BackendException {
         check(type, shape);
+        return allocated(type, shape, OutputChecks.allocateZeroed(model, byteSize(type, shape)));
+    }
+
+    private long byteSize(DataType type, Shape shape) throws BackendException {
         if (!type.isFixedSize()) {
             throw error("type " + type + " (expected: a type of fixed size)");
         }
-        long byteSize;
         try {
-            byteSize = shape.byteSize(type);
+            return shape.byteSize(type);
         } catch (ArithmeticException e) {
             throw error("shape " + shape + " (expected: a size that fits 64 bits)");
         }
-        return allocated(type, shape, byteSize);
     }
 
     @Override
     public Tensor allocate(DataType type, Shape shape, MemoryPlace place) throws BackendException {
-        if (!place.isHost()) {
+        if (place.isHost()) {
+            return allocate(type, shape);
+        }
+        check(type, shape);
+        DeviceMemory device = device(place);
+        TensorBuffer buffer;
+        try {
+            buffer = device.allocate(byteSize(type, shape));
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        }
+        return allocated(type, shape, buffer);
+    }
+
+    private DeviceMemory device(MemoryPlace place) throws BackendException {
+        Optional<DeviceMemory> device = model.memory().device(place);
+        if (device.isEmpty()) {
             throw new BackendException(
                     ErrorCode.UNSUPPORTED,
-                    "state '" + spec.name() + "': no memory of " + place + " (expected: host memory)");
+                    "state '" + spec.name() + "' of model '" + model.settings().name() + "': no memory in " + place
+                            + " (expected: memory of the host)");
         }
-        return allocate(type, shape);
+        return device.get();
     }
 
     @Override
@@ -156,13 +196,21 @@ final class NewState implements SequenceState {
         if (byteSize < 0) {
             throw error("size " + byteSize + " (expected: >= 0)");
         }
-        return allocated(DataType.BYTES, shape, byteSize);
+        return allocated(DataType.BYTES, shape, OutputChecks.allocateZeroed(model, byteSize));
     }
 
-    private Tensor allocated(DataType type, Shape shape, long byteSize) throws BackendException {
-        TensorBuffer memoryOfServer = OutputChecks.allocateZeroed(model, byteSize);
-        Tensor tensor = Tensor.of(type, shape, memoryOfServer.segment());
-        owner.copyPresent(spec.name(), tensor);
+    private Tensor allocated(DataType type, Shape shape, TensorBuffer memoryOfServer) throws BackendException {
+        MemoryPlace place = memoryOfServer.place();
+        Tensor tensor = Tensor.of(type, shape, memoryOfServer.segment(), place);
+        try {
+            owner.copyPresent(spec.name(), tensor);
+        } catch (InferenceException e) {
+            memoryOfServer.close();
+            throw SchedulerErrors.of(e);
+        } catch (RuntimeException | Error e) {
+            memoryOfServer.close();
+            throw e;
+        }
         allocated = true;
         return set(tensor, ReferenceCountedMemory.of(memoryOfServer));
     }
@@ -172,8 +220,9 @@ final class NewState implements SequenceState {
         ReferenceCountedMemory own;
         try {
             check(tensor.type(), tensor.shape());
-            if (!tensor.place().isHost()) {
-                throw error("lies in " + tensor.place() + " (expected: host memory)");
+            if (!tensor.place().isHost()
+                    && model.memory().device(tensor.place()).isEmpty()) {
+                throw error("lies in " + tensor.place() + " (expected: memory of the host)");
             }
             if (!OutputChecks.isShared(tensor.data())) {
                 throw error(OutputChecks.notShared(tensor.data()));
@@ -189,7 +238,7 @@ final class NewState implements SequenceState {
             ReferenceCountedMemory.of(release, null).release();
             throw e;
         }
-        set(Tensor.of(tensor.type(), tensor.shape(), tensor.data()), own);
+        set(Tensor.of(tensor.type(), tensor.shape(), tensor.data(), tensor.place()), own);
     }
 
     /** Waits for the work of a device: the next execution reads the value at once. Called by the backend. */
@@ -202,15 +251,21 @@ final class NewState implements SequenceState {
     }
 
     private void copy(Tensor tensor) throws BackendException {
-        TensorBuffer copy = OutputChecks.allocate(model, tensor.byteSize());
+        TensorBuffer copy;
         try {
-            ClientMemory.copy(tensor.data(), copy.segment());
+            MemoryPlace place = tensor.place();
+            copy = model.memory().allocate(tensor.byteSize(), place.isHost() ? MemoryPlace.HOST : place);
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        }
+        try {
+            DeviceCopies.copy(tensor, copy.place(), copy.segment(), model.memory());
         } catch (InferenceException e) {
             copy.close();
             throw SchedulerErrors.of(e);
         }
         owner.copied(spec.name());
-        set(Tensor.of(tensor.type(), tensor.shape(), copy.segment()), ReferenceCountedMemory.of(copy));
+        set(Tensor.of(tensor.type(), tensor.shape(), copy.segment(), copy.place()), ReferenceCountedMemory.of(copy));
     }
 
     private Tensor set(Tensor tensor, ReferenceCountedMemory owned) {

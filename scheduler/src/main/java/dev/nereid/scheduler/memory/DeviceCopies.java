@@ -5,9 +5,11 @@ import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Fence;
 import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -97,6 +99,38 @@ public final class DeviceCopies {
                 device.copyFromHost(between.segment(), to);
             }
         }
+    }
+
+    /**
+     * Copies a tensor to memory of the server, from wherever it lies.
+     *
+     * @param place where the memory lies
+     * @param to the memory, of the size of the tensor
+     * @param memory where a copy on the host is made if one lies between
+     * @throws InferenceException if there is no memory, the client's is gone, or a device failed
+     * @throws IllegalArgumentException if there is no memory of a device in one of the places
+     */
+    public static void copy(Tensor tensor, MemoryPlace place, MemorySegment to, TensorMemory memory) {
+        if (!place.isHost()) {
+            toDevice(tensor, source(place, memory), to, memory);
+        } else if (!tensor.place().isHost()) {
+            toHost(tensor, source(tensor.place(), memory), to);
+        } else if (ClientMemory.isClientMemory(tensor.data())) {
+            ClientMemory.copy(tensor.data(), to);
+        } else {
+            to.copyFrom(tensor.data());
+        }
+    }
+
+    /**
+     * Returns the first bytes of a tensor as a tensor of bytes in the same place.
+     *
+     * @param byteSize at most its size
+     */
+    public static Tensor bytesOf(Tensor tensor, long byteSize) {
+        Tensor bytes =
+                Tensor.of(DataType.UINT8, Shape.of(byteSize), tensor.data().asSlice(0, byteSize), tensor.place());
+        return tensor.fence().map(bytes::withFence).orElse(bytes);
     }
 
     private static boolean isCopiedFromDevice(

@@ -1,6 +1,8 @@
 package dev.nereid.scheduler.memory;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -55,9 +57,10 @@ public final class StateBuffer {
      * Values that lie in order.
      *
      * @param data their memory, in the buffer
+     * @param place where it lies
      * @param copied the number of values that were copied to rows of null requests
      */
-    public record InOrder(MemorySegment data, int copied) {}
+    public record InOrder(MemorySegment data, MemoryPlace place, int copied) {}
 
     private final Tensor whole;
     private final int rows;
@@ -104,9 +107,11 @@ public final class StateBuffer {
      * @param values the values, all of one type and of the same dimensions
      * @param isNull the indexes of null requests, whose values are zeros
      * @param inPlace the index of a value that lies in this buffer
+     * @param memory the memory of the server
      * @return {@code null} if they do not lie in order
+     * @throws dev.nereid.api.InferenceException if a device failed at a copy
      */
-    public @Nullable InOrder inOrder(List<Tensor> values, BitSet isNull, int inPlace) {
+    public @Nullable InOrder inOrder(List<Tensor> values, BitSet isNull, int inPlace, TensorMemory memory) {
         MemorySegment data = whole.data();
         long start = values.get(inPlace).data().address() - data.address();
         for (int i = 0; i < inPlace; i++) {
@@ -127,7 +132,8 @@ public final class StateBuffer {
         if (start < 0 || at > data.byteSize() || (usesSpare && !spareTaken.compareAndSet(false, true))) {
             return null;
         }
-        return new InOrder(data.asSlice(start, at - start), usesSpare ? fill(values, isNull, start) : 0);
+        int copied = usesSpare ? fill(values, isNull, start, memory) : 0;
+        return new InOrder(data.asSlice(start, at - start), whole.place(), copied);
     }
 
     private boolean isSpare(long at, long byteSize) {
@@ -135,13 +141,13 @@ public final class StateBuffer {
         return size > 0 && byteSize == size && at >= 0 && at % size == 0 && spare.get((int) (at / size));
     }
 
-    private int fill(List<Tensor> values, BitSet isNull, long start) {
+    private int fill(List<Tensor> values, BitSet isNull, long start, TensorMemory memory) {
         int copied = 0;
         long at = start;
         for (int i = 0; i < values.size(); i++) {
             Tensor value = values.get(i);
             if (!isNull.get(i) && value.data().address() != whole.data().address() + at) {
-                MemorySegment.copy(value.data(), 0, whole.data(), at, value.byteSize());
+                DeviceCopies.copy(value, whole.place(), whole.data().asSlice(at, value.byteSize()), memory);
                 copied++;
             }
             at += value.byteSize();

@@ -10,7 +10,6 @@ import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
-import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
@@ -214,17 +213,15 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
     @SuppressWarnings("ReferenceEquality") // Each execution stores a value of its own.
     private void moveOut(int index, Present value) {
         Tensor present = value.input.tensor();
-        TensorBuffer buffer = memory.allocate(present.byteSize());
+        TensorBuffer buffer = memory.allocate(present);
         try {
-            MemorySegment.copy(present.data(), 0, buffer.segment(), 0, present.byteSize());
+            memory.copy(present, buffer);
         } catch (RuntimeException | Error e) {
             buffer.close();
             throw e;
         }
-        Present moved = new Present(
-                new NamedTensor(value.input.name(), Tensor.of(present.type(), present.shape(), buffer.segment())),
-                ReferenceCountedMemory.of(buffer),
-                null);
+        Tensor copy = Tensor.of(present.type(), present.shape(), buffer.segment(), buffer.place());
+        Present moved = new Present(new NamedTensor(value.input.name(), copy), ReferenceCountedMemory.of(buffer), null);
         boolean isMoved;
         lock.lock();
         try {

@@ -4,8 +4,10 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.StateBuffer;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.Arena;
@@ -129,12 +131,23 @@ final class StateMemory {
     }
 
     /**
-     * Allocates memory for a value.
+     * Allocates memory for a value: on the device where it lies, or on the host.
      *
      * @throws dev.nereid.api.InferenceException if there is none
      */
-    TensorBuffer allocate(long byteSize) {
-        return memory.allocate(byteSize);
+    TensorBuffer allocate(Tensor value) {
+        MemoryPlace place = value.place();
+        return memory.allocate(value.byteSize(), place.isHost() ? MemoryPlace.HOST : place);
+    }
+
+    /**
+     * Copies a value.
+     *
+     * @param to memory of its size
+     * @throws dev.nereid.api.InferenceException if a device failed
+     */
+    void copy(Tensor value, TensorBuffer to) {
+        DeviceCopies.copy(value, to.place(), to.segment(), memory);
     }
 
     /** Called without a lock when a sequence has another value than that in a buffer. */

@@ -515,7 +515,7 @@ final class BoundSourceTest {
                     .hasMessageContaining("expected: [1,1]");
             assertThatThrownBy(() -> state.allocateBytes(shape, 4)).hasMessageContaining("type BYTES");
             assertThatThrownBy(() -> state.allocate(DataType.FP32, shape, new MemoryPlace(MemoryPlace.Kind.GPU, 0)))
-                    .hasMessageContaining("no memory of");
+                    .hasMessageContaining("no memory in");
             Tensor wrong = Tensor.of(DataType.FP32, Shape.of(1), MemorySegment.ofArray(new float[1]));
             assertThatThrownBy(() -> state.put(wrong, () -> released.add("wrong")))
                     .isInstanceOf(BackendException.class);
