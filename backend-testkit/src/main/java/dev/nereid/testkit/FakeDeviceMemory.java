@@ -10,6 +10,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentSkipListMap;
@@ -29,10 +30,11 @@ import java.util.concurrent.atomic.AtomicInteger;
  * }
  */
 public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
-    private static final long ALIGNMENT = 64;
+    private static final long ALIGNMENT = 256;
 
     private final MemoryPlace place;
 
+    private volatile Optional<String> failure = Optional.empty();
     private volatile Use use = new Use(0, Long.MAX_VALUE);
 
     /** The open buffers by their addresses. */
@@ -58,6 +60,20 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
     @Override
     public MemoryPlace place() {
         return place;
+    }
+
+    @Override
+    public Optional<String> failure() {
+        return failure;
+    }
+
+    /**
+     * Lets the device have failed.
+     *
+     * @param reason what {@link #failure} returns from now on
+     */
+    public void fail(String reason) {
+        failure = Optional.of(reason);
     }
 
     @Override

@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,6 +18,9 @@ import org.jspecify.annotations.Nullable;
 public final class CompletionThread implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger(CompletionThread.class.getName());
     private static final Duration FOREVER = Duration.ofSeconds(Long.MAX_VALUE);
+
+    /** Between two attempts to wait. */
+    private static final long PAUSE_NANOS = 1_000_000;
 
     /** What is done when work has ended. */
     @FunctionalInterface
@@ -94,14 +98,28 @@ public final class CompletionThread implements AutoCloseable {
         }
     }
 
+    /** Waits for the end of work, whatever else fails meanwhile: memory that it uses is freed after that. */
     private static @Nullable BackendException failureOf(EventFence fence) {
+        while (true) {
+            try {
+                boolean ignored = fence.await(FOREVER);
+                release(fence);
+                return null;
+            } catch (BackendException e) {
+                release(fence);
+                return e;
+            } catch (RuntimeException | Error e) { // such as no heap for an exception
+                report("wait for work of a GPU failed", e);
+                LockSupport.parkNanos(PAUSE_NANOS);
+            }
+        }
+    }
+
+    private static void release(EventFence fence) {
         try {
-            boolean ignored = fence.await(FOREVER);
-            return null;
-        } catch (BackendException e) {
-            return e;
-        } finally {
             fence.release();
+        } catch (RuntimeException | Error e) {
+            report("event of a GPU not returned", e);
         }
     }
 
@@ -109,7 +127,20 @@ public final class CompletionThread implements AutoCloseable {
         try {
             action.run(failure);
         } catch (RuntimeException | Error e) {
-            LOG.log(System.Logger.Level.ERROR, "completion of work of a GPU failed", e);
+            report("completion of work of a GPU failed", e);
+        }
+    }
+
+    /** Logs a problem, and passes one of the virtual machine to the thread's handler. The thread goes on. */
+    private static void report(String problem, Throwable cause) {
+        try {
+            LOG.log(System.Logger.Level.ERROR, problem, cause);
+            if (cause instanceof VirtualMachineError) {
+                Thread current = Thread.currentThread();
+                current.getUncaughtExceptionHandler().uncaughtException(current, cause);
+            }
+        } catch (RuntimeException | Error e) { // there may be no memory for a line of the log
+            cause.addSuppressed(e);
         }
     }
 }

@@ -3,6 +3,7 @@ package dev.nereid.cuda;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 
 /**
  * The events of one GPU, made as needed and used again. Safe for use by any thread.
@@ -39,16 +40,44 @@ public final class EventPool implements AutoCloseable {
      * @throws GpuException if the GPU failed
      */
     public EventFence record(long stream) {
+        return recordAfter(_ -> {}, stream);
+    }
+
+    /**
+     * Appends work to a stream, and marks its end. When this throws, nothing is under way any more: what was appended
+     * before is awaited, so that the caller may free what it uses.
+     *
+     * @param work appends the work
+     * @param stream the stream
+     * @return a fence, owned by the caller, who releases it once
+     * @throws GpuException if there is no event, the work is refused, or the GPU failed
+     */
+    public EventFence recordAfter(Consumer<CudaDriver> work, long stream) {
         Long pooled = idle.poll();
         long event = pooled != null ? pooled : gpu.call(CudaDriver::createEvent);
         inUse.incrementAndGet();
         try {
-            gpu.run(driver -> driver.record(event, stream));
-        } catch (RuntimeException e) {
+            append(work, event, stream);
+        } catch (RuntimeException | Error e) {
             giveBack(event);
             throw e;
         }
         return new EventFence(this, gpu, wait, event);
+    }
+
+    private void append(Consumer<CudaDriver> work, long event, long stream) {
+        boolean appended = false;
+        try {
+            gpu.run(work);
+            appended = true;
+        } finally {
+            if (appended || gpu.failure().isEmpty()) {
+                gpu.record(event, stream);
+            }
+            if (!appended && gpu.failure().isEmpty()) {
+                boolean ignored = wait.until(() -> gpu.isDone(event), Long.MAX_VALUE);
+            }
+        }
     }
 
     /** Takes back an event that nobody can query any more. */

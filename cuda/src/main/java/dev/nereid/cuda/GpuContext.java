@@ -5,6 +5,7 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -73,10 +74,7 @@ public final class GpuContext {
      * @throws GpuException if it fails, or the GPU has failed
      */
     public <T> T call(Function<CudaDriver, T> call) {
-        CudaException failed = failure.get();
-        if (failed != null) {
-            throw unavailable("has failed: " + failed.getMessage() + ": restart the server");
-        }
+        checkFailure();
         try {
             driver.setCurrent(context);
             return call.apply(driver);
@@ -129,14 +127,33 @@ public final class GpuContext {
      * @throws GpuException if the GPU has failed
      */
     public boolean isDone(long event) {
-        return call(used -> {
-            try {
-                return used.isDone(event);
-            } catch (CudaException e) {
-                failure.compareAndSet(null, e);
-                throw e;
-            }
+        return ask(used -> used.isDone(event));
+    }
+
+    /** Marks the end of the work of a stream. Any error ends the use of the GPU: the end of the work is not known. */
+    void record(long event, long stream) {
+        boolean ignored = ask(used -> {
+            used.record(event, stream);
+            return true;
         });
+    }
+
+    private boolean ask(Predicate<CudaDriver> call) {
+        checkFailure();
+        try {
+            driver.setCurrent(context);
+            return call.test(driver);
+        } catch (CudaException e) {
+            failure.compareAndSet(null, e);
+            throw unavailable(String.valueOf(e.getMessage()));
+        }
+    }
+
+    private void checkFailure() {
+        CudaException failed = failure.get();
+        if (failed != null) {
+            throw unavailable("has failed: " + failed.getMessage() + ": restart the server");
+        }
     }
 
     private GpuException unavailable(String problem) {

@@ -1,10 +1,10 @@
 package dev.nereid.cuda;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
-import java.util.stream.IntStream;
 
 /**
  * The GPUs of this machine, or why there is none. Immutable.
@@ -52,12 +52,19 @@ public record GpuDiscovery(List<Gpu> gpus, String report, Optional<CudaDriver> d
                     + "): install a newer driver");
         }
         driver.init();
-        List<Gpu> gpus = IntStream.range(0, driver.deviceCount())
-                .mapToObj(id -> describe(driver, id))
-                .toList();
+        List<Gpu> gpus = new ArrayList<>();
+        StringBuilder leftOut = new StringBuilder();
+        int count = driver.deviceCount();
+        for (int id = 0; id < count; id++) {
+            try {
+                gpus.add(describe(driver, id));
+            } catch (CudaException e) {
+                leftOut.append("; GPU ").append(id).append(": not used: ").append(e.getMessage());
+            }
+        }
         return gpus.isEmpty()
-                ? none("the CUDA driver sees no device")
-                : new GpuDiscovery(gpus, report(version, gpus), Optional.of(driver));
+                ? none("the CUDA driver sees no device" + leftOut)
+                : new GpuDiscovery(gpus, report(version, gpus) + leftOut, Optional.of(driver));
     }
 
     private static Gpu describe(CudaDriver driver, int id) {

@@ -17,9 +17,14 @@ final class SharedLibrary {
     /** RTLD_NOW: an incompatible library fails here, not at its first call. */
     private static final int RESOLVE_ALL = 2;
 
-    private static final MethodHandle OPEN = link("dlopen", ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT);
-    private static final MethodHandle FIND = link("dlsym", ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
-    private static final MethodHandle ERROR = link("dlerror");
+    /** The functions of the linker. */
+    private static final class Dl {
+        private static final MethodHandle OPEN = link("dlopen", ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT);
+        private static final MethodHandle FIND = link("dlsym", ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
+        private static final MethodHandle ERROR = link("dlerror");
+
+        private Dl() {}
+    }
 
     private final String name;
     private final long handle;
@@ -36,8 +41,11 @@ final class SharedLibrary {
      * @throws IOException with the linker's reason if it cannot be opened
      */
     static SharedLibrary open(String name) throws IOException {
+        if (Linker.nativeLinker().defaultLookup().find("dlopen").isEmpty()) {
+            throw new IOException(name + ": this system has no dlopen (expected: Linux)");
+        }
         try (Arena arena = Arena.ofConfined()) {
-            long handle = (long) OPEN.invokeExact(arena.allocateFrom(name).address(), RESOLVE_ALL);
+            long handle = (long) Dl.OPEN.invokeExact(arena.allocateFrom(name).address(), RESOLVE_ALL);
             if (handle == 0) {
                 throw new IOException(reason(name + ": cannot be opened"));
             }
@@ -56,8 +64,8 @@ final class SharedLibrary {
      */
     MemorySegment find(String symbol) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
-            long address =
-                    (long) FIND.invokeExact(handle, arena.allocateFrom(symbol).address());
+            long address = (long)
+                    Dl.FIND.invokeExact(handle, arena.allocateFrom(symbol).address());
             if (address == 0) {
                 throw new IOException(name + ": exports no " + symbol);
             }
@@ -72,7 +80,7 @@ final class SharedLibrary {
     /** Returns the text of the linker for this thread's last failure. */
     @SuppressWarnings("restricted")
     private static String reason(String otherwise) throws Throwable {
-        long text = (long) ERROR.invokeExact();
+        long text = (long) Dl.ERROR.invokeExact();
         return text == 0
                 ? otherwise
                 : MemorySegment.ofAddress(text).reinterpret(Long.MAX_VALUE).getString(0, StandardCharsets.UTF_8);

@@ -7,6 +7,8 @@ import dev.nereid.spi.BackendException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -44,6 +46,35 @@ final class CompletionThreadTest {
             thread.add(events.record(stream), _ -> ran.add("second"));
         }
         assertThat(ran).containsExactly("second");
+    }
+
+    @Test
+    void waitsAgainAfterAnErrorThatIsNotOfTheGpu() {
+        List<String> ran = new ArrayList<>();
+        AtomicInteger errors = new AtomicInteger(3);
+        PollingWait failing = new PollingWait(
+                () -> {
+                    if (errors.getAndDecrement() > 0) {
+                        throw new OutOfMemoryError("of a test");
+                    }
+                    return System.nanoTime();
+                },
+                LockSupport::parkNanos);
+        EventPool pool = new EventPool(gpu, failing);
+        CompletionThread thread = new CompletionThread("completions");
+        for (int i = 0; i < 3; i++) {
+            EventFence fence = pool.record(stream);
+            thread.add(fence, failure -> {
+                assertThat(failure).isNull();
+                assertThat(fence.isDone()).isTrue();
+                ran.add("ran");
+            });
+        }
+        thread.close();
+
+        assertThat(ran).hasSize(3);
+        assertThat(errors.get()).isNegative();
+        assertThat(pool.inUse()).isZero();
     }
 
     @Test

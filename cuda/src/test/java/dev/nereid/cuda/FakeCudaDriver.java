@@ -28,6 +28,7 @@ public final class FakeCudaDriver implements CudaDriver {
     private final AtomicInteger opened = new AtomicInteger();
     private final AtomicLong handles = new AtomicLong(1 << 20);
     private final AtomicInteger allocations = new AtomicInteger();
+    private final AtomicInteger queries = new AtomicInteger();
     private final ThreadLocal<Long> current = ThreadLocal.withInitial(() -> 0L);
     private volatile int failure;
 
@@ -44,6 +45,11 @@ public final class FakeCudaDriver implements CudaDriver {
     /** Returns how often memory was allocated. */
     public int allocations() {
         return allocations.get();
+    }
+
+    /** Returns how often an event was asked for. */
+    public int queries() {
+        return queries.get();
     }
 
     /** Returns how many events live. */
@@ -207,11 +213,12 @@ public final class FakeCudaDriver implements CudaDriver {
     @Override
     @SuppressWarnings("ThreadPriorityCheck") // widens the window for other threads; nothing relies on it
     public boolean isDone(long event) {
-        AtomicInteger queries = living(event);
+        AtomicInteger left = living(event);
         check("cuEventQuery");
+        queries.incrementAndGet();
         Thread.yield();
         living(event);
-        return queries.getAndUpdate(left -> Math.max(0, left - 1)) == 0;
+        return left.getAndUpdate(now -> Math.max(0, now - 1)) == 0;
     }
 
     @Override

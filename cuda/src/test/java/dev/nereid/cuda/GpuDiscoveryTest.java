@@ -3,6 +3,7 @@ package dev.nereid.cuda;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -53,6 +54,26 @@ final class GpuDiscoveryTest {
         assertThat(discovery.gpus()).isEmpty();
         assertThat(discovery.report())
                 .isEqualTo("no GPU: the driver supports CUDA 11.3 (expected: at least 11.4): install a newer driver");
+    }
+
+    @Test
+    void leavesOutAGpuThatDoesNotAnswer() {
+        FakeCudaDriver fake = new FakeCudaDriver();
+        CudaDriver driver = (CudaDriver) Proxy.newProxyInstance(
+                CudaDriver.class.getClassLoader(), new Class<?>[] {CudaDriver.class}, (proxy, method, arguments) -> {
+                    if (method.getName().equals("deviceCount")) {
+                        return 3;
+                    }
+                    if (method.getName().equals("name") && arguments[0].equals(1)) {
+                        throw new CudaException("cuDeviceGetName", 46, "CUDA_ERROR_DEVICE_UNAVAILABLE");
+                    }
+                    return method.invoke(fake, arguments);
+                });
+
+        GpuDiscovery discovery = GpuDiscovery.run(() -> driver);
+
+        assertThat(discovery.gpus()).extracting(Gpu::id).containsExactly(0, 2);
+        assertThat(discovery.report()).endsWith("; GPU 1: not used: cuDeviceGetName: 46 CUDA_ERROR_DEVICE_UNAVAILABLE");
     }
 
     private GpuDiscovery discover(String definition) throws IOException, InterruptedException {

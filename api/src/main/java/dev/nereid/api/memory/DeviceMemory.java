@@ -3,6 +3,7 @@ package dev.nereid.api.memory;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.MemoryPlace;
 import java.lang.foreign.MemorySegment;
+import java.util.Optional;
 
 /**
  * The memory of one place that Java code cannot access, and the copies between it and the host. Safe for use by any
@@ -20,7 +21,7 @@ public interface DeviceMemory {
      * Allocates a buffer.
      *
      * @param byteSize the size needed, 0 or more
-     * @return a buffer of exactly this size, aligned to 64 bytes, with every byte 0, since foreign code may fill it only
+     * @return a buffer of exactly this size, aligned to 256 bytes, with every byte 0, since foreign code may fill it only
      *     in part; an address and a size for Java code; owned by the caller
      * @throws InferenceException with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} if there is no memory
      */
@@ -71,6 +72,13 @@ public interface DeviceMemory {
      * @throws InferenceException if a device failed
      */
     boolean copyFrom(DeviceMemory source, MemorySegment from, MemorySegment to);
+
+    /**
+     * Returns why the process can no longer use the device. Asks nothing: what is known is at most a second old.
+     *
+     * @return the failure, with what to do; empty while the device works
+     */
+    Optional<String> failure();
 
     /**
      * Returns how much of all memory of the device is in use, by whatever process.

@@ -51,7 +51,7 @@ public interface GpuAccess extends AutoCloseable {
     Opened open(ByteBuffer handle, int gpu, long byteSize);
 
     /**
-     * Returns why the process can no longer use a GPU.
+     * Returns why the process can no longer use a GPU. Asks nothing: what is known is at most a second old.
      *
      * @return the GPU and its failure, for logs; empty while all GPUs work
      */

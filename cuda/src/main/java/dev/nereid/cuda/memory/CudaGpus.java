@@ -10,6 +10,7 @@ import dev.nereid.cuda.Gpu;
 import dev.nereid.cuda.GpuContext;
 import dev.nereid.cuda.GpuDiscovery;
 import dev.nereid.cuda.GpuException;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -75,7 +76,7 @@ public final class CudaGpus implements GpuAccess {
         try {
             GpuContext context = new GpuContext(driver, id);
             gpus.put(id, withMemory(context, poolBytes));
-        } catch (CudaException | InferenceException e) {
+        } catch (CudaException | GpuException | InferenceException e) {
             report.add("GPU " + id + ": not used: " + e.getMessage());
         }
     }
@@ -133,14 +134,14 @@ public final class CudaGpus implements GpuAccess {
 
     @Override
     public Optional<DeviceMemory> memory(MemoryPlace place) {
-        UsedGpu gpu = place.kind() == MemoryPlace.Kind.GPU ? gpus.get(place.deviceId()) : null;
+        UsedGpu gpu = place.kind() == MemoryPlace.Kind.GPU && !closed.get() ? gpus.get(place.deviceId()) : null;
         return gpu == null ? Optional.empty() : Optional.of(gpu.memory());
     }
 
     @Override
     public Optional<TensorBuffer> allocatePinned(long byteSize) {
         PinnedMemory memory = pinned;
-        return memory == null ? Optional.empty() : memory.allocate(byteSize);
+        return memory == null || closed.get() ? Optional.empty() : memory.allocate(byteSize);
     }
 
     /**
@@ -155,6 +156,9 @@ public final class CudaGpus implements GpuAccess {
 
     @Override
     public Opened open(ByteBuffer handle, int gpu, long byteSize) {
+        if (closed.get()) {
+            throw new InferenceException(ErrorCode.UNAVAILABLE, "GPUs: closed");
+        }
         UsedGpu used = gpus.get(gpu);
         if (used == null) {
             throw new IllegalArgumentException("gpu: " + gpu + " (expected: one of " + numbers() + ")");
@@ -162,13 +166,17 @@ public final class CudaGpus implements GpuAccess {
         return used.open(handle, byteSize);
     }
 
+    /** Asks all GPUs whether they work, at once. */
+    void look() {
+        gpus.values().forEach(UsedGpu::look);
+    }
+
     @Override
     public Optional<String> failure() {
         for (UsedGpu gpu : gpus.values()) {
-            Optional<CudaException> failure = gpu.failure();
+            Optional<String> failure = gpu.memory().failure();
             if (failure.isPresent()) {
-                return Optional.of(
-                        "GPU " + gpu.context().gpu() + ": " + failure.get().getMessage());
+                return failure;
             }
         }
         return Optional.empty();
@@ -184,6 +192,6 @@ public final class CudaGpus implements GpuAccess {
         if (memory != null && memory.bytesInUse() == 0) {
             memory.close();
         }
-        gpus.values().stream().filter(gpu -> gpu.memory().bytesInUse() == 0).forEach(UsedGpu::close);
+        gpus.values().forEach(UsedGpu::close);
     }
 }

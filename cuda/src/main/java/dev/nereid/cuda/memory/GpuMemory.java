@@ -14,6 +14,7 @@ import dev.nereid.spi.MemoryPlace;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
@@ -62,7 +63,7 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
         try {
             return view(gpu.call(driver -> driver.allocate(byteSize)), byteSize);
         } catch (GpuException e) {
-            gpu.run(driver -> driver.destroyStream(stream));
+            gpu.release(driver -> driver.destroyStream(stream));
             throw failed(e);
         }
     }
@@ -137,6 +138,12 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
     }
 
     @Override
+    public Optional<String> failure() {
+        return gpu.failure()
+                .map(failure -> "GPU %d has failed: %s: restart the server".formatted(gpu.gpu(), failure.getMessage()));
+    }
+
+    @Override
     public Use use() {
         try {
             return gpu.call(driver -> {
@@ -204,8 +211,7 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
 
     private void finish(Consumer<CudaDriver> work) {
         try {
-            gpu.run(work);
-            EventFence fence = events.record(stream);
+            EventFence fence = events.recordAfter(work, stream);
             try {
                 boolean ignored = fence.await(FOREVER);
             } finally {

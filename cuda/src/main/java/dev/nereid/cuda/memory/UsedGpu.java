@@ -13,8 +13,10 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Optional;
-import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
@@ -28,12 +30,22 @@ final class UsedGpu implements AutoCloseable {
     /** From here on a call that makes all others wait is logged. */
     private static final Duration LONG_CALL = Duration.ofMillis(100);
 
+    /** How often the GPU is asked whether it works. */
+    private static final Duration LOOK_INTERVAL = Duration.ofMillis(100);
+
     private final GpuContext context;
     private final EventPool events;
     private final GpuMemory memory;
-    private final ExecutorService maintenance;
 
-    /** Done since it was made: a query of it fails if the GPU has, by whatever part of the process. */
+    /** Asks whether the GPU works as well: while a call of it waits, other threads would wait for the answer too. */
+    private final ScheduledExecutorService maintenance;
+
+    private final ScheduledFuture<?> looks;
+
+    /**
+     * Done since it was made: a query of it fails if the GPU has, by whatever part of the process. Queried by the
+     * maintenance thread, so that it lives as long as that.
+     */
     private final long probe;
 
     /**
@@ -46,10 +58,12 @@ final class UsedGpu implements AutoCloseable {
         events = new EventPool(context);
         memory = new GpuMemory(context, events, poolBytes);
         probe = context.call(CudaDriver::createEvent);
-        maintenance = Executors.newSingleThreadExecutor(Thread.ofPlatform()
+        maintenance = Executors.newSingleThreadScheduledExecutor(Thread.ofPlatform()
                 .daemon()
                 .name("gpu-" + context.gpu() + "-maintenance")
                 .factory());
+        looks = maintenance.scheduleWithFixedDelay(
+                this::look, LOOK_INTERVAL.toMillis(), LOOK_INTERVAL.toMillis(), TimeUnit.MILLISECONDS);
     }
 
     GpuContext context() {
@@ -60,14 +74,13 @@ final class UsedGpu implements AutoCloseable {
         return memory;
     }
 
-    /** Asks the GPU whether it works, which takes less than a microsecond. Returns its failure. */
-    Optional<CudaException> failure() {
+    /** Asks the GPU whether it works. Runs on the maintenance thread, or in tests. */
+    void look() {
         try {
             boolean ignored = context.isDone(probe);
-        } catch (GpuException e) {
+        } catch (GpuException e) { // which the context remembers
             LOG.log(System.Logger.Level.TRACE, "failed", e);
         }
-        return context.failure();
     }
 
     /** Opens memory of another process, and checks its size. */
@@ -78,6 +91,7 @@ final class UsedGpu implements AutoCloseable {
             copy.copyFrom(MemorySegment.ofBuffer(handle));
             address = context.call(driver -> driver.openMemory(copy.address()));
         } catch (GpuException e) {
+            checkFailure();
             throw invalid("the handle opens no memory: " + e.getMessage()
                     + " (expected: a handle of cudaIpcGetMemHandle of a process that lives)");
         }
@@ -90,10 +104,18 @@ final class UsedGpu implements AutoCloseable {
             return opened;
         } catch (GpuException e) {
             opened.close();
+            checkFailure();
             throw invalid(String.valueOf(e.getMessage()));
         } catch (RuntimeException e) {
             opened.close();
             throw e;
+        }
+    }
+
+    private void checkFailure() {
+        Optional<String> failure = memory.failure();
+        if (failure.isPresent()) {
+            throw new InferenceException(ErrorCode.UNAVAILABLE, failure.get());
         }
     }
 
@@ -120,12 +142,16 @@ final class UsedGpu implements AutoCloseable {
         }
     }
 
+    /** Frees the memory, or leaves it if some of it is in use still. */
     @Override
     public void close() {
+        looks.cancel(false);
         maintenance.close();
         context.release(driver -> driver.destroyEvent(probe));
-        memory.close();
-        events.close();
+        if (memory.bytesInUse() == 0) {
+            memory.close();
+            events.close();
+        }
     }
 
     /** Memory of another process. */

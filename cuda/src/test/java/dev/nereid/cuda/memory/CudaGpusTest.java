@@ -118,8 +118,40 @@ final class CudaGpusTest {
         assertThatExceptionOfType(InferenceException.class)
                 .isThrownBy(() -> gpus.memory(SECOND).orElseThrow().allocate(8));
 
-        assertThat(gpus.failure()).as("the driver fails for both").contains("GPU 0: cuCtxSetCurrent: 700 CUDA_ERROR");
+        gpus.look();
+        assertThat(gpus.failure())
+                .as("the driver fails for both")
+                .contains("GPU 0 has failed: cuCtxSetCurrent: 700 CUDA_ERROR: restart the server");
+        assertThatExceptionOfType(InferenceException.class)
+                .as("not the client's mistake")
+                .isThrownBy(() -> gpus.open(ByteBuffer.allocate(CudaDriver.IPC_HANDLE_SIZE), 0, 1))
+                .withMessageStartingWith("GPU 0 has failed: ")
+                .matches(e -> e.code() == ErrorCode.UNAVAILABLE);
         gpus.close();
+    }
+
+    @Test
+    void givesNothingOutAfterItsClose() {
+        CudaGpus gpus = open(new GpuOptions(1 << 16, Map.of(), 6, 0, false));
+        gpus.close();
+
+        assertThat(gpus.failure()).isEmpty();
+        assertThat(gpus.memory(FIRST)).isEmpty();
+        assertThat(gpus.allocatePinned(8)).isEmpty();
+        assertThatExceptionOfType(InferenceException.class)
+                .isThrownBy(() -> gpus.open(ByteBuffer.allocate(CudaDriver.IPC_HANDLE_SIZE), 0, 1))
+                .matches(e -> e.code() == ErrorCode.UNAVAILABLE);
+        assertThat(driver.living()).isZero();
+    }
+
+    @Test
+    void leavesMemoryThatIsInUse() {
+        CudaGpus gpus = open(new GpuOptions(1 << 16, Map.of(), 6, 0, false));
+        TensorBuffer used = gpus.memory(FIRST).orElseThrow().allocate(8);
+        gpus.close();
+
+        assertThat(driver.living()).as("the memory, its stream and its event").isEqualTo(3);
+        used.close();
     }
 
     @Test

@@ -15,6 +15,8 @@ import java.util.Base64;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -101,14 +103,17 @@ final class GpuServingIT {
     @Test
     void isNotLiveWhenAGpuHasFailed() throws IOException, InterruptedException {
         Repository repository = new Repository(directory);
-        repository.model("fault", """
-                backend: "ptx"
-                input { name: "IN" data_type: TYPE_FP32 dims: 1024 }
-                output { name: "OUT" data_type: TYPE_FP32 dims: 1024 }
-                max_batch_size: 1
-                parameters { key: "kernel" value { string_value: "fault" } }
-                """);
-        Files.writeString(directory.resolve("fault/1/model.ptx"), ".version 8.0");
+        for (String name : List.of("fault", "idle")) {
+            repository.model(name, """
+                    backend: "ptx"
+                    input { name: "IN" data_type: TYPE_FP32 dims: 1024 }
+                    output { name: "OUT" data_type: TYPE_FP32 dims: 1024 }
+                    max_batch_size: 1
+                    instance_group { kind: KIND_GPU gpus: 0 }
+                    parameters { key: "kernel" value { string_value: "%s" } }
+                    """.formatted(name.equals("fault") ? "fault" : "increment"));
+            Files.writeString(directory.resolve(name).resolve("1/model.ptx"), ".version 8.0");
+        }
         try (InstalledServer server = serve(directory, "--cuda-memory-pool-byte-size=0:1048576")) {
             assertThat(server.get("/v2/health/live").statusCode()).isEqualTo(200);
 
@@ -117,8 +122,26 @@ final class GpuServingIT {
             assertThat(response.statusCode()).as(response.body()).isEqualTo(503);
             assertThat(response.body()).contains("700 CUDA_ERROR_ILLEGAL_ADDRESS");
             assertThat(server.get("/v2/models/fault/ready").statusCode()).isNotEqualTo(200);
-            assertThat(server.get("/v2/health/live").statusCode()).isNotEqualTo(200);
+            assertThat(stops(server, "/v2/health/live")).isTrue();
+            assertThat(stops(server, "/v2/models/idle/ready"))
+                    .as("a model on the same GPU without a request")
+                    .isTrue();
+            HttpResponse<String> refused = server.post("/v2/models/idle/infer", request(1));
+            assertThat(refused.statusCode()).as(refused.body()).isEqualTo(503);
+            assertThat(refused.body()).contains("restart the server");
         }
+    }
+
+    /** Returns whether an endpoint stops answering 200 within 10 seconds. */
+    private static boolean stops(InstalledServer server, String path) throws IOException, InterruptedException {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        while (System.nanoTime() < end) {
+            if (server.get(path).statusCode() != 200) {
+                return true;
+            }
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
+        }
+        return false;
     }
 
     @Test

@@ -132,7 +132,7 @@ final class BatchOutputs {
     /** Releases the references of the batch. */
     void release() {
         for (Whole whole : outputs) {
-            whole.memory().release();
+            OutputPlacement.releaseUnlessUnderWay(whole.tensor(), whole.memory());
         }
         outputs.clear();
     }

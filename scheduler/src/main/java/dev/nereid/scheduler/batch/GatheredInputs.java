@@ -2,6 +2,7 @@ package dev.nereid.scheduler.batch;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.MemoryRanges;
 import dev.nereid.scheduler.memory.NeighboringTensors;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
@@ -144,12 +145,15 @@ final class GatheredInputs {
         }
     }
 
-    /** Returns whether a tensor need not be moved to a place. Pinned memory will do for ordinary memory. */
+    /**
+     * Returns whether a tensor need not be moved to a place. Pinned memory will do for ordinary memory; on a device it has
+     * to begin where kernels may read numbers.
+     */
     private static boolean liesIn(Tensor tensor, MemoryPlace place) {
         return switch (place.kind()) {
             case HOST -> tensor.place().isHost();
             case PINNED -> tensor.place().kind() == MemoryPlace.Kind.PINNED;
-            default -> tensor.place().equals(place);
+            default -> tensor.place().equals(place) && DeviceCopies.isAligned(tensor.data());
         };
     }
 

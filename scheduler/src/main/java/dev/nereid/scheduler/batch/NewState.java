@@ -169,14 +169,7 @@ final class NewState implements SequenceState {
             return allocate(type, shape);
         }
         check(type, shape);
-        DeviceMemory device = device(place);
-        TensorBuffer buffer;
-        try {
-            buffer = device.allocate(byteSize(type, shape));
-        } catch (InferenceException e) {
-            throw SchedulerErrors.of(e);
-        }
-        return allocated(type, shape, buffer);
+        return allocated(type, shape, OutputChecks.allocate(device(place), byteSize(type, shape)));
     }
 
     private DeviceMemory device(MemoryPlace place) throws BackendException {

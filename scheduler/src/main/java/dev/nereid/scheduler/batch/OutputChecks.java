@@ -80,8 +80,13 @@ final class OutputChecks {
             pinned.ifPresent(buffer -> buffer.segment().fill((byte) 0));
             return pinned.isPresent() ? pinned.get() : allocateZeroed(model, byteSize);
         }
+        return allocate(device(model, output.tensor().name(), place), byteSize);
+    }
+
+    /** Allocates memory of a device, which is zeroed too. Failures are thrown to the backend. */
+    static TensorBuffer allocate(DeviceMemory device, long byteSize) throws BackendException {
         try {
-            return device(model, output.tensor().name(), place).allocate(byteSize);
+            return device.allocate(byteSize);
         } catch (InferenceException e) {
             throw SchedulerErrors.of(e);
         }

@@ -14,6 +14,8 @@ import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Moves complete outputs to where their clients want them. Static functions only.
@@ -23,6 +25,8 @@ import org.jspecify.annotations.Nullable;
  * so a copy on the host lies between it and a device.
  */
 final class OutputPlacement {
+    private static final Logger LOG = LoggerFactory.getLogger(OutputPlacement.class);
+
     private OutputPlacement() {}
 
     /**
@@ -68,13 +72,23 @@ final class OutputPlacement {
         try {
             DeviceCopies.awaitContent(output.content());
         } catch (InferenceException e) {
-            output.memory().release();
+            releaseUnlessUnderWay(output.content(), output.memory());
             throw SchedulerErrors.of(e);
         } catch (RuntimeException | Error e) {
-            output.memory().release();
+            releaseUnlessUnderWay(output.content(), output.memory());
             throw e;
         }
         return output.in(output.content().data(), output.content().place(), output.memory());
+    }
+
+    /** Releases memory, unless work of a device may still write it: that stays in use. */
+    static void releaseUnlessUnderWay(Tensor tensor, ReferenceCountedMemory memory) {
+        if (DeviceCopies.isUnderWay(tensor)) {
+            LOG.error(
+                    "{} bytes in {} stay in use: work of the device has not ended", tensor.byteSize(), tensor.place());
+        } else {
+            memory.release();
+        }
     }
 
     private static Output onHost(ModelScope model, Output output) throws BackendException {

@@ -6,6 +6,7 @@ import dev.nereid.api.OutputTarget;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.scheduler.batch.OutputPlacement.Output;
+import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.FinishedResponse;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -254,7 +255,7 @@ final class ResponseBuilder implements InferenceResponse {
         OutputChecks.checkTarget(output, memory, byteSize);
         boolean fits = (place.isHost()
                         ? target.place().isHost() && scope.clientMemory()
-                        : target.place().equals(place))
+                        : target.place().equals(place) && DeviceCopies.isAligned(memory))
                 && memory.address() % ALIGNMENT == 0;
         return fits ? memory.asSlice(0, byteSize) : null;
     }

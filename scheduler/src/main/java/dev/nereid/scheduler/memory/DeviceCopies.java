@@ -20,7 +20,20 @@ public final class DeviceCopies {
     /** The limit on the wait for work of a device: longer work is taken for lost. */
     private static final Duration MAX_WAIT = Duration.ofMinutes(1);
 
+    /** The alignment of tensors on a device that backends read or write in place, in bytes. */
+    private static final long ALIGNMENT = 256;
+
     private DeviceCopies() {}
+
+    /** Returns whether kernels of a device may use memory of it that begins there, whatever the type of its elements. */
+    public static boolean isAligned(MemorySegment memory) {
+        return memory.address() % ALIGNMENT == 0;
+    }
+
+    /** Returns whether work of a device may still write a tensor, so that its memory must not be freed. */
+    public static boolean isUnderWay(Tensor tensor) {
+        return tensor.fence().isPresent() && !tensor.fence().get().isDone();
+    }
 
     /**
      * Waits for the work of a device that computes a tensor. Most tensors have none.

@@ -8,6 +8,7 @@ import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -18,7 +19,7 @@ import java.util.List;
  *
  * <p>Inputs in memory of a client are copied, unless the backend works there. Inputs on a device are moved to the host,
  * unless the backend accepts them there and the device is the instance's own. Byte strings are accepted on the host
- * alone, where their framing was checked.
+ * alone, where their framing was checked. Those that stay on a device begin at a multiple of 256 bytes.
  */
 public final class InputStaging {
     private final TensorMemory memory;
@@ -78,7 +79,7 @@ public final class InputStaging {
         Tensor tensor = input.tensor();
         boolean text = tensor.type() == DataType.BYTES;
         if (!text && accepted.includes(tensor.place(), device)) {
-            return input;
+            return DeviceCopies.isAligned(tensor.data()) ? input : aligned(input, copies);
         }
         DeviceMemory source = text ? null : memory.device(tensor.place()).orElse(null);
         if (source == null) {
@@ -91,6 +92,15 @@ public final class InputStaging {
         TensorBuffer copy = DeviceCopies.toHost(tensor, source, memory);
         copies.add(copy);
         return in(input, copy.segment());
+    }
+
+    /** Copies an input on the device: kernels that read numbers where none may begin end the use of a GPU. */
+    private NamedTensor aligned(NamedTensor input, List<TensorBuffer> copies) {
+        Tensor tensor = input.tensor();
+        TensorBuffer copy = memory.allocate(tensor.byteSize(), tensor.place());
+        copies.add(copy);
+        DeviceCopies.copy(tensor, copy.place(), copy.segment(), memory);
+        return in(input, copy.segment(), copy.place());
     }
 
     /**
@@ -127,7 +137,11 @@ public final class InputStaging {
     }
 
     private static NamedTensor in(NamedTensor input, MemorySegment data) {
+        return in(input, data, MemoryPlace.HOST);
+    }
+
+    private static NamedTensor in(NamedTensor input, MemorySegment data, MemoryPlace place) {
         Tensor tensor = input.tensor();
-        return new NamedTensor(input.name(), Tensor.of(tensor.type(), tensor.shape(), data));
+        return new NamedTensor(input.name(), Tensor.of(tensor.type(), tensor.shape(), data, place));
     }
 }

@@ -298,6 +298,63 @@ final class DeviceOutputTest {
     }
 
     @Test
+    void keepTheirMemoryIfTheirWorkDoesNotEnd() {
+        List<TensorBuffer> written = new ArrayList<>();
+        List<FakeInstance.Execution> ways = List.of(
+                batch -> {
+                    TensorBuffer buffer = gpu.allocate(8);
+                    written.add(buffer);
+                    batch.requests().getFirst().response().put("OUT", underWay(buffer), () -> released.add("response"));
+                },
+                batch -> {
+                    TensorBuffer buffer = gpu.allocate(8);
+                    written.add(buffer);
+                    batch.scatter("OUT", underWay(buffer), () -> released.add("batch"));
+                });
+        for (FakeInstance.Execution way : ways) {
+            try (Execution execution = execution(way)) {
+                Execution.submit(execution, 1);
+                execution.run();
+
+                execution
+                        .observers
+                        .getFirst()
+                        .assertError(ErrorCode.INTERNAL, "work of " + GPU0 + " did not end within 60 s");
+                assertThat(released).isEmpty();
+                written.removeFirst().close();
+            }
+        }
+    }
+
+    private static Tensor underWay(TensorBuffer buffer) {
+        return Tensor.of(DataType.FP32, Shape.of(1, 2), buffer.segment(), GPU0).withFence(FakeFence.ofEndlessWork());
+    }
+
+    @Test
+    void lieElsewhereIfATargetOnTheirDeviceIsNotAligned() {
+        TensorBuffer region = gpu.allocate(64 + 8);
+        MemorySegment target = region.segment().asSlice(64);
+        List<Long> addresses = new ArrayList<>();
+        try (Execution execution = execution(batch -> {
+            Tensor in = batch.requests().getFirst().input("IN").orElseThrow();
+            Tensor out = batch.requests().getFirst().response().allocate("OUT", DataType.FP32, in.shape(), GPU0);
+            addresses.add(out.data().address());
+            gpu.write(in.data(), out.data());
+        })) {
+            execution.submit(execution
+                    .request()
+                    .floats("IN", Shape.of(1, 2), 3)
+                    .into("OUT", new OutputTarget(target, GPU0))
+                    .onRelease(region::close)
+                    .of(1));
+            execution.run();
+
+            assertThat(gpu.floats(target)).containsExactly(3, 4);
+            assertThat(addresses.getFirst() % 256).isZero();
+        }
+    }
+
+    @Test
     void areMovedWhenTheirWorkHasEnded() {
         List<String> events = new ArrayList<>();
         Fence fence = new FakeFence(() -> events.add("copies " + gpu.copiesToHost()));

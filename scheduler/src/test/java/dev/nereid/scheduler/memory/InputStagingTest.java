@@ -25,6 +25,7 @@ import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.FakeDeviceMemory;
 import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
@@ -87,6 +88,34 @@ final class InputStagingTest {
         assertThat(seen).containsExactly(GPU0, MemoryPlace.HOST);
         assertThat(observers.get(0).floats("OUT")).as("gathered").containsExactly(1, 2);
         assertThat(observers.get(1).floats("OUT")).containsExactly(3, 4);
+    }
+
+    @Test
+    void copiesInputsThatBeginWhereKernelsMayReadNoNumbers() {
+        List<Long> addresses = new ArrayList<>();
+        SteppedScheduler scheduler = scheduler(new Device(Device.Kind.GPU, 0), ANYWHERE, new FakeInstance(batch -> {
+            for (InferenceRequest request : batch.requests()) {
+                Tensor in = request.input("IN").orElseThrow();
+                seen.add(in.place());
+                addresses.add(in.data().address());
+            }
+            addresses.add(batch.gather("IN", GPU0).data().address());
+            FakeInstance.copy(batch);
+        }));
+
+        for (int offset : new int[] {1, 64, 256}) {
+            TensorBuffer region = gpu0.allocate(offset + 8);
+            MemorySegment data = region.segment().asSlice(offset);
+            gpu0.write(MemorySegment.ofArray(new float[] {offset, 2}), data);
+            Tensor tensor = Tensor.of(DataType.FP32, Shape.of(1, 2), data, GPU0);
+            submit(scheduler, Requests.to(model, memory).input("IN", tensor).onRelease(region::close));
+            scheduler.drain();
+            assertThat(observers.getLast().floats("OUT")).containsExactly(offset, 2);
+        }
+
+        assertThat(seen).containsOnly(GPU0);
+        assertThat(addresses).allMatch(address -> address % 256 == 0);
+        assertThat(gpu0.copies()).as("two of three").isEqualTo(2);
     }
 
     @Test

@@ -2,13 +2,9 @@ package dev.nereid.server.instance;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.DeviceMemory;
-import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.spi.BackendException;
-import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.MemoryPlace;
 import java.util.Map;
-import java.util.Optional;
 
 /**
  * Limits of the memory of GPUs that is in use after an instance was created: beyond them it is closed, and its model is
@@ -26,22 +22,18 @@ public record GpuLoadLimits(Map<Integer, Double> fractions) {
     }
 
     /** Checks the GPU of an instance that was just created. */
-    void check(InstancePlan plan, TensorMemory memory) throws BackendException {
-        Device device = plan.device();
-        Double fraction = device.kind() == Device.Kind.GPU ? fractions.get(device.id()) : null;
+    void check(InstancePlan plan, DeviceMemory gpu) throws BackendException {
+        int number = plan.device().id();
+        Double fraction = fractions.get(number);
         if (fraction == null) {
             return;
         }
-        Optional<DeviceMemory> gpu = memory.device(new MemoryPlace(MemoryPlace.Kind.GPU, device.id()));
-        if (gpu.isEmpty()) {
-            return;
-        }
-        DeviceMemory.Use use = use(gpu.get());
+        DeviceMemory.Use use = use(gpu);
         if (use.usedBytes() > use.totalBytes() * fraction) {
             throw new BackendException(
                     ErrorCode.UNAVAILABLE,
-                    "can not create model '" + plan.name() + "': memory limit set for KIND_GPU " + device.id()
-                            + " has exceeded, model loading is rejected: " + use.usedBytes() + " of "
+                    "can not create model '" + plan.name() + "': memory limit set for KIND_GPU " + number
+                            + " has exceeded, model loading is rejected. " + use.usedBytes() + " of "
                             + use.totalBytes() + " bytes are in use (expected: at most " + fraction
                             + " of them; see --model-load-gpu-limit)");
         }

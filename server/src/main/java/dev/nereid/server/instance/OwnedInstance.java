@@ -1,9 +1,11 @@
 package dev.nereid.server.instance;
 
+import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryAllocator;
 import dev.nereid.spi.MemoryPlace;
@@ -12,18 +14,23 @@ import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
 import java.util.List;
+import java.util.Optional;
 
 /**
- * Forwards to an instance, and owns its scratch memory. Immutable; as safe for concurrent use as the instance. Its close
+ * Forwards to an instance while its GPU works, and owns its scratch memory. Immutable; as safe for concurrent use as the instance. Its close
  * frees the memory that the instance left allocated.
  */
 public final class OwnedInstance implements ModelInstance {
     private final ModelInstance instance;
     private final InstanceMemory memory;
 
-    private OwnedInstance(ModelInstance instance, InstanceMemory memory) {
+    /** The memory of its GPU; empty for an instance elsewhere. */
+    private final Optional<DeviceMemory> device;
+
+    private OwnedInstance(ModelInstance instance, InstanceMemory memory, Optional<DeviceMemory> device) {
         this.instance = instance;
         this.memory = memory;
+        this.device = device;
     }
 
     /**
@@ -58,9 +65,15 @@ public final class OwnedInstance implements ModelInstance {
             scratch.close();
             throw e;
         }
-        OwnedInstance owned = new OwnedInstance(created, scratch);
+        Optional<DeviceMemory> gpu = plan.device().kind() == Device.Kind.GPU
+                ? memory.device(
+                        new MemoryPlace(MemoryPlace.Kind.GPU, plan.device().id()))
+                : Optional.empty();
+        OwnedInstance owned = new OwnedInstance(created, scratch, gpu);
         try {
-            options.gpuLimits().check(plan, memory);
+            if (gpu.isPresent()) {
+                options.gpuLimits().check(plan, gpu.get());
+            }
             return owned;
         } catch (BackendException | RuntimeException e) {
             owned.close();
@@ -70,6 +83,12 @@ public final class OwnedInstance implements ModelInstance {
 
     @Override
     public void execute(Batch batch) throws BackendException {
+        if (device.isPresent()) {
+            Optional<String> failure = device.get().failure();
+            if (failure.isPresent()) {
+                throw new BackendException(ErrorCode.UNAVAILABLE, failure.get());
+            }
+        }
         instance.execute(batch);
     }
 
@@ -80,7 +99,7 @@ public final class OwnedInstance implements ModelInstance {
 
     @Override
     public boolean isReady() {
-        return instance.isReady();
+        return (device.isEmpty() || device.get().failure().isEmpty()) && instance.isReady();
     }
 
     @Override

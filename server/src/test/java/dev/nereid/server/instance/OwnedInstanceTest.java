@@ -15,7 +15,10 @@ import dev.nereid.spi.MemoryAllocator;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.testkit.FakeBatch;
 import dev.nereid.testkit.FakeDeviceMemory;
+import dev.nereid.testkit.FakeRequest;
 import dev.nereid.testkit.LeakCheckingMemory;
 import inference.ModelInstanceGroup;
 import java.lang.foreign.ValueLayout;
@@ -121,7 +124,7 @@ final class OwnedInstanceTest {
                     .isThrownBy(() -> OwnedInstance.create(model, onGpu, memory, options))
                     .withMessage(
                             "can not create model 'm_0': memory limit set for KIND_GPU 0 has exceeded, model loading"
-                                    + " is rejected: 81 of 100 bytes are in use (expected: at most 0.8 of them; see"
+                                    + " is rejected. 81 of 100 bytes are in use (expected: at most 0.8 of them; see"
                                     + " --model-load-gpu-limit)")
                     .matches(e -> e.code() == ErrorCode.UNAVAILABLE);
             assertThat(events).containsExactly("close");
@@ -129,6 +132,31 @@ final class OwnedInstanceTest {
             OwnedInstance.create(model, onGpu, memory, options).close();
         }
         OwnedInstance.create(model, plan, memory, options).close(); // on the CPU
+        memory.close();
+    }
+
+    @Test
+    void isNotReadyWhenItsGpuHasFailed() throws BackendException {
+        InstancePlan onGpu = new InstancePlan(
+                "m_0", new Device(Device.Kind.GPU, 0), List.of(), false, ModelInstanceGroup.getDefaultInstance());
+        Model working = _ -> _ -> {};
+        ModelInstance instance = OwnedInstance.create(working, onGpu, memory);
+        ModelInstance onCpu = OwnedInstance.create(working, plan, memory);
+        assertThat(instance.isReady()).isTrue();
+
+        gpu.fail("GPU 0 has failed: of a test");
+
+        assertThat(instance.isReady()).isFalse();
+        assertThat(onCpu.isReady()).isTrue();
+        try (FakeBatch batch =
+                new FakeBatch(ModelSettings.builder("m", 1).build(), memory, new FakeRequest(1, List.of()))) {
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> instance.execute(batch))
+                    .withMessage("GPU 0 has failed: of a test")
+                    .matches(e -> e.code() == ErrorCode.UNAVAILABLE);
+        }
+        instance.close();
+        onCpu.close();
         memory.close();
     }
 

@@ -23,10 +23,8 @@ import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.IntFunction;
 
@@ -37,7 +35,6 @@ import java.util.function.IntFunction;
  * them. Each has a buffer for its input and its output on the GPU, of which there are as many as deferred executions.
  */
 final class PtxInstance implements ModelInstance {
-    private static final Duration FOREVER = Duration.ofSeconds(Long.MAX_VALUE);
     private static final int THREADS_OF_BLOCK = 256;
 
     private final TensorSpec in;
@@ -104,10 +101,8 @@ final class PtxInstance implements ModelInstance {
         Slot slot = idle.remove(); // there are as many as executions
         EventFence fence;
         try {
-            fence = enqueue(input, output, slot);
+            fence = events.recordAfter(driver -> enqueue(driver, input, output, slot), stream);
         } catch (GpuException e) {
-            // What was appended before may still read the input and write the output.
-            awaitStream();
             idle.add(slot);
             throw unavailable(e);
         }
@@ -125,46 +120,29 @@ final class PtxInstance implements ModelInstance {
 
     /** Returns the input where it is if it lies on the GPU, or else in pinned memory. */
     private Tensor input(Batch batch) throws BackendException {
-        if (batch.requests().size() == 1) {
-            Optional<Tensor> own = batch.requests().getFirst().input(in.name());
-            if (own.isPresent() && own.get().place().equals(device)) {
-                return own.get();
-            }
+        boolean onDevice = batch.requests().size() == 1
+                && batch.requests()
+                        .getFirst()
+                        .input(in.name())
+                        .filter(own -> own.place().equals(device))
+                        .isPresent();
+        return batch.gather(in.name(), onDevice ? device : pinned);
+    }
+
+    private void enqueue(CudaDriver driver, Tensor input, Tensor output, Slot slot) {
+        long from = slot.input();
+        if (input.place().equals(device)) {
+            from = input.data().address();
+            input.fence().map(Fence::event).ifPresent(event -> driver.waitFor(stream, event));
+        } else if (input.byteSize() > 0) {
+            driver.copyFromHost(input.data().address(), from, input.byteSize(), stream);
         }
-        return batch.gather(in.name(), pinned);
-    }
-
-    private EventFence enqueue(Tensor input, Tensor output, Slot slot) {
-        gpu.run(driver -> {
-            long from = slot.input();
-            if (input.place().equals(device)) {
-                from = input.data().address();
-                input.fence().map(Fence::event).ifPresent(event -> driver.waitFor(stream, event));
-            } else if (input.byteSize() > 0) {
-                driver.copyFromHost(input.data().address(), from, input.byteSize(), stream);
-            }
-            int count = (int) input.shape().elementCount();
-            if (count > 0) {
-                long parameters = slot.parameters(from, count, kernel.nanos());
-                int blocks = (count + THREADS_OF_BLOCK - 1) / THREADS_OF_BLOCK;
-                driver.launch(function, blocks, THREADS_OF_BLOCK, stream, parameters);
-                driver.copyToHost(slot.output(), output.data().address(), output.byteSize(), stream);
-            }
-        });
-        return events.record(stream);
-    }
-
-    private void awaitStream() {
-        try {
-            EventFence end = events.record(stream);
-            try {
-                boolean ignored = end.await(FOREVER);
-            } finally {
-                end.release();
-            }
-        } catch (GpuException | BackendException e) {
-            // A GPU that failed reads and writes nothing any more.
-            return;
+        int count = (int) input.shape().elementCount();
+        if (count > 0) {
+            long parameters = slot.parameters(from, count, kernel.nanos());
+            int blocks = (count + THREADS_OF_BLOCK - 1) / THREADS_OF_BLOCK;
+            driver.launch(function, blocks, THREADS_OF_BLOCK, stream, parameters);
+            driver.copyToHost(slot.output(), output.data().address(), output.byteSize(), stream);
         }
     }
 
