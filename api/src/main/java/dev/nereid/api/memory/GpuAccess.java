@@ -39,6 +39,13 @@ public interface GpuAccess extends AutoCloseable {
     Optional<TensorBuffer> allocatePinned(long byteSize);
 
     /**
+     * Returns how much pinned memory is in use.
+     *
+     * @return the bytes in use and all that were taken at the start; empty for none
+     */
+    Optional<DeviceMemory.Use> pinnedUse();
+
+    /**
      * Opens device memory of another process.
      *
      * @param handle {@code cudaIpcMemHandle_t}, 64 bytes

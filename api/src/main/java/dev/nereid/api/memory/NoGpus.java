@@ -33,5 +33,10 @@ final class NoGpus implements GpuAccess {
     }
 
     @Override
+    public Optional<DeviceMemory.Use> pinnedUse() {
+        return Optional.empty();
+    }
+
+    @Override
     public void close() {}
 }

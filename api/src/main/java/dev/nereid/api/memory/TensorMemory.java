@@ -32,6 +32,15 @@ public interface TensorMemory {
     }
 
     /**
+     * Returns how much pinned memory is in use.
+     *
+     * @return the bytes in use and all there are; empty for none
+     */
+    default Optional<DeviceMemory.Use> pinnedUse() {
+        return Optional.empty();
+    }
+
+    /**
      * Allocates a buffer in one place. Memory of the host is that of {@link #allocate(long)}, also in place of pinned
      * memory of which none is left.
      *

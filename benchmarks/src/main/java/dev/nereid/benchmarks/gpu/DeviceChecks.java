@@ -20,6 +20,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 
@@ -208,8 +209,21 @@ final class DeviceChecks {
         int first = gpus.numbers().get(0);
         int second = gpus.numbers().get(1);
         boolean can = gpu.call(driver -> driver.canAccessPeer(driver.device(first), driver.device(second)));
-        require(can, "GPU " + first + " has no access to GPU " + second);
-        return "GPU " + first + " to GPU " + second;
+        DeviceMemory from =
+                gpus.memory(new MemoryPlace(MemoryPlace.Kind.GPU, second)).orElseThrow();
+        DeviceMemory to =
+                gpus.memory(new MemoryPlace(MemoryPlace.Kind.GPU, first)).orElseThrow();
+        byte[] content = new byte[1 << 20];
+        new Random(2).nextBytes(content);
+        byte[] copied = new byte[content.length];
+        try (TensorBuffer source = from.allocate(content.length);
+                TensorBuffer copy = to.allocate(content.length)) {
+            from.copyFromHost(MemorySegment.ofArray(content), source.segment());
+            require(to.copyFrom(from, source.segment(), copy.segment()), "no copy was made");
+            to.copyToHost(copy.segment(), MemorySegment.ofArray(copied));
+        }
+        require(Arrays.equals(content, copied), "the copy differs");
+        return "GPU " + second + " to GPU " + first + (can ? "" : ", through the host: no access");
     }
 
     private static String nvml() throws Exception {

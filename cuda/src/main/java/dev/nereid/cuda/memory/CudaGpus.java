@@ -144,14 +144,9 @@ public final class CudaGpus implements GpuAccess {
         return memory == null || closed.get() ? Optional.empty() : memory.allocate(byteSize);
     }
 
-    /**
-     * Returns the pinned memory in use.
-     *
-     * @return the bytes of open buffers, with what their alignment adds
-     */
-    public long pinnedBytesInUse() {
-        PinnedMemory memory = pinned;
-        return memory == null ? 0 : memory.bytesInUse();
+    @Override
+    public Optional<DeviceMemory.Use> pinnedUse() {
+        return Optional.ofNullable(pinned).map(PinnedMemory::use);
     }
 
     @Override

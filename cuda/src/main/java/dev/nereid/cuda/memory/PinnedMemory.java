@@ -1,5 +1,6 @@
 package dev.nereid.cuda.memory;
 
+import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.cuda.GpuContext;
 import dev.nereid.cuda.GpuException;
@@ -63,6 +64,11 @@ public final class PinnedMemory implements AutoCloseable {
      */
     public long bytesInUse() {
         return blocks.bytesInUse();
+    }
+
+    /** Returns the memory in use, and all of it. */
+    DeviceMemory.Use use() {
+        return new DeviceMemory.Use(blocks.bytesInUse(), memory.byteSize());
     }
 
     /**

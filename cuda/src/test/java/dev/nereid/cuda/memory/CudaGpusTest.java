@@ -49,7 +49,7 @@ final class CudaGpusTest {
             TensorBuffer pinned = gpus.allocatePinned(1 << 16).orElseThrow();
             assertThat(pinned.place().kind()).isEqualTo(MemoryPlace.Kind.PINNED);
             assertThat(gpus.allocatePinned(1)).isEmpty();
-            assertThat(gpus.pinnedBytesInUse()).isEqualTo(1 << 16);
+            assertThat(gpus.pinnedUse()).contains(new DeviceMemory.Use(1 << 16, 1 << 16));
             pinned.close();
         }
         assertThat(driver.living()).isZero();
@@ -123,7 +123,7 @@ final class CudaGpusTest {
                 .as("the driver fails for both")
                 .contains("GPU 0 has failed: cuCtxSetCurrent: 700 CUDA_ERROR: restart the server");
         assertThatExceptionOfType(InferenceException.class)
-                .as("not the client's mistake")
+                .as("not the client's error")
                 .isThrownBy(() -> gpus.open(ByteBuffer.allocate(CudaDriver.IPC_HANDLE_SIZE), 0, 1))
                 .withMessageStartingWith("GPU 0 has failed: ")
                 .matches(e -> e.code() == ErrorCode.UNAVAILABLE);
@@ -161,6 +161,7 @@ final class CudaGpusTest {
             assertThat(gpus.numbers()).isEmpty();
             assertThat(gpus.report()).containsExactly("no GPU: CUDA driver: not found");
             assertThat(gpus.allocatePinned(0)).isEmpty();
+            assertThat(gpus.pinnedUse()).isEmpty();
             assertThat(gpus.memory(FIRST)).isEmpty();
             assertThat(gpus.failure()).isEmpty();
         }

@@ -59,6 +59,14 @@ final class ServerMetrics {
         LoadMetrics.of(server.models().loadCounts()).forEach(snapshots::metricSnapshot);
         server.demand().ifPresent(demand -> DemandMetrics.of(demand).forEach(snapshots::metricSnapshot));
         processors.ifPresent(cpu -> cpu.gauges().forEach(snapshots::metricSnapshot));
+        server.memory().pinnedUse().ifPresent(pinned -> {
+            snapshots.metricSnapshot(gauge(
+                    "nv_pinned_memory_pool_total_bytes", "Pinned memory pool total memory size," + " in bytes", (double)
+                            pinned.totalBytes()));
+            snapshots.metricSnapshot(gauge(
+                    "nv_pinned_memory_pool_used_bytes", "Pinned memory pool used memory size, in" + " bytes", (double)
+                            pinned.usedBytes()));
+        });
         gpus.ifPresent(gpu -> gpu.gauges().forEach(snapshots::metricSnapshot));
         try {
             ByteArrayOutputStream figures = new ByteArrayOutputStream();

@@ -85,6 +85,8 @@ final class GpuServingIT {
                 assertThat(response.statusCode()).as(response.body()).isEqualTo(200);
                 assertThat(response.body()).contains("\"data\":" + numbers(1024 * items, "3.0"));
             }
+            assertThat(server.metrics("GET", "/metrics").body())
+                    .contains("nv_pinned_memory_pool_total_bytes 268435456\n", "nv_pinned_memory_pool_used_bytes ");
             assertThat(server.get("/v2/models/increment/config").body()).contains("\"gpus\":[0,1]");
             assertThat(server.post("/v2/cudasharedmemory/region/x/register", registration(0))
                             .body())

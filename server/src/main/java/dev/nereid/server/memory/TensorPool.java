@@ -152,6 +152,11 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     }
 
     @Override
+    public Optional<DeviceMemory.Use> pinnedUse() {
+        return gpus.pinnedUse();
+    }
+
+    @Override
     public Optional<DeviceMemory> device(MemoryPlace place) {
         return gpus.memory(place);
     }

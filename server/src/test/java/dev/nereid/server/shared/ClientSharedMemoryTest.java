@@ -438,6 +438,11 @@ final class ClientSharedMemoryTest {
         private int open;
 
         @Override
+        public Optional<DeviceMemory.Use> pinnedUse() {
+            return Optional.empty();
+        }
+
+        @Override
         public List<Integer> numbers() {
             return List.of(0, 1);
         }
