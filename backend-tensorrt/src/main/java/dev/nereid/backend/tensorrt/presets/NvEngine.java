@@ -9,7 +9,7 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
 import java.util.ArrayList;
 import java.util.List;
-import org.bytedeco.javacpp.LongPointer;
+import org.bytedeco.javacpp.IntPointer;
 import org.bytedeco.tensorrt.global.nvinfer.OptProfileSelector;
 import org.bytedeco.tensorrt.global.nvinfer.TensorIOMode;
 import org.bytedeco.tensorrt.nvinfer.ICudaEngine;
@@ -62,11 +62,12 @@ final class NvEngine implements Engine {
                 ranges);
     }
 
+    @SuppressWarnings("deprecation") // in later versions, in favor of a method that this one does not have
     private Shape range(String name, boolean ofShape, Shape shape, int profile, OptProfileSelector which) {
         if (!ofShape) {
             return Addresses.shape(engine.getProfileShape(name, profile, which));
         }
-        LongPointer values = engine.getProfileTensorValuesV2(name, profile, which);
+        IntPointer values = engine.getProfileTensorValues(name, profile, which);
         if (!Addresses.isObject(values)) {
             return shape; // no values are known: they are not limited
         }

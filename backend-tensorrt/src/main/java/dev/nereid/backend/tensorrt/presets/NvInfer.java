@@ -39,17 +39,22 @@ final class NvInfer implements TensorRtRuntime {
 
     @Override
     public Engine deserialize(MemorySegment plan) throws BackendException {
-        log.clear();
-        IRuntime runtime = nvinfer.createInferRuntime(log);
-        if (!Addresses.isObject(runtime)) {
-            throw new BackendException(ErrorCode.UNAVAILABLE, "TensorRT unavailable: no runtime: " + log.takeErrors());
-        }
+        IRuntime runtime = createRuntime();
         ICudaEngine engine = runtime.deserializeCudaEngine(Addresses.of(plan.address()), plan.byteSize());
         if (!Addresses.isObject(engine)) {
             NativeObjects.delete(runtime.address(), NativeObjects.DESTRUCTOR);
             throw refused(log.takeErrors());
         }
         return new NvEngine(runtime, engine, log);
+    }
+
+    private IRuntime createRuntime() throws BackendException {
+        log.clear();
+        IRuntime runtime = nvinfer.createInferRuntime(log);
+        if (!Addresses.isObject(runtime)) {
+            throw new BackendException(ErrorCode.UNAVAILABLE, "TensorRT unavailable: no runtime: " + log.takeErrors());
+        }
+        return runtime;
     }
 
     private BackendException refused(String errors) {
@@ -61,8 +66,14 @@ final class NvInfer implements TensorRtRuntime {
 
     @Override
     public byte[] build(BuildRequest request) throws BackendException {
-        parser.load();
-        log.clear();
-        return new EngineBuilder(log).build(request);
+        // Unlike a builder, a runtime that cannot use the driver is an error and not the end of the process.
+        IRuntime runtime = createRuntime();
+        try {
+            parser.load();
+            log.clear();
+            return new EngineBuilder(log).build(request);
+        } finally {
+            NativeObjects.delete(runtime.address(), NativeObjects.DESTRUCTOR);
+        }
     }
 }

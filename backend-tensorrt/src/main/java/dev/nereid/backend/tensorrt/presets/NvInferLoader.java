@@ -5,9 +5,11 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -20,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class NvInferLoader {
     private static final String LIBRARY = "libnvinfer.so.10";
+    private static final String KERNELS = "libnvinfer_builder_resource*.so.*";
     private static final String PARSER = "libnvonnxparser.so.10";
     private static final String BRIDGES = "/org/bytedeco/tensorrt/linux-x86_64/";
     private static final String JAVACPP = "/org/bytedeco/javacpp/linux-x86_64/libjnijavacpp.so";
@@ -75,6 +78,7 @@ public final class NvInferLoader {
         LOCK.lock();
         try {
             if (!withParser) {
+                loadKernels();
                 loadTensorRt(PARSER);
                 load(unpack(BRIDGES + "libjninvonnxparser.so"));
                 withParser = true;
@@ -83,6 +87,22 @@ public final class NvInferLoader {
             throw unavailable(String.valueOf(e.getMessage()));
         } finally {
             LOCK.unlock();
+        }
+    }
+
+    /** Loads the kernels of the builder that lie beside TensorRT; it looks for others itself, and says so. */
+    private void loadKernels() throws IOException {
+        for (Path directory : directories) {
+            if (Files.isRegularFile(directory.resolve(LIBRARY))) {
+                List<Path> kernels = new ArrayList<>();
+                try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, KERNELS)) {
+                    files.forEach(kernels::add);
+                }
+                if (!kernels.isEmpty()) {
+                    NamedLibrary.load(kernels.stream().sorted().toList(), cache);
+                }
+                return;
+            }
         }
     }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.nereid.backend.tensorrt.runtime.BuildRequest;
 import dev.nereid.backend.tensorrt.runtime.TensorRtRuntime;
 import dev.nereid.cuda.GpuDiscovery;
 import dev.nereid.spi.BackendException;
@@ -11,6 +12,7 @@ import dev.nereid.spi.ErrorCode;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -35,7 +37,7 @@ final class NvInferLoaderTest {
     @Test
     void loadsTensorRtAndSaysThatThereIsNoDevice() throws BackendException {
         String directory = System.getProperty("tensorrt.directory", "");
-        assumeTrue(!directory.isEmpty(), "no TensorRT: -Dtensorrt adds it (534 MB)");
+        assumeTrue(!directory.isEmpty(), "no TensorRT: -Dtensorrt adds it (1.1 GB)");
 
         TensorRtRuntime runtime = new NvInferLoader(List.of(Path.of(directory)), cache).load();
 
@@ -47,5 +49,9 @@ final class NvInferLoaderTest {
                     .withMessageStartingWith("TensorRT unavailable: no runtime: ")
                     .matches(e -> e.code() == ErrorCode.UNAVAILABLE);
         }
+        assertThatExceptionOfType(BackendException.class)
+                .as("before anything of the builder is loaded")
+                .isThrownBy(() -> runtime.build(new BuildRequest(cache.resolve("model.onnx"), "FP32", 0, Map.of())))
+                .withMessageStartingWith("TensorRT unavailable: no runtime: ");
     }
 }
