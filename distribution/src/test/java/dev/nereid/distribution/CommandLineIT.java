@@ -49,6 +49,19 @@ final class CommandLineIT {
     }
 
     @Test
+    void aFailedStartIsALineOfTheLogForPrograms() throws IOException, InterruptedException {
+        InstalledServer.Result result =
+                InstalledServer.run("serve", "--model-repository=/nonexistent/models", "--log-format=json");
+
+        assertThat(result.status()).isEqualTo(1);
+        assertThat(result.err().lines())
+                .isNotEmpty()
+                .allSatisfy(line -> assertThat(line).startsWith("{\"").endsWith("}"));
+        assertThat(lastLine(result.err()))
+                .contains("\"level\":\"ERROR\"", "/nonexistent/models (expected: an existing directory)");
+    }
+
+    @Test
     void namesTheAddressThatIsNotOfThisMachine() throws IOException, InterruptedException {
         InstalledServer.Result result =
                 InstalledServer.run("serve", "--model-repository=" + directory, "--http-address=192.0.2.1");

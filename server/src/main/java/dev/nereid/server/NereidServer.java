@@ -113,7 +113,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      * not. {@link #awaitModels} waits for the end of the loads.
      *
      * @param options the server's options
-     * @return the server, live but with strict readiness not ready yet, owned by the caller
+     * @return the server, live but not ready yet, owned by the caller
      * @throws InferenceException if a repository cannot be read
      */
     public static NereidServer startLoading(ServerOptions options) {
@@ -238,7 +238,9 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     public boolean isReady() {
         return isLive()
                 && !markedNotReady
-                && (!options.strictReadiness() || (!components.lifecycle().isListing() && models.allReady()));
+                && (options.strictReadiness()
+                        ? !components.lifecycle().isListing() && models.allReady()
+                        : !components.lifecycle().isLoading());
     }
 
     /**

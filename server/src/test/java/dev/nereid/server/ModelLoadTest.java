@@ -238,6 +238,23 @@ final class ModelLoadTest {
     }
 
     @Test
+    void isNotReadyWhileAModelIsLoadingWithoutStrictReadinessEither() throws Exception {
+        models.recording("a", parameter("fail_load", "1"));
+        models.recording("m", "");
+        Path gate = Files.createFile(models.root().resolve("m/gate"));
+
+        try (NereidServer server = NereidServer.startLoading(options()
+                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false).withStrictReadiness(false)))) {
+            assertThat(server.isLive()).isTrue();
+            assertThat(server.isReady()).isFalse();
+            Files.delete(gate);
+            server.awaitModels();
+            assertThat(server.isReady()).isTrue();
+            assertThat(server.models().isReady(ModelRef.latest("a"))).isFalse();
+        }
+    }
+
+    @Test
     void isNotReadyWhileAnInstanceIsNot() throws Exception {
         models.recording("m", parameter("unready", "yes"));
 

@@ -85,6 +85,11 @@ public final class LogFlags {
         return format == LogFormat.DEFAULT || console.isTerminal();
     }
 
+    /** Returns whether standard error is a log that programs read, so that every line of it has to be one of the log. */
+    public boolean isErrorStream(ConsoleStreams console) {
+        return file.isEmpty() && !hasReport(console);
+    }
+
     private String own() {
         return switch (verbose) {
             case 0 -> "info";

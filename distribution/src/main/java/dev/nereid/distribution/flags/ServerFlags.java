@@ -76,7 +76,8 @@ public final class ServerFlags {
                 Flag.of(
                         "--strict-readiness",
                         FlagValue.TRUTH,
-                        "Whether the server is ready only while all its models are. Default: true.",
+                        "Whether the server is ready only while all its models are; otherwise it is when the loads of the"
+                                + " start have ended, also if one failed. Default: true.",
                         value -> strictReadiness = value),
                 Flag.of(
                         "--allow-client-shm",

@@ -103,12 +103,14 @@ final class DeployFilesIT {
         V1Container container = pod.getContainers().getFirst();
 
         assertThat(pod.getEnableServiceLinks()).isFalse();
+        assertThat(number(container, "--exit-delay-secs")).isLessThan(number(container, "--exit-timeout-secs"));
         assertThat(pod.getTerminationGracePeriodSeconds())
-                .isGreaterThan(number(container, "--exit-delay-secs") + number(container, "--exit-timeout-secs"));
+                .as("with a margin for the end of the process")
+                .isGreaterThanOrEqualTo(number(container, "--exit-timeout-secs") + 10);
         assertThat(pod.getSecurityContext().getRunAsNonRoot()).isTrue();
         assertThat(container.getSecurityContext().getReadOnlyRootFilesystem()).isTrue();
         assertThat(container.getResources().getLimits()).containsKey("memory");
-        assertThat(container.getStartupProbe().getHttpGet().getPath()).isEqualTo("/v2/health/ready");
+        assertThat(container.getStartupProbe().getHttpGet().getPath()).isEqualTo("/v2/health/live");
         assertThat(container.getReadinessProbe().getHttpGet().getPath()).isEqualTo("/v2/health/ready");
         assertThat(container.getLivenessProbe().getHttpGet().getPath()).isEqualTo("/v2/health/live");
         assertThat(container.getArgs())
@@ -143,8 +145,13 @@ final class DeployFilesIT {
         assertThat(runtime.get("kind").getAsString()).isEqualTo("ServingRuntime");
         assertThat(runtime.keySet()).isEqualTo(Set.of("apiVersion", "kind", "metadata", "spec"));
         assertThat(spec.keySet()).isSubsetOf(RUNTIME_FIELDS);
-        spec.getAsJsonArray("supportedModelFormats")
-                .forEach(format -> assertThat(format.getAsJsonObject().keySet()).isSubsetOf(FORMAT_FIELDS));
+        spec.getAsJsonArray("supportedModelFormats").forEach(element -> {
+            JsonObject format = element.getAsJsonObject();
+            assertThat(format.keySet()).isSubsetOf(FORMAT_FIELDS);
+            assertThat(format.has("autoSelect"))
+                    .as("selected for %s: the image has no TensorFlow", format.get("name"))
+                    .isEqualTo(format.get("name").getAsString().equals("onnx"));
+        });
         JsonElement element = spec.getAsJsonArray("containers").get(0);
         V1Container.validateJsonElement(element);
         V1Container container = JSON.getGson().fromJson(element, V1Container.class);
@@ -195,6 +202,9 @@ final class DeployFilesIT {
 
         assertThat(named).hasSizeGreaterThan(10);
         assertThat(words("alert: (\\w+)", rules)).isEqualTo(words("`(Nereid[A-Z]\\w+)`", page));
+        assertThat(words("alertname: (\\w+)", Files.readString(PROMETHEUS.resolve("nereid.rules.test.yml"))))
+                .as("alerts with a test")
+                .isEqualTo(words("alert: (\\w+)", rules));
         try (InstalledServer server = InstalledServer.serve(InstalledServer.MODELS)) {
             Set<String> served = words(
                     "(?m)^# TYPE (\\w+) ", server.metrics("GET", "/metrics").body());

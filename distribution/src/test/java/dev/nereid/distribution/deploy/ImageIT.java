@@ -97,6 +97,18 @@ final class ImageIT {
             run(root, "tar", "-xzf", blob(layout, layer.getAsJsonObject()).toString());
         }
 
+        JsonObject docker = JsonParser.parseString(Files.readString(layout.resolve("manifest.json")))
+                .getAsJsonArray()
+                .get(0)
+                .getAsJsonObject();
+        assertThat(strings(docker.getAsJsonArray("RepoTags"))).containsExactly("localhost/nereid:test");
+        assertThat(docker.get("Config").getAsString()).isEqualTo(path(manifest.getAsJsonObject("config")));
+        assertThat(strings(docker.getAsJsonArray("Layers")))
+                .isEqualTo(StreamSupport.stream(layers.spliterator(), false)
+                        .map(layer -> path(layer.getAsJsonObject()))
+                        .toList());
+        assertThat(Tool.run(root, "cat", "opt/java/release").out()).contains("jdk.jdwp.agent", "jdk.jfr", "jdk.jcmd");
+
         List<String> entry = strings(config.getAsJsonArray("Entrypoint"));
         assertThat(entry.getFirst()).isEqualTo("/opt/java/bin/java");
         assertThat(entry).containsAll(optionsOfTheLauncher());
@@ -165,6 +177,28 @@ final class ImageIT {
         assertThat(result.out()).contains("no lib/nereid.jar (expected: an installed server)");
     }
 
+    @Test
+    void aToolThatFailsIsNoImage() throws Exception {
+        Path tools = Files.createDirectory(directory.resolve("tools"));
+        Path dpkg = tools.resolve("dpkg-query");
+        Files.writeString(dpkg, "#!/bin/sh\nexit 1\n");
+        assertThat(dpkg.toFile().setExecutable(true)).isTrue();
+        Path empty = Files.createDirectory(directory.resolve("no-image"));
+
+        Tool.Result result = Tool.run(
+                directory,
+                "env",
+                "PATH=" + tools + ":/usr/bin:/bin",
+                "JAVA_HOME=" + System.getProperty("java.home"),
+                ASSEMBLE.toString(),
+                InstalledServer.HOME.toString(),
+                empty.toString(),
+                "test");
+
+        assertThat(result.status()).as(result.out()).isNotZero();
+        assertThat(empty).isEmptyDirectory();
+    }
+
     private static Path file(String suffix) {
         return output.resolve(name() + suffix);
     }
@@ -196,6 +230,10 @@ final class ImageIT {
         }
         assertThat("sha256:" + HexFormat.of().formatHex(sha256.digest())).isEqualTo(digest);
         return blob;
+    }
+
+    private static String path(JsonObject descriptor) {
+        return "blobs/" + descriptor.get("digest").getAsString().replace(':', '/');
     }
 
     private static List<String> strings(JsonArray array) {

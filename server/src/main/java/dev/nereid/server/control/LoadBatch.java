@@ -82,6 +82,16 @@ final class LoadBatch {
         }
     }
 
+    /** Returns whether all loads have ended. */
+    boolean isDone() {
+        for (CompletableFuture<Void> outcome : outcomes.values()) {
+            if (!outcome.isDone()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     /** Waits for the end of all loads. */
     void await() throws InterruptedException {
         for (CompletableFuture<Void> outcome : outcomes.values()) {

@@ -204,6 +204,15 @@ public final class ModelLifecycle {
     }
 
     /**
+     * Returns whether models of the start are still loading.
+     *
+     * @return whether one is neither loaded nor has failed, or not all are known
+     */
+    public boolean isLoading() {
+        return startup.isLoading();
+    }
+
+    /**
      * Returns the catalog of the models.
      *
      * @return the catalog, always the same

@@ -172,6 +172,11 @@ final class StartupLoads {
         return !listed.isDone() && !isOverdue;
     }
 
+    /** Returns whether loads of the start have not ended, or are not known yet. */
+    boolean isLoading() {
+        return isListing() || !first.isDone() || !remote.isDone();
+    }
+
     /**
      * Waits for the end of all loads.
      *

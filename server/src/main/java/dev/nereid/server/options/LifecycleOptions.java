@@ -9,7 +9,8 @@ import java.util.function.UnaryOperator;
  * Options of start, readiness, supervision and shutdown. Immutable.
  *
  * @param exitOnError whether {@link dev.nereid.server.NereidServer#start} fails if a model cannot be loaded
- * @param strictReadiness whether the server is ready only if every model is
+ * @param strictReadiness whether the server is ready only if every model is; otherwise it is once the loads of the start
+ *     have ended, however they did
  * @param exitTimeout how long {@link dev.nereid.server.NereidServer#close} waits for requests to end
  * @param supervision fatal errors and watchdogs
  * @param control loading and unloading while the server runs
