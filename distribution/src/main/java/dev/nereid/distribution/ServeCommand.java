@@ -5,6 +5,7 @@ import dev.nereid.distribution.flags.Flags;
 import dev.nereid.distribution.flags.LogFlags;
 import dev.nereid.distribution.flags.ServerFlags;
 import dev.nereid.distribution.process.CommandContext;
+import dev.nereid.distribution.process.ExitStatus;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.report.CurlExample;
 import org.slf4j.Logger;
