@@ -8,16 +8,26 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /** Shared memory for tests, with regions in memory of the process. Safe for use by any thread. */
 public final class FakeSharedMemory implements SharedMemory {
+    private static final int HANDLE_SIZE = 64;
+
     private record Entry(Region region, MemorySegment memory) {}
 
     private final Map<String, Entry> entries = new ConcurrentSkipListMap<>();
+    private final Map<String, CudaRegion> cuda = new ConcurrentSkipListMap<>();
+
+    /** The threads that registered memory of GPUs; {@code null} where there are none. */
+    private volatile @Nullable Queue<Thread> cudaThreads;
+
     private final AtomicInteger leases = new AtomicInteger();
     private final List<String> events = new CopyOnWriteArrayList<>();
 
@@ -31,6 +41,21 @@ public final class FakeSharedMemory implements SharedMemory {
      */
     public MemorySegment memory(String name) {
         return entry(name, "shared").memory();
+    }
+
+    /** Gives the server a GPU, number 0, whose memory any handle of 64 bytes opens. */
+    public void addGpu() {
+        cudaThreads = new ConcurrentLinkedQueue<>();
+    }
+
+    /**
+     * Returns on which threads memory of GPUs was registered.
+     *
+     * @return the threads, in the order of the calls
+     */
+    public List<Thread> cudaThreads() {
+        Queue<Thread> threads = cudaThreads;
+        return threads == null ? List.of() : List.copyOf(threads);
     }
 
     /**
@@ -124,23 +149,43 @@ public final class FakeSharedMemory implements SharedMemory {
 
     @Override
     public void registerCuda(String name, ByteBuffer handle, long deviceId, long byteSize) {
-        throw invalid("failed to register CUDA shared memory region: '" + name + "', GPUs not supported");
+        Queue<Thread> threads = cudaThreads;
+        if (threads == null) {
+            throw invalid("failed to register CUDA shared memory region: '" + name + "', GPUs not supported");
+        }
+        threads.add(Thread.currentThread());
+        if (handle.remaining() != HANDLE_SIZE || deviceId != 0) {
+            throw invalid("failed to register CUDA shared memory region '" + name + "': of a test");
+        }
+        if (cuda.putIfAbsent(name, new CudaRegion(name, deviceId, byteSize)) != null) {
+            throw new InferenceException(
+                    ErrorCode.ALREADY_EXISTS, "shared memory region '" + name + "' already in manager");
+        }
     }
 
     @Override
-    public void unregisterCuda(String name) {}
+    public void unregisterCuda(String name) {
+        cuda.remove(name);
+    }
 
     @Override
-    public void unregisterAllCuda() {}
+    public void unregisterAllCuda() {
+        cuda.clear();
+    }
 
     @Override
     public CudaRegion cudaRegion(String name) {
-        throw new InferenceException(ErrorCode.NOT_FOUND, "Unable to find cuda shared memory region: '" + name + "'");
+        CudaRegion region = cuda.get(name);
+        if (region == null) {
+            throw new InferenceException(
+                    ErrorCode.NOT_FOUND, "Unable to find cuda shared memory region: '" + name + "'");
+        }
+        return region;
     }
 
     @Override
     public List<CudaRegion> cudaRegions() {
-        return List.of();
+        return List.copyOf(cuda.values());
     }
 
     private Entry entry(String name, String kind) {

@@ -17,6 +17,7 @@ import dev.nereid.testkit.FakeControl;
 import dev.nereid.testkit.FakeModel;
 import inference.CudaSharedMemoryRegisterRequest;
 import inference.CudaSharedMemoryStatusRequest;
+import inference.CudaSharedMemoryStatusResponse;
 import inference.CudaSharedMemoryUnregisterRequest;
 import inference.ModelRepositoryParameter;
 import inference.RepositoryIndexRequest;
@@ -27,6 +28,7 @@ import inference.SystemSharedMemoryRegisterRequest;
 import inference.SystemSharedMemoryStatusRequest;
 import inference.SystemSharedMemoryStatusResponse;
 import inference.SystemSharedMemoryUnregisterRequest;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
@@ -194,6 +196,51 @@ final class ControlMethodsIT {
 
         unregister("");
         assertThat(status("").getRegionsMap()).isEmpty();
+    }
+
+    @Test
+    void registersMemoryOfAGpu() {
+        frontend.server.sharedMemory().addGpu();
+        ByteString handle = ByteString.copyFrom(new byte[64]);
+        for (String name : List.of("a", "b")) {
+            frontend.client.cudaSharedMemoryRegister(CudaSharedMemoryRegisterRequest.newBuilder()
+                    .setName(name)
+                    .setRawHandle(handle)
+                    .setByteSize(64)
+                    .build());
+        }
+        assertThat(frontend.server.sharedMemory().cudaThreads())
+                .as("the driver may take long: no event loop")
+                .hasSize(2)
+                .allMatch(Thread::isVirtual);
+
+        assertThat(frontend.client
+                        .cudaSharedMemoryStatus(CudaSharedMemoryStatusRequest.getDefaultInstance())
+                        .getRegionsMap())
+                .containsOnlyKeys("a", "b");
+        CudaSharedMemoryStatusResponse one = frontend.client.cudaSharedMemoryStatus(
+                CudaSharedMemoryStatusRequest.newBuilder().setName("b").build());
+        assertThat(one.getRegionsMap())
+                .containsExactly(Map.entry(
+                        "b",
+                        CudaSharedMemoryStatusResponse.RegionStatus.newBuilder()
+                                .setName("b")
+                                .setDeviceId(0)
+                                .setByteSize(64)
+                                .build()));
+        assertFails(
+                () -> frontend.client.cudaSharedMemoryRegister(CudaSharedMemoryRegisterRequest.newBuilder()
+                        .setName("b")
+                        .setRawHandle(handle)
+                        .setByteSize(64)
+                        .build()),
+                ALREADY_EXISTS,
+                "shared memory region 'b' already in manager");
+        frontend.client.cudaSharedMemoryUnregister(
+                CudaSharedMemoryUnregisterRequest.newBuilder().setName("a").build());
+        assertThat(frontend.server.sharedMemory().cudaRegions()).hasSize(1);
+        frontend.client.cudaSharedMemoryUnregister(CudaSharedMemoryUnregisterRequest.getDefaultInstance());
+        assertThat(frontend.server.sharedMemory().cudaRegions()).isEmpty();
     }
 
     @Test

@@ -8,7 +8,7 @@ import java.util.List;
  * Registers memory that clients share with the server for their tensors. Safe for use by any thread.
  *
  * <p>Methods throw {@link InferenceException} with the texts that clients know. Opening a segment takes microseconds, so
- * all methods may be called on an event loop.
+ * all methods but {@link #registerCuda} may be called on an event loop.
  */
 public interface SharedMemory {
     /**
@@ -107,7 +107,7 @@ public interface SharedMemory {
     Lease lease(String name, long offset, long byteSize);
 
     /**
-     * Registers memory of a GPU.
+     * Registers memory of a GPU. Takes milliseconds, and as long as a kernel that runs: not to be called on an event loop.
      *
      * @param name the client's name for it
      * @param handle the handle of the memory, as CUDA exports it

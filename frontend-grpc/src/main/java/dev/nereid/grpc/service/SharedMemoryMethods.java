@@ -19,6 +19,8 @@ import inference.SystemSharedMemoryUnregisterRequest;
 import inference.SystemSharedMemoryUnregisterResponse;
 import io.grpc.ServerMethodDefinition;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 
 /** Handles the methods that register and unregister shared memory. Safe for use by any thread. */
 final class SharedMemoryMethods {
@@ -36,7 +38,8 @@ final class SharedMemoryMethods {
                 UnaryMethod.of(GRPCInferenceServiceGrpc.getSystemSharedMemoryRegisterMethod(), methods::register),
                 UnaryMethod.of(GRPCInferenceServiceGrpc.getSystemSharedMemoryUnregisterMethod(), methods::unregister),
                 UnaryMethod.of(GRPCInferenceServiceGrpc.getCudaSharedMemoryStatusMethod(), methods::cudaStatus),
-                UnaryMethod.of(GRPCInferenceServiceGrpc.getCudaSharedMemoryRegisterMethod(), methods::registerCuda),
+                UnaryMethod.async(
+                        GRPCInferenceServiceGrpc.getCudaSharedMemoryRegisterMethod(), methods::registerCudaLater),
                 UnaryMethod.of(
                         GRPCInferenceServiceGrpc.getCudaSharedMemoryUnregisterMethod(), methods::unregisterCuda));
     }
@@ -87,6 +90,20 @@ final class SharedMemoryMethods {
                             .build());
         }
         return response.build();
+    }
+
+    /** Registers on a thread of its own: the driver takes milliseconds, and longer while a kernel runs. */
+    private CompletionStage<CudaSharedMemoryRegisterResponse> registerCudaLater(
+            CudaSharedMemoryRegisterRequest request) {
+        CompletableFuture<CudaSharedMemoryRegisterResponse> response = new CompletableFuture<>();
+        Thread.ofVirtual().name("register-cuda").start(() -> {
+            try {
+                response.complete(registerCuda(request));
+            } catch (RuntimeException | Error error) {
+                response.completeExceptionally(error);
+            }
+        });
+        return response;
     }
 
     private CudaSharedMemoryRegisterResponse registerCuda(CudaSharedMemoryRegisterRequest request) {

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.http.RawHttpConnection;
 import dev.nereid.http.RunningFrontend;
 import java.io.IOException;
+import java.util.Base64;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -52,6 +54,34 @@ class SharedMemoryIT {
         assertThat(post(SYSTEM + "/region/b/unregister", "").status()).isEqualTo(200);
         assertThat(post(SYSTEM + "/unregister", "").status()).isEqualTo(200);
         assertThat(get(SYSTEM + "/status").text()).isEqualTo("[]");
+    }
+
+    @Test
+    void registersListsAndUnregistersMemoryOfAGpu() throws IOException {
+        frontend.server.sharedMemory().addGpu();
+        String handle = Base64.getEncoder().encodeToString(new byte[64]);
+        String body = "{\"raw_handle\":{\"b64\":\"" + handle + "\"},\"device_id\":0,\"byte_size\":64}";
+        for (String name : List.of("a", "b")) {
+            RawHttpConnection.Response registered = post(CUDA + "/region/" + name + "/register", body);
+            assertThat(registered.status()).isEqualTo(200);
+            assertThat(registered.body()).isEmpty();
+        }
+
+        String a = "{\"name\":\"a\",\"device_id\":0,\"byte_size\":64}";
+        String b = "{\"name\":\"b\",\"device_id\":0,\"byte_size\":64}";
+        assertThat(get(CUDA + "/status").text()).isEqualTo("[" + a + "," + b + "]");
+        assertThat(get(CUDA + "/region/b/status").text()).isEqualTo("[" + b + "]");
+        RawHttpConnection.Response twice = post(CUDA + "/region/b/register", body);
+        assertThat(twice.status()).isEqualTo(400);
+        assertThat(twice.text()).isEqualTo("{\"error\":\"shared memory region 'b' already in manager\"}");
+        assertThat(post(CUDA + "/region/a/unregister", "").status()).isEqualTo(200);
+        assertThat(get(CUDA + "/status").text()).isEqualTo("[" + b + "]");
+        assertThat(post(CUDA + "/unregister", "").status()).isEqualTo(200);
+        assertThat(get(CUDA + "/status").text()).isEqualTo("[]");
+        assertThat(frontend.server.sharedMemory().cudaThreads())
+                .as("the driver may take long: no event loop")
+                .hasSize(3)
+                .noneMatch(thread -> thread.getName().contains("eventloop"));
     }
 
     @Test
