@@ -1,9 +1,16 @@
 /* Stands in for libcuda.so.1: memory of the host is that of the device, work ends at the second query of its event.
  * Checks what the binding passes: handles that live, contexts of the thread, flags. Anything else is INVALID_VALUE. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #ifndef DEVICES
 #define DEVICES 2
@@ -107,8 +114,56 @@ static int allocate(void **result, size_t bytes) {
 
 static int release(void *address) { if (address) { free(address); blocks--; } return SUCCESS; }
 
-int cuMemAlloc_v2(void **result, size_t bytes) { NEEDS_CONTEXT; return allocate(result, bytes); }
-int cuMemFree_v2(void *address) { NEEDS_INIT; return release(address); }
+/* Device memory: files in memory, so that other processes can open them. */
+typedef struct { void *address; size_t size; int file; int opens; } block;
+static block memory[4096];
+static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static block *find(void *address) {
+    for (int i = 0; i < 4096; i++) if (memory[i].address == address) return &memory[i];
+    return 0;
+}
+
+static int map(void **result, int file, size_t bytes, int opens) {
+    void *address = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    block *free_block = find(0);
+    if (address == MAP_FAILED || !free_block) return OUT_OF_MEMORY;
+    *free_block = (block) { address, bytes, file, opens };
+    *result = address;
+    return SUCCESS;
+}
+
+static void unmap(block *mapped) {
+    munmap(mapped->address, mapped->size);
+    close(mapped->file);
+    *mapped = (block) { 0 };
+}
+
+int cuMemAlloc_v2(void **result, size_t bytes) {
+    NEEDS_CONTEXT;
+    if (bytes == 0) return INVALID_VALUE;
+    if (bytes > LARGEST) return OUT_OF_MEMORY;
+    pthread_mutex_lock(&memory_lock);
+    int file = memfd_create("device-memory", 0);
+    int error = file < 0 || ftruncate(file, bytes) ? OUT_OF_MEMORY : map(result, file, bytes, 0);
+    blocks += error == SUCCESS;
+    pthread_mutex_unlock(&memory_lock);
+    return error;
+}
+
+int cuMemFree_v2(void *address) {
+    NEEDS_INIT;
+    if (!address) return SUCCESS;
+    pthread_mutex_lock(&memory_lock);
+    block *freed = find(address);
+    int error = freed && !freed->opens ? SUCCESS : INVALID_VALUE;
+    if (!error) {
+        unmap(freed);
+        blocks--;
+    }
+    pthread_mutex_unlock(&memory_lock);
+    return error;
+}
 
 int cuMemHostAlloc(void **result, size_t bytes, unsigned flags) {
     NEEDS_CONTEXT;
@@ -256,31 +311,68 @@ int cuGraphLaunch(handle *executable, handle *stream) { NEEDS(executable); NEEDS
 int cuGraphDestroy(handle *graph) { NEEDS(graph); return destroy(graph); }
 int cuGraphExecDestroy(handle *executable) { NEEDS(executable); return destroy(executable); }
 
-/* A handle is its address and, in its last byte, a mark. */
-typedef struct { unsigned char bytes[64]; } ipc_handle;
+/* A handle names the process, its file, and the size where the driver has it; its last byte is a mark. Unlike with the
+ * driver, the process of the memory can open it too. */
+typedef struct { int32_t process; int32_t file; void *address; uint64_t size; unsigned char rest[39]; unsigned char mark; } ipc_handle;
 
 int cuIpcGetMemHandle(ipc_handle *result, void *address) {
     NEEDS_INIT;
-    memset(result, 0, sizeof(*result));
-    memcpy(result, &address, sizeof(address));
-    result->bytes[63] = 0x5e;
-    return SUCCESS;
+    pthread_mutex_lock(&memory_lock);
+    block *exported = find(address);
+    if (exported) *result = (ipc_handle) { getpid(), exported->file, address, exported->size, { 0 }, 0x5e };
+    pthread_mutex_unlock(&memory_lock);
+    return exported ? SUCCESS : INVALID_VALUE;
 }
 
 int cuIpcOpenMemHandle_v2(void **result, ipc_handle opened, unsigned flags) {
     NEEDS_CONTEXT;
-    if (opened.bytes[63] != 0x5e || flags != 1) return INVALID_VALUE;
-    memcpy(result, &opened, sizeof(*result));
-    return SUCCESS;
+    if (opened.mark != 0x5e || flags != 1) return INVALID_VALUE;
+    if (opened.process == getpid()) {
+        *result = opened.address;
+        return SUCCESS;
+    }
+    char path[64];
+    struct stat now;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", opened.process, opened.file);
+    int file = open(path, O_RDWR);
+    if (file < 0) return INVALID_VALUE;
+    pthread_mutex_lock(&memory_lock);
+    int error = INVALID_VALUE;
+    fstat(file, &now);
+    for (int i = 0; i < 4096; i++) { /* opened again: the same address */
+        struct stat known;
+        if (memory[i].opens && !fstat(memory[i].file, &known) && known.st_ino == now.st_ino && known.st_dev == now.st_dev) {
+            memory[i].opens++;
+            *result = memory[i].address;
+            error = SUCCESS;
+        }
+    }
+    if (error == SUCCESS) close(file);
+    else if ((uint64_t) now.st_size == opened.size) error = map(result, file, opened.size, 1);
+    else close(file);
+    pthread_mutex_unlock(&memory_lock);
+    return error;
 }
 
-int cuIpcCloseMemHandle(void *address) { NEEDS_INIT; return address ? SUCCESS : INVALID_VALUE; }
+int cuIpcCloseMemHandle(void *address) {
+    NEEDS_INIT;
+    pthread_mutex_lock(&memory_lock);
+    block *closed = address ? find(address) : 0;
+    if (closed && closed->opens && --closed->opens == 0) unmap(closed);
+    pthread_mutex_unlock(&memory_lock);
+    return closed ? SUCCESS : INVALID_VALUE;
+}
 
 int cuMemGetAddressRange_v2(void **base, size_t *size, void *address) {
     NEEDS_INIT;
-    *base = address;
-    *size = 4096;
-    return SUCCESS;
+    pthread_mutex_lock(&memory_lock);
+    block *found = find(address);
+    if (found) {
+        *base = found->address;
+        *size = found->size;
+    }
+    pthread_mutex_unlock(&memory_lock);
+    return found ? SUCCESS : INVALID_VALUE;
 }
 
 int cuDeviceCanAccessPeer(int *can, int device, int peer) { NEEDS_DEVICE; *can = device != peer; return SUCCESS; }

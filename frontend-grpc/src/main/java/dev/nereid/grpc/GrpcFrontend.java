@@ -124,7 +124,8 @@ public final class GrpcFrontend implements AutoCloseable {
                 // The interceptor that is added last runs first.
                 .intercept(new RestrictedMethods(options.policy().access(), server.refusals()))
                 .intercept(shutdown)
-                .addService(InferenceService.of(server, inferenceMethods(server, options, groups, shutdown, transport)))
+                .addService(InferenceService.of(
+                        server, inferenceMethods(server, options, groups, shutdown, transport), groups.longTasks()))
                 .addService(health.definition())
                 .addService(
                         BoundedService.of(ProtoReflectionServiceV1.newInstance().bindService()))

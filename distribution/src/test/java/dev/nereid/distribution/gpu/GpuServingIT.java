@@ -1,20 +1,16 @@
 package dev.nereid.distribution.gpu;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.nereid.distribution.testing.InstalledServer;
 import dev.nereid.distribution.testing.Repository;
 import java.io.IOException;
 import java.net.http.HttpResponse;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.BeforeAll;
@@ -22,16 +18,15 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The installed server with the example {@code ptx}, on a library in C that stands in for the driver of two GPUs: their
- * memory is that of the host, and kernels are computed when they are launched.
+ * The installed server with the example {@code ptx}, on a library that stands in for the driver.
  */
 final class GpuServingIT {
     private static final Path PLUGINS = InstalledServer.CHECKOUT.resolve("examples/gpu-plugins");
     private static final Path MODELS = InstalledServer.CHECKOUT.resolve("examples/ptx-models");
-    private static final Path SOURCE =
-            InstalledServer.CHECKOUT.resolve("cuda/src/test/resources/dev/nereid/cuda/libcuda.c");
 
     @TempDir
+    private static Path library;
+
     private static Path driver;
 
     @TempDir
@@ -39,29 +34,11 @@ final class GpuServingIT {
 
     @BeforeAll
     static void compileDriver() throws IOException, InterruptedException {
-        Process compiler;
-        try {
-            compiler = new ProcessBuilder(
-                            "cc",
-                            "-shared",
-                            "-fPIC",
-                            "-o",
-                            driver.resolve("libcuda.so.1").toString(),
-                            SOURCE.toString())
-                    .redirectErrorStream(true)
-                    .start();
-        } catch (IOException e) {
-            assumeTrue(false, "no C compiler: " + e.getMessage());
-            throw e;
-        }
-        String output = new String(compiler.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        assertThat(compiler.waitFor()).as(output).isZero();
+        driver = StandInDriver.compile(library);
     }
 
     private static InstalledServer serve(Path models, String... flags) throws IOException {
-        List<String> all = new ArrayList<>(List.of(flags));
-        all.add("--backend-directory=" + PLUGINS);
-        return InstalledServer.serve(Map.of("LD_LIBRARY_PATH", driver.toString()), models, all.toArray(String[]::new));
+        return StandInDriver.serve(driver, models, flags);
     }
 
     private static String numbers(int count, String number) {
@@ -149,7 +126,7 @@ final class GpuServingIT {
     @Test
     void checksARepositoryWithGpus() throws IOException, InterruptedException {
         InstalledServer.Result result = InstalledServer.run(
-                Map.of("LD_LIBRARY_PATH", driver.toString()),
+                StandInDriver.environment(driver),
                 "check",
                 "--load",
                 "--backend-directory=" + PLUGINS,

@@ -27,6 +27,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Executor;
 
 /** The service {@code inference.GRPCInferenceService}. Safe for use by any thread. */
 public final class InferenceService {
@@ -36,13 +37,19 @@ public final class InferenceService {
         this.server = server;
     }
 
-    /** Returns the service; methods that are not implemented refuse every call. */
-    public static ServerServiceDefinition of(InferenceServer server, List<ServerMethodDefinition<?, ?>> inference) {
+    /**
+     * Returns the service; methods that are not implemented refuse every call.
+     *
+     * @param inference the methods of inference
+     * @param longTasks runs what takes an event loop too long
+     */
+    public static ServerServiceDefinition of(
+            InferenceServer server, List<ServerMethodDefinition<?, ?>> inference, Executor longTasks) {
         InferenceService service = new InferenceService(server);
         List<ServerMethodDefinition<?, ?>> present = new ArrayList<>(service.methods());
         present.addAll(RepositoryMethods.of(server));
         present.addAll(StatisticsMethods.of(server.models()));
-        present.addAll(SharedMemoryMethods.of(server.sharedMemory()));
+        present.addAll(SharedMemoryMethods.of(server.sharedMemory(), longTasks));
         present.addAll(inference);
         Map<String, ServerMethodDefinition<?, ?>> methods = new LinkedHashMap<>();
         for (MethodDescriptor<?, ?> method :

@@ -21,18 +21,22 @@ import io.grpc.ServerMethodDefinition;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
 
 /** Handles the methods that register and unregister shared memory. Safe for use by any thread. */
 final class SharedMemoryMethods {
     private final SharedMemory memory;
 
-    private SharedMemoryMethods(SharedMemory memory) {
+    private final Executor longTasks;
+
+    private SharedMemoryMethods(SharedMemory memory, Executor longTasks) {
         this.memory = memory;
+        this.longTasks = longTasks;
     }
 
     /** Returns the methods. */
-    static List<ServerMethodDefinition<?, ?>> of(SharedMemory memory) {
-        SharedMemoryMethods methods = new SharedMemoryMethods(memory);
+    static List<ServerMethodDefinition<?, ?>> of(SharedMemory memory, Executor longTasks) {
+        SharedMemoryMethods methods = new SharedMemoryMethods(memory, longTasks);
         return List.of(
                 UnaryMethod.of(GRPCInferenceServiceGrpc.getSystemSharedMemoryStatusMethod(), methods::status),
                 UnaryMethod.of(GRPCInferenceServiceGrpc.getSystemSharedMemoryRegisterMethod(), methods::register),
@@ -92,11 +96,11 @@ final class SharedMemoryMethods {
         return response.build();
     }
 
-    /** Registers on a thread of its own: the driver takes milliseconds, and longer while a kernel runs. */
+    /** Registers off the event loop: the driver takes milliseconds, and longer while a kernel runs. */
     private CompletionStage<CudaSharedMemoryRegisterResponse> registerCudaLater(
             CudaSharedMemoryRegisterRequest request) {
         CompletableFuture<CudaSharedMemoryRegisterResponse> response = new CompletableFuture<>();
-        Thread.ofVirtual().name("register-cuda").start(() -> {
+        longTasks.execute(() -> {
             try {
                 response.complete(registerCuda(request));
             } catch (RuntimeException | Error error) {
