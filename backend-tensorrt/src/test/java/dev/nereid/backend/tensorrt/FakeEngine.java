@@ -9,21 +9,23 @@ import dev.nereid.spi.Shape;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * An engine without TensorRT: each output is the sum of all inputs of FP32, element by element, in the shape of the
- * first. It records the profiles of its executions. Confined to one thread.
+ * first. It records the profiles of its executions. Safe for use by any thread; a context is used by one.
  */
 final class FakeEngine implements Engine {
     private final List<EngineTensor> tensors;
     private final int profiles;
-    final List<Integer> executions = new ArrayList<>();
-    int openContexts;
-    boolean closed;
-    boolean fails;
+    final List<Integer> executions = Collections.synchronizedList(new ArrayList<>());
+    final AtomicInteger openContexts = new AtomicInteger();
+    volatile boolean closed;
+    volatile boolean fails;
 
     FakeEngine(int profiles, EngineTensor... tensors) {
         this.profiles = profiles;
@@ -47,7 +49,7 @@ final class FakeEngine implements Engine {
 
     @Override
     public ExecutionContext newContext(int profile, long stream) {
-        openContexts++;
+        openContexts.incrementAndGet();
         return new Context(profile);
     }
 
@@ -108,7 +110,7 @@ final class FakeEngine implements Engine {
 
         @Override
         public void close() {
-            openContexts--;
+            openContexts.decrementAndGet();
         }
     }
 }

@@ -60,7 +60,7 @@ final class TensorRtInstanceTest {
     void leavesNothing() {
         memory.close();
         assertThat(driver.living()).isZero();
-        assertThat(engine.openContexts).isZero();
+        assertThat(engine.openContexts).hasValue(0);
     }
 
     private ModelInstance open(boolean graphs, String... profiles) throws BackendException {
@@ -198,7 +198,7 @@ final class TensorRtInstanceTest {
         }
         assertThat(instance.isReady()).isFalse();
         instance.close();
-        engine.openContexts = 0; // those of a GPU that failed end with the process
+        engine.openContexts.set(0); // those of a GPU that failed end with the process
     }
 
     @Test

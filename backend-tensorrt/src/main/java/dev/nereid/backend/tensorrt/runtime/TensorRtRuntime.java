@@ -9,7 +9,7 @@ import java.lang.foreign.MemorySegment;
  * <p>Failures are {@link BackendException}s with the messages that TensorRT logged during the call.
  */
 public interface TensorRtRuntime {
-    /** Returns the version, such as {@code 10.15.1}. */
+    /** Returns the version, such as {@code 10.6.0}. */
     String version();
 
     /**
