@@ -22,12 +22,17 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class FakeEngine implements Engine {
     private final List<EngineTensor> tensors;
     private final int profiles;
+
+    /** Whose streams executions are enqueued in. */
+    private final HostDriver driver;
+
     final List<Integer> executions = Collections.synchronizedList(new ArrayList<>());
     final AtomicInteger openContexts = new AtomicInteger();
     volatile boolean closed;
     volatile boolean fails;
 
-    FakeEngine(int profiles, EngineTensor... tensors) {
+    FakeEngine(HostDriver driver, int profiles, EngineTensor... tensors) {
+        this.driver = driver;
         this.profiles = profiles;
         this.tensors = List.of(tensors);
     }
@@ -89,23 +94,28 @@ final class FakeEngine implements Engine {
             }
             executions.add(profile);
             int count = (int) shapes.get(tensors.getFirst().name()).elementCount();
+            Map<String, Long> used = Map.copyOf(addresses);
+            driver.enqueue(stream, () -> compute(count, used));
+        }
+
+        private void compute(int count, Map<String, Long> used) {
             float[] sums = new float[count];
             for (EngineTensor tensor : tensors) {
                 if (tensor.isInput()) {
                     for (int i = 0; i < count; i++) {
-                        sums[i] += at(tensor, count).getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, i);
+                        sums[i] += at(tensor, count, used).getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, i);
                     }
                 }
             }
             for (EngineTensor tensor : tensors) {
                 if (!tensor.isInput()) {
-                    at(tensor, count).copyFrom(MemorySegment.ofArray(sums));
+                    at(tensor, count, used).copyFrom(MemorySegment.ofArray(sums));
                 }
             }
         }
 
-        private MemorySegment at(EngineTensor tensor, int count) {
-            return HostDriver.memory(addresses.get(tensor.name()), (long) count * Float.BYTES);
+        private static MemorySegment at(EngineTensor tensor, int count, Map<String, Long> used) {
+            return HostDriver.memory(used.get(tensor.name()), (long) count * Float.BYTES);
         }
 
         @Override

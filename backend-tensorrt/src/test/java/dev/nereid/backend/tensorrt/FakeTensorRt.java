@@ -52,7 +52,7 @@ record FakeTensorRt(HostDriver driver, List<EngineTensor> tensors) implements Ba
 
     @Override
     public Engine deserialize(MemorySegment plan) {
-        return new FakeEngine(1, tensors.toArray(EngineTensor[]::new));
+        return new FakeEngine(driver, 1, tensors.toArray(EngineTensor[]::new));
     }
 
     @Override

@@ -48,6 +48,7 @@ final class TensorRtInstanceTest {
             .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
 
     private FakeEngine engine = new FakeEngine(
+            driver,
             2,
             input(
                     "IN",
@@ -143,6 +144,7 @@ final class TensorRtInstanceTest {
         settings.sequenceBatching(SequenceBatching.of(SequenceBatching.Strategy.DIRECT, Duration.ofSeconds(1))
                 .with(StateSpec.of("S_IN", "S_OUT", DataType.FP32, Shape.of(2))));
         engine = new FakeEngine(
+                driver,
                 1,
                 input("IN", Shape.of(-1, 2), range(Shape.of(1, 2), Shape.of(1, 2), Shape.of(8, 2))),
                 input("S_IN", Shape.of(-1, 2), range(Shape.of(1, 2), Shape.of(1, 2), Shape.of(8, 2))),
