@@ -100,8 +100,23 @@ record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) 
                     + "': is_shape_tensor: " + !tensor.isShapeTensor() + " (expected: " + tensor.isShapeTensor()
                     + ", as in the engine)");
         }
-        check(tensor, type, spec.type(), spec.backendDims(), settings);
+        if (settings.batches() && spec.is(TensorSpec.Trait.RAGGED)) {
+            checkRagged(tensor, type, spec.type(), settings);
+        } else {
+            check(tensor, type, spec.type(), spec.backendDims(), settings);
+        }
         return new Binding(tensor, type, Role.CLIENT);
+    }
+
+    /** A ragged input is flat: the elements of all requests one after the other, without a batch dimension. */
+    private static void checkRagged(EngineTensor tensor, DataType type, DataType configured, ModelSettings settings)
+            throws BackendException {
+        checkType(tensor, type, configured, settings);
+        if (!tensor.shape().equals(Shape.of(Shape.VARIABLE))) {
+            throw TensorRtErrors.invalid("input '" + tensor.name() + "' of model '" + settings.name()
+                    + "': the engine has " + tensor.shape() + " (expected: [-1], since allow_ragged_batch is true: the"
+                    + " elements of all requests in one dimension)");
+        }
     }
 
     private static boolean isControl(ModelSettings settings, String name) {
@@ -129,9 +144,7 @@ record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) 
             EngineTensor tensor, DataType type, DataType configured, Shape dims, ModelSettings settings)
             throws BackendException {
         String name = "tensor '" + tensor.name() + "' of model '" + settings.name() + "': ";
-        if (type != configured) {
-            throw TensorRtErrors.invalid(name + "type " + configured + " (expected: " + type + ", as in the engine)");
-        }
+        checkType(tensor, type, configured, settings);
         boolean batched = settings.batches() && !tensor.isShapeTensor();
         Shape shape = tensor.shape();
         if (batched && (shape.rank() == 0 || shape.dim(0) != Shape.VARIABLE)) {
@@ -146,6 +159,14 @@ record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) 
         }
         if (!fits && !(own.rank() == 0 && dims.equals(Shape.of(1)))) {
             throw TensorRtErrors.invalid(name + "dims " + dims + " (expected: " + own + ", as in the engine)");
+        }
+    }
+
+    private static void checkType(EngineTensor tensor, DataType type, DataType configured, ModelSettings settings)
+            throws BackendException {
+        if (type != configured) {
+            throw TensorRtErrors.invalid("tensor '" + tensor.name() + "' of model '" + settings.name() + "': type "
+                    + configured + " (expected: " + type + ", as in the engine)");
         }
     }
 

@@ -10,7 +10,6 @@ import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.ValueLayout;
-import java.util.Optional;
 
 /**
  * Takes the inputs of a batch: shape tensors to the host, states where they lie on the device, what lies on the device
@@ -64,13 +63,13 @@ final class InputReader {
         if (binding.role() == Role.STATE) {
             return batch.gather(binding.name(), device);
         }
-        if (batch.requests().size() == 1) {
-            Optional<Tensor> own = batch.requests().getFirst().input(binding.name());
-            if (own.isPresent() && own.get().place().equals(device)) {
-                return own.get();
-            }
-        }
-        return batch.gather(binding.name(), PINNED);
+        boolean onDevice = batch.requests().size() == 1
+                && batch.requests()
+                        .getFirst()
+                        .input(binding.name())
+                        .filter(own -> own.place().equals(device))
+                        .isPresent();
+        return batch.gather(binding.name(), onDevice ? device : PINNED);
     }
 
     private static void copyValues(Tensor tensor, BufferSet buffers, Binding binding) throws BackendException {

@@ -120,4 +120,23 @@ final class BindingsTest {
                 new EngineTensor("SIZE", true, "kINT64", Shape.of(2), false, "kLINEAR", List.of()),
                 OUT);
     }
+
+    @Test
+    void takesRaggedInputsWithoutABatchDimension() throws BackendException {
+        ModelSettings settings = ModelSettings.builder("m", 1)
+                .maxBatchSize(8)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE))
+                        .with(TensorSpec.Trait.RAGGED))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(1)))
+                .build();
+
+        assertThat(Bindings.of(List.of(input("IN", Shape.of(-1)), output("OUT", Shape.of(-1, 1))), settings)
+                        .inputs())
+                .hasSize(1);
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() ->
+                        Bindings.of(List.of(input("IN", Shape.of(-1, -1)), output("OUT", Shape.of(-1, 1))), settings))
+                .withMessage("input 'IN' of model 'm': the engine has [-1,-1] (expected: [-1], since allow_ragged_batch"
+                        + " is true: the elements of all requests in one dimension)");
+    }
 }

@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * An engine without TensorRT: each output is the sum of all inputs of FP32, element by element, in the shape of the
- * first. It records the profiles of its executions. Safe for use by any thread; a context is used by one.
+ * first, or one number for each item of an input that is flat. It records the profiles of its executions. Safe for use by any thread; a context is used by one.
  */
 final class FakeEngine implements Engine {
     private final List<EngineTensor> tensors;
@@ -79,7 +79,9 @@ final class FakeEngine implements Engine {
 
         @Override
         public Shape shape(String tensor) {
-            return shapes.get(tensors.getFirst().name());
+            Shape first = shapes.get(tensors.getFirst().name());
+            boolean gathered = first.rank() == 1 && tensors.getLast().shape().rank() == 2;
+            return gathered ? Shape.of(first.dim(0), 1) : first;
         }
 
         @Override

@@ -166,6 +166,37 @@ final class TensorRtInstanceTest {
     }
 
     @Test
+    void joinsRaggedInputsFlat() throws Exception {
+        ModelSettings ragged = ModelSettings.builder("m", 1)
+                .maxBatchSize(8)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE))
+                        .with(TensorSpec.Trait.RAGGED))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(1)))
+                .build();
+        engine = new FakeEngine(
+                driver,
+                1,
+                input("IN", Shape.of(-1), range(Shape.of(1), Shape.of(8), Shape.of(64))),
+                output("OUT", Shape.of(-1, 1)));
+        TensorRtModel model = new TensorRtModel(
+                ragged,
+                new TensorRtOptions(false, Priority.DEFAULT, false, Map.of(), "", "FP32", 0, Map.of()),
+                Map.of(0, new LoadedEngine(gpu, engine, 10)));
+        try (ModelInstance instance = model.newInstance(
+                        new FakeInstanceContext("i", new Device(Device.Kind.GPU, 0), List.of(), memory));
+                FakeBatch batch = new FakeBatch(
+                                ragged,
+                                memory,
+                                new FakeRequest(3, List.of("OUT")).with("IN", Tensor.ofFloats(Shape.of(3, 1), 1, 2, 3)),
+                                new FakeRequest(1, List.of("OUT")).with("IN", Tensor.ofFloats(Shape.of(1, 1), 4)))
+                        .withDevice(GPU)) {
+            instance.execute(batch);
+            assertThat(batch.awaitFinish(Duration.ofSeconds(30))).isTrue();
+            assertThat(batch.outputs().get("OUT").floats()).containsExactly(1, 2, 3, 4);
+        }
+    }
+
+    @Test
     void servesAfterAFailedExecution() throws Exception {
         try (ModelInstance instance = open(false, "0")) {
             engine.fails = true;
