@@ -14,6 +14,8 @@ import dev.nereid.spi.MemoryPlace;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
@@ -22,16 +24,20 @@ import java.util.function.Consumer;
  * The memory of one GPU for tensors: taken from the driver once and divided here, so that no request waits for the
  * driver. Safe for use by any thread.
  *
- * <p>Its copies have a stream of their own. Each method returns when the stream has reached its end.
+ * <p>Its copies have streams of their own, one for each direction, so that a long one delays none of the others. Each
+ * method returns when its stream has reached its end.
  */
 public final class GpuMemory implements DeviceMemory, AutoCloseable {
+    private static final int STREAMS = 3;
     private static final Duration FOREVER = Duration.ofSeconds(Long.MAX_VALUE);
 
     private final GpuContext gpu;
     private final EventPool events;
     private final MemoryPlace place;
     private final MemoryBlocks blocks;
-    private final long stream;
+    private final long fromHost;
+    private final long toHost;
+    private final long within;
 
     /** All of it, of a closed arena: a view that Java code cannot read or write. */
     private final MemorySegment memory;
@@ -51,21 +57,19 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
         this.events = events;
         place = new MemoryPlace(MemoryPlace.Kind.GPU, gpu.gpu());
         blocks = new MemoryBlocks(byteSize);
+        List<Long> streams = new ArrayList<>();
         try {
-            stream = gpu.call(CudaDriver::createStream);
+            for (int i = 0; i < STREAMS; i++) {
+                streams.add(gpu.call(CudaDriver::createStream));
+            }
+            memory = byteSize == 0 ? MemorySegment.NULL : view(gpu.call(driver -> driver.allocate(byteSize)), byteSize);
         } catch (GpuException e) {
+            gpu.release(driver -> streams.forEach(driver::destroyStream));
             throw failed(e);
         }
-        memory = byteSize == 0 ? MemorySegment.NULL : take(byteSize);
-    }
-
-    private MemorySegment take(long byteSize) {
-        try {
-            return view(gpu.call(driver -> driver.allocate(byteSize)), byteSize);
-        } catch (GpuException e) {
-            gpu.release(driver -> driver.destroyStream(stream));
-            throw failed(e);
-        }
+        fromHost = streams.get(0);
+        toHost = streams.get(1);
+        within = streams.get(2);
     }
 
     /**
@@ -108,7 +112,7 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
     public void copyToHost(MemorySegment from, MemorySegment to) {
         checkSizes(from, to);
         if (to.isNative()) {
-            finish(from, driver -> driver.copyToHost(from.address(), to.address(), from.byteSize(), stream));
+            finish(from, toHost, driver -> driver.copyToHost(from.address(), to.address(), from.byteSize(), toHost));
             return;
         }
         try (Arena arena = Arena.ofConfined()) {
@@ -122,7 +126,10 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
     public void copyFromHost(MemorySegment from, MemorySegment to) {
         checkSizes(from, to);
         if (from.isNative()) {
-            finish(from, driver -> driver.copyFromHost(from.address(), to.address(), from.byteSize(), stream));
+            finish(
+                    from,
+                    fromHost,
+                    driver -> driver.copyFromHost(from.address(), to.address(), from.byteSize(), fromHost));
             return;
         }
         try (Arena arena = Arena.ofConfined()) {
@@ -134,7 +141,7 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
     @Override
     public void copy(MemorySegment from, MemorySegment to) {
         checkSizes(from, to);
-        finish(from, driver -> driver.copy(from.address(), to.address(), from.byteSize(), stream));
+        finish(from, within, driver -> driver.copy(from.address(), to.address(), from.byteSize(), within));
     }
 
     @Override
@@ -157,7 +164,7 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
 
     @Override
     public void clear(MemorySegment cleared) {
-        finish(cleared, driver -> driver.fill(cleared.address(), (byte) 0, cleared.byteSize(), stream));
+        finish(cleared, within, driver -> driver.fill(cleared.address(), (byte) 0, cleared.byteSize(), within));
     }
 
     @Override
@@ -168,8 +175,9 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
         }
         finish(
                 from,
+                within,
                 driver -> driver.copyPeer(
-                        from.address(), other.gpu.handle(), to.address(), gpu.handle(), from.byteSize(), stream));
+                        from.address(), other.gpu.handle(), to.address(), gpu.handle(), from.byteSize(), within));
         return true;
     }
 
@@ -195,7 +203,9 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
         }
         if (closed.compareAndSet(false, true)) {
             gpu.release(driver -> {
-                driver.destroyStream(stream);
+                for (long stream : new long[] {fromHost, toHost, within}) {
+                    driver.destroyStream(stream);
+                }
                 if (memory.byteSize() > 0) {
                     driver.free(memory.address());
                 }
@@ -203,13 +213,11 @@ public final class GpuMemory implements DeviceMemory, AutoCloseable {
         }
     }
 
-    private void finish(MemorySegment copied, Consumer<CudaDriver> work) {
-        if (copied.byteSize() > 0) {
-            finish(work);
+    /** Appends work to a stream, unless it has nothing to do, and waits for its end. */
+    private void finish(MemorySegment used, long stream, Consumer<CudaDriver> work) {
+        if (used.byteSize() == 0) {
+            return;
         }
-    }
-
-    private void finish(Consumer<CudaDriver> work) {
         try {
             EventFence fence = events.recordAfter(work, stream);
             try {

@@ -150,7 +150,7 @@ final class CudaGpusTest {
         TensorBuffer used = gpus.memory(FIRST).orElseThrow().allocate(8);
         gpus.close();
 
-        assertThat(driver.living()).as("the memory, its stream and its event").isEqualTo(3);
+        assertThat(driver.living()).as("the memory, its streams and its event").isEqualTo(5);
         used.close();
     }
 

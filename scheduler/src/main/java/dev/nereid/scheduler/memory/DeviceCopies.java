@@ -20,6 +20,8 @@ public final class DeviceCopies {
     /** The limit on the wait for work of a device: longer work is taken for lost. */
     private static final Duration MAX_WAIT = Duration.ofMinutes(1);
 
+    private static final MemoryPlace PINNED = new MemoryPlace(MemoryPlace.Kind.PINNED, 0);
+
     /** The alignment of tensors on a device that backends read or write in place, in bytes. */
     private static final long ALIGNMENT = 256;
 
@@ -56,7 +58,7 @@ public final class DeviceCopies {
     }
 
     /**
-     * Copies a tensor to memory of the host.
+     * Copies a tensor to memory of the host, pinned while there is some.
      *
      * @param device the memory in which the tensor lies
      * @param memory where the copy is made
@@ -64,7 +66,7 @@ public final class DeviceCopies {
      * @throws InferenceException if there is no memory, or the device failed
      */
     public static TensorBuffer toHost(Tensor tensor, DeviceMemory device, TensorMemory memory) {
-        TensorBuffer copy = memory.allocate(tensor.byteSize());
+        TensorBuffer copy = memory.allocate(tensor.byteSize(), PINNED);
         try {
             toHost(tensor, device, copy.segment());
         } catch (RuntimeException | Error e) {
