@@ -5,23 +5,31 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * A driver without a GPU, whose device memory is that of the host. Safe for use by any thread.
  *
- * <p>Copies are made at once; an event is done at the third query after its record. What would end the process with the
- * driver, such as a query of a destroyed event, is an {@link AssertionError}.
+ * <p>An event is done at the third query after its record; the copies before it are made then, and no earlier. What would
+ * end the process with the driver, such as a query of a destroyed event, is an {@link AssertionError}.
  */
 public final class FakeCudaDriver implements CudaDriver {
     private static final int QUERIES = 2;
 
     private final Map<Long, Arena> blocks = new ConcurrentHashMap<>();
     private final Map<Long, AtomicInteger> events = new ConcurrentHashMap<>();
-    private final Set<Long> streams = ConcurrentHashMap.newKeySet();
+
+    /** The copies of each stream that no event was recorded behind. */
+    private final Map<Long, Queue<Runnable>> streams = new ConcurrentHashMap<>();
+
+    /** The copies before each event that are not made yet. */
+    private final Map<Long, Queue<Runnable>> awaited = new ConcurrentHashMap<>();
+
     private final Set<Long> graphs = ConcurrentHashMap.newKeySet();
     private final Map<Long, Long> sizes = new ConcurrentHashMap<>();
     private final AtomicInteger launches = new AtomicInteger();
@@ -152,9 +160,9 @@ public final class FakeCudaDriver implements CudaDriver {
 
     @Override
     public void copy(long from, long to, long byteSize, long stream) {
-        needs(streams.contains(stream), "stream");
+        needs(streams.containsKey(stream), "stream");
         check("cuMemcpyDtoDAsync_v2");
-        memory(to, byteSize).copyFrom(memory(from, byteSize));
+        append(stream, () -> memory(to, byteSize).copyFrom(memory(from, byteSize)));
     }
 
     @Override
@@ -165,28 +173,30 @@ public final class FakeCudaDriver implements CudaDriver {
 
     @Override
     public void fill(long address, byte value, long byteSize, long stream) {
-        needs(streams.contains(stream), "stream");
+        needs(streams.containsKey(stream), "stream");
         check("cuMemsetD8Async");
-        memory(address, byteSize).fill(value);
+        append(stream, () -> memory(address, byteSize).fill(value));
     }
 
     @Override
     public long createStream() {
         needsContext("cuStreamCreate");
         long stream = handles.incrementAndGet();
-        streams.add(stream);
+        streams.put(stream, new ConcurrentLinkedQueue<>());
         return stream;
     }
 
     @Override
     public void destroyStream(long stream) {
         check("cuStreamDestroy_v2");
-        needs(streams.remove(stream), "stream");
+        Queue<Runnable> left = streams.remove(stream);
+        needs(left != null, "stream");
+        Objects.requireNonNull(left).forEach(Runnable::run);
     }
 
     @Override
     public void waitFor(long stream, long event) {
-        needs(streams.contains(stream) && events.containsKey(event), "stream or event");
+        needs(streams.containsKey(stream) && events.containsKey(event), "stream or event");
     }
 
     @Override
@@ -205,9 +215,25 @@ public final class FakeCudaDriver implements CudaDriver {
 
     @Override
     public void record(long event, long stream) {
-        needs(streams.contains(stream), "stream");
+        needs(streams.containsKey(stream), "stream");
         check("cuEventRecord");
+        Queue<Runnable> before = awaited.computeIfAbsent(event, _ -> new ConcurrentLinkedQueue<>());
+        Queue<Runnable> copies = Objects.requireNonNull(streams.get(stream));
+        for (Runnable copy = copies.poll(); copy != null; copy = copies.poll()) {
+            before.add(copy);
+        }
         living(event).set(QUERIES);
+    }
+
+    private void append(long stream, Runnable copy) {
+        Objects.requireNonNull(streams.get(stream)).add(copy);
+    }
+
+    private void make(long event) {
+        Queue<Runnable> copies = awaited.getOrDefault(event, new ConcurrentLinkedQueue<>());
+        for (Runnable copy = copies.poll(); copy != null; copy = copies.poll()) {
+            copy.run();
+        }
     }
 
     @Override
@@ -218,7 +244,11 @@ public final class FakeCudaDriver implements CudaDriver {
         queries.incrementAndGet();
         Thread.yield();
         living(event);
-        return left.getAndUpdate(now -> Math.max(0, now - 1)) == 0;
+        boolean done = left.getAndUpdate(now -> Math.max(0, now - 1)) == 0;
+        if (done) {
+            make(event);
+        }
+        return done;
     }
 
     @Override
@@ -257,7 +287,7 @@ public final class FakeCudaDriver implements CudaDriver {
 
     @Override
     public void launch(long function, int blocksOfGrid, int threads, long stream, long parameters) {
-        needs(streams.contains(stream), "stream");
+        needs(streams.containsKey(stream), "stream");
         check("cuLaunchKernel");
         launches.incrementAndGet();
     }
@@ -269,7 +299,7 @@ public final class FakeCudaDriver implements CudaDriver {
 
     @Override
     public void beginCapture(long stream) {
-        needs(streams.contains(stream), "stream");
+        needs(streams.containsKey(stream), "stream");
         check("cuStreamBeginCapture_v2");
     }
 
@@ -294,7 +324,7 @@ public final class FakeCudaDriver implements CudaDriver {
 
     @Override
     public void launchGraph(long executable, long stream) {
-        needs(graphs.contains(executable) && streams.contains(stream), "graph or stream");
+        needs(graphs.contains(executable) && streams.containsKey(stream), "graph or stream");
         check("cuGraphLaunch");
         launches.incrementAndGet();
     }
