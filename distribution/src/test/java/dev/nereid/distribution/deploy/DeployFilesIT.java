@@ -20,11 +20,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -37,7 +34,6 @@ import org.yaml.snakeyaml.constructor.SafeConstructor;
 @Tag("slow")
 final class DeployFilesIT {
     private static final Path DEPLOY = InstalledServer.HOME.resolve("deploy");
-    private static final Path PROMETHEUS = DEPLOY.resolve("prometheus");
     private static final String INSTALLED = "/opt/nereid";
 
     /** The exposure from 0 to 100 that is acceptable; units without any setting have about 96. */
@@ -169,48 +165,6 @@ final class DeployFilesIT {
         List<String> arguments = Arrays.asList(new Gson().fromJson(command.substring(4), String[].class));
         assertThat(arguments.getFirst()).isEqualTo("serve");
         assertKnown(arguments.subList(1, arguments.size()));
-    }
-
-    @Test
-    void theRulesOfPrometheusAreValidAndAlert() throws Exception {
-        Tool.require("promtool");
-        for (String[] check : new String[][] {
-            {"check", "config", "prometheus.yml"},
-            {"check", "rules", "nereid.rules.yml"},
-            {"test", "rules", "nereid.rules.test.yml"}
-        }) {
-            Tool.Result result = Tool.run(
-                    PROMETHEUS,
-                    Stream.concat(Stream.of("promtool"), Stream.of(check)).toArray(String[]::new));
-            assertThat(result.status()).as(result.out()).isZero();
-        }
-    }
-
-    /** Each metric of the rules is one that the server has, and each alert is on the page that says what to do. */
-    @Test
-    void theRulesNameMetricsOfTheServer() throws Exception {
-        String rules = Files.readString(PROMETHEUS.resolve("nereid.rules.yml"));
-        Set<String> named = words("\\b((?:nv|nereid|jvm|process)_[a-z0-9_]+)\\b", rules);
-        String page = Files.readString(InstalledServer.CHECKOUT.resolve("docs/operations.md"));
-
-        assertThat(named).hasSizeGreaterThan(10);
-        assertThat(words("alert: (\\w+)", rules)).isEqualTo(words("`(Nereid[A-Z]\\w+)`", page));
-        try (InstalledServer server = InstalledServer.serve(InstalledServer.MODELS)) {
-            Set<String> served = words(
-                    "(?m)^# TYPE (\\w+) ", server.metrics("GET", "/metrics").body());
-            assertThat(named).allMatch(name -> served.contains(name) || name.equals("nereid_control_overdue"));
-        }
-        // Served only while a load or close is overdue; MisbehaviorIT sees it.
-        assertThat(Files.readString(InstalledServer.CHECKOUT.resolve("docs/misbehaving-plugins.md")))
-                .contains("nereid_control_overdue");
-    }
-
-    private static Set<String> words(String pattern, String text) {
-        return Pattern.compile(pattern)
-                .matcher(text)
-                .results()
-                .map(match -> match.group(1))
-                .collect(Collectors.toCollection(TreeSet::new));
     }
 
     /** Starts a server with the flags and a model repository that does not exist: it reports that, and no flag. */
