@@ -39,6 +39,12 @@ final class DeployFilesIT {
     /** The exposure from 0 to 100 that is acceptable; units without any setting have about 96. */
     private static final String MAX_EXPOSURE = "20";
 
+    /** A server that does not stop in time ends its process so long after {@code --exit-timeout-secs}. */
+    private static final long SECONDS_AFTER_TIMEOUT = 5;
+
+    /** The grace period of a pod whose manifest has none. */
+    private static final long DEFAULT_GRACE_SECONDS = 30;
+
     private static final Set<String> RUNTIME_FIELDS =
             Set.of("annotations", "supportedModelFormats", "protocolVersions", "containers");
     private static final Set<String> FORMAT_FIELDS = Set.of("name", "version", "autoSelect", "priority");
@@ -69,7 +75,7 @@ final class DeployFilesIT {
     @Test
     void theUnitStopsLaterThanTheServer() throws IOException {
         assertThat(seconds("TimeoutStopSec=(\\d+)", unit()))
-                .isGreaterThan(seconds("NEREID_EXIT_TIMEOUT_SECS=(\\d+)", settings()));
+                .isGreaterThan(seconds("NEREID_EXIT_TIMEOUT_SECS=(\\d+)", settings()) + SECONDS_AFTER_TIMEOUT);
         assertThat(unit())
                 .contains("EnvironmentFile=/etc/nereid/nereid.env", "ExecStart=" + INSTALLED + "/bin/nereid serve");
         assertThat(unit()).contains("RestartPreventExitStatus=" + ExitStatus.USAGE);
@@ -99,12 +105,12 @@ final class DeployFilesIT {
         V1Container container = pod.getContainers().getFirst();
 
         assertThat(pod.getEnableServiceLinks()).isFalse();
-        assertThat(pod.getTerminationGracePeriodSeconds())
-                .isGreaterThan(number(container, "--exit-delay-secs") + number(container, "--exit-timeout-secs"));
+        assertThat(pod.getTerminationGracePeriodSeconds()).isGreaterThan(secondsToEnd(container));
         assertThat(pod.getSecurityContext().getRunAsNonRoot()).isTrue();
         assertThat(container.getSecurityContext().getReadOnlyRootFilesystem()).isTrue();
         assertThat(container.getResources().getLimits()).containsKey("memory");
-        assertThat(container.getStartupProbe().getHttpGet().getPath()).isEqualTo("/v2/health/ready");
+        // A broken model must not end the container over and over, as ProbesIT says.
+        assertThat(container.getStartupProbe().getHttpGet().getPath()).isEqualTo("/v2/health/live");
         assertThat(container.getReadinessProbe().getHttpGet().getPath()).isEqualTo("/v2/health/ready");
         assertThat(container.getLivenessProbe().getHttpGet().getPath()).isEqualTo("/v2/health/live");
         assertThat(container.getArgs())
@@ -146,6 +152,7 @@ final class DeployFilesIT {
         V1Container container = JSON.getGson().fromJson(element, V1Container.class);
         assertThat(container.getName()).isEqualTo("kserve-container");
         assertThat(container.getArgs()).contains("--model-repository=/mnt/models");
+        assertThat(secondsToEnd(container)).isLessThanOrEqualTo(DEFAULT_GRACE_SECONDS);
         assertKnown(container.getArgs().subList(1, container.getArgs().size()));
     }
 
@@ -178,6 +185,13 @@ final class DeployFilesIT {
 
         assertThat(result.err()).contains("/nonexistent/models (expected: an existing directory)");
         assertThat(result.err()).doesNotContain("unknown flag", "did you mean");
+    }
+
+    /** Returns how long the server takes to end at most. The delay is a part of the timeout, so it must be shorter. */
+    private static long secondsToEnd(V1Container container) {
+        long timeout = number(container, "--exit-timeout-secs");
+        assertThat(number(container, "--exit-delay-secs")).isLessThan(timeout);
+        return timeout + SECONDS_AFTER_TIMEOUT;
     }
 
     private static long number(V1Container container, String flag) {
