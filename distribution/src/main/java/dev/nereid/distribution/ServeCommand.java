@@ -59,8 +59,8 @@ final class ServeCommand implements Command {
     @Override
     public int run() throws StartException, InterruptedException {
         log.apply(context.log());
-        RunningServer running = RunningServer.start(server, endpoints, context);
-        if (log.hasReport(context.console())) {
+        RunningServer running = RunningServer.start(server, endpoints, context.withFormat(log.format()));
+        if (context.console().withFormat(log.format()).hasReport()) {
             context.console().out().println(running.report().text(CurlExample.Values.ZEROS));
             context.console().out().println(SERVING);
         } else {
