@@ -2,8 +2,11 @@ package dev.nereid.distribution;
 
 import dev.nereid.distribution.client.RequestException;
 import dev.nereid.distribution.flags.Flags;
+import dev.nereid.distribution.flags.LogFlags;
 import dev.nereid.distribution.flags.UsageException;
+import dev.nereid.distribution.log.LogFormat;
 import dev.nereid.distribution.process.CommandContext;
+import dev.nereid.distribution.process.ConsoleStreams;
 import dev.nereid.distribution.process.ExitStatus;
 import dev.nereid.distribution.process.ProcessShutdown;
 import dev.nereid.distribution.process.StartException;
@@ -54,7 +57,11 @@ final class CommandRunner {
                     }
                 }
                 String problem = first.isEmpty() ? "no command" : "'" + first + "': unknown command";
-                return fail("nereid", problem + " (expected: " + names() + "); see nereid --help", ExitStatus.USAGE);
+                return fail(
+                        context.console(),
+                        "nereid",
+                        problem + " (expected: " + names() + "); see nereid --help",
+                        ExitStatus.USAGE);
             }
         }
         return ExitStatus.SUCCESS;
@@ -64,6 +71,8 @@ final class CommandRunner {
         String name = "nereid " + command.name();
         Flags flags = new Flags();
         command.declare(flags);
+        ConsoleStreams console = context.console()
+                .withFormat(flags.hasLog() ? LogFlags.formatOf(arguments, context.environment()) : LogFormat.DEFAULT);
         if (arguments.contains(HELP)) {
             context.console().out().print(help(command, flags));
             return ExitStatus.SUCCESS;
@@ -76,14 +85,14 @@ final class CommandRunner {
             }
             return run(command);
         } catch (UsageException e) {
-            return fail(name, e.getMessage() + "; see " + name + " " + HELP, ExitStatus.USAGE);
+            return fail(console, name, e.getMessage() + "; see " + name + " " + HELP, ExitStatus.USAGE);
         } catch (StartException | RequestException e) {
-            return fail(name, String.valueOf(e.getMessage()), ExitStatus.FAILURE);
+            return fail(console, name, String.valueOf(e.getMessage()), ExitStatus.FAILURE);
         } catch (IOException e) {
-            return fail(name, e.toString(), ExitStatus.FAILURE);
+            return fail(console, name, e.toString(), ExitStatus.FAILURE);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            return fail(name, "interrupted", ExitStatus.FAILURE);
+            return fail(console, name, "interrupted", ExitStatus.FAILURE);
         }
     }
 
@@ -109,8 +118,8 @@ final class CommandRunner {
         return String.join(", ", names.subList(0, names.size() - 1)) + " or " + names.getLast();
     }
 
-    private int fail(String name, String problem, int status) {
-        context.console().err().println(name + ": " + problem);
+    private static int fail(ConsoleStreams console, String name, String problem, int status) {
+        console.error(name, problem);
         return status;
     }
 

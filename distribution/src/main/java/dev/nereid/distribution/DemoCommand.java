@@ -92,7 +92,7 @@ final class DemoCommand implements Command {
             server.repositories.add(pipelines);
             server.addBackendDirectory(examples.resolve("plugins"));
         }
-        RunningServer running = RunningServer.start(server, endpoints, context);
+        RunningServer running = RunningServer.start(server, endpoints, context.withFormat(log.format()));
         context.console()
                 .out()
                 .println(running.report()

@@ -55,6 +55,8 @@ final class RunningServer {
     /** The report of an expired exit timeout; the reference server's text. */
     private static final String EXPIRED = "Exit timeout expired. Exiting immediately.";
 
+    private static final String EXIT_ON_ERROR = "; --exit-on-error=false serves the others";
+
     private final CommandContext context;
     private final Duration exitTimeout;
     private final Duration exitDelay;
@@ -136,11 +138,13 @@ final class RunningServer {
         try {
             server.awaitModels();
         } catch (InferenceException e) {
+            if (flags.exitOnError && !context.console().hasReport()) {
+                throw new StartException(e.publicMessage() + EXIT_ON_ERROR, e);
+            }
             if (flags.exitOnError) {
                 StartReport report = report(server, flags.memoryReport(), Endpoints.NONE);
                 context.console().out().print(report.text(CurlExample.Values.ZEROS));
-                throw new StartException(
-                        report.failures().orElse(e.publicMessage()) + "; --exit-on-error=false serves the others", e);
+                throw new StartException(report.failures().orElse(e.publicMessage()) + EXIT_ON_ERROR, e);
             }
         }
     }
@@ -187,12 +191,12 @@ final class RunningServer {
             LOG.info("stopped");
             return ExitStatus.SUCCESS;
         } catch (TimeoutException e) {
-            context.console().err().println("nereid: " + EXPIRED);
+            context.console().error("nereid", EXPIRED);
         } catch (ExecutionException e) {
             String reason = e.getCause() instanceof InferenceException error
                     ? error.publicMessage() // that the exit timeout expired
                     : "stop failed: " + e.getCause();
-            context.console().err().println("nereid: " + reason);
+            context.console().error("nereid", reason);
         }
         return ExitStatus.FAILURE;
     }

@@ -5,11 +5,8 @@ import dev.nereid.distribution.flags.Flags;
 import dev.nereid.distribution.flags.LogFlags;
 import dev.nereid.distribution.flags.ServerFlags;
 import dev.nereid.distribution.process.CommandContext;
-import dev.nereid.distribution.process.ExitStatus;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.report.CurlExample;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The command {@code nereid serve}: serves model repositories until the process is signalled. Confined to its thread.
@@ -17,8 +14,6 @@ import org.slf4j.LoggerFactory;
 final class ServeCommand implements Command {
     /** The last line of a start: from here on the server responds to requests. */
     static final String SERVING = "Serving until Ctrl-C.";
-
-    private static final Logger LOG = LoggerFactory.getLogger(ServeCommand.class);
 
     private final CommandContext context;
     private final ServerFlags server = new ServerFlags();
@@ -64,17 +59,8 @@ final class ServeCommand implements Command {
     @Override
     public int run() throws StartException, InterruptedException {
         log.apply(context.log());
-        RunningServer running;
-        try {
-            running = RunningServer.start(server, endpoints, context);
-        } catch (StartException e) {
-            if (log.isErrorStream(context.console())) {
-                LOG.error("{}", e.getMessage());
-                return ExitStatus.FAILURE;
-            }
-            throw e;
-        }
-        if (log.hasReport(context.console())) {
+        RunningServer running = RunningServer.start(server, endpoints, context.withFormat(log.format()));
+        if (context.console().withFormat(log.format()).hasReport()) {
             context.console().out().println(running.report().text(CurlExample.Values.ZEROS));
             context.console().out().println(SERVING);
         } else {

@@ -2,6 +2,7 @@ package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.gson.JsonParser;
 import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -93,6 +94,29 @@ final class CommandLineIT {
         assertThat(result.out())
                 .containsPattern(
                         "(?m)^broken +(1|-) +UNAVAILABLE: Internal: failed to read text proto from .*config.pbtxt.*$");
+    }
+
+    /** The table of the models is no line of a log that programs read, so the last line has the reasons. */
+    @Test
+    void aFailedStartWritesJsonAloneIfTheLogIsJson() throws IOException, InterruptedException {
+        breakModel("broken");
+
+        InstalledServer.Result result =
+                InstalledServer.run("serve", "--log-format=json", "--model-repository=" + directory);
+
+        assertThat(result.status()).isEqualTo(1);
+        assertThat(result.out()).isEmpty();
+        assertThat(result.err().lines())
+                .isNotEmpty()
+                .allSatisfy(line -> assertThat(JsonParser.parseString(line).getAsJsonObject())
+                        .satisfies(object -> assertThat(object.has("message")).isTrue()));
+        assertThat(JsonParser.parseString(lastLine(result.err()))
+                        .getAsJsonObject()
+                        .get("message")
+                        .getAsString())
+                .startsWith("nereid serve: ")
+                .contains("broken", "failed to read text proto from")
+                .endsWith("; --exit-on-error=false serves the others");
     }
 
     @Test

@@ -2,6 +2,8 @@ package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -28,6 +30,37 @@ final class CommandRunnerTest {
                 .contains("--allow-client-shm=BOOL", "--grpc-max-input-size=BYTES")
                 .contains("--host-policy=POLICY,SETTING=VALUE");
         assertThat(process.err()).isEmpty();
+    }
+
+    /** Programs read the log of a server, and its errors with it. */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            serve --log-format=json --model-repository=nowhere | nereid serve: --model-repository: nowhere (expected: an existing directory)
+            serve --log-format json | nereid serve: --model-repository: missing (expected: --model-repository=DIR)
+            serve --wrong --log-format=json | nereid serve: --wrong: unknown flag; see nereid serve --help
+            demo --log-format=json --wrong | nereid demo: --wrong: unknown flag; see nereid demo --help
+            serve --log-format=json --log-warning=off | nereid serve: --log-warning: false (expected: true while --log-info is true)
+            """)
+    void reportsErrorsInTheFormatOfTheLog(String arguments, String text) {
+        assertThat(process.run(arguments.split(" "))).isNotZero();
+
+        assertThat(process.out()).isEmpty();
+        assertThat(process.err()).endsWith("}\n").containsOnlyOnce("\n");
+        JsonObject line = JsonParser.parseString(process.err()).getAsJsonObject();
+        assertThat(line.get("level").getAsString()).isEqualTo("ERROR");
+        assertThat(line.get("message").getAsString()).isEqualTo(text);
+    }
+
+    @Test
+    void findsTheFormatOfErrorsInTheEnvironment() {
+        TestCommandContext logfmt = new TestCommandContext(Map.of("NEREID_LOG_FORMAT", "logfmt"));
+
+        assertThat(logfmt.run("serve", "--wrong")).isEqualTo(2);
+        assertThat(logfmt.err()).contains("msg=\"nereid serve: --wrong: unknown flag");
+
+        TestCommandContext unknown = new TestCommandContext(Map.of("NEREID_LOG_FORMAT", "xml"));
+        assertThat(unknown.run("serve")).isEqualTo(2);
+        assertThat(unknown.err()).startsWith("nereid serve: --log-format: 'xml'");
     }
 
     @ParameterizedTest

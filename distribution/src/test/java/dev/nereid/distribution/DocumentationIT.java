@@ -51,6 +51,9 @@ final class DocumentationIT {
                 .anyMatch(line -> line.matches("\\./nereid demo( .*)?"))
                 .anyMatch(line -> line.matches("\\./mvnw verify( .*)?"));
         assertThat(integration.lines().toList().getLast()).isEqualTo("exec ./mvnw verify");
+        assertThat(integration)
+                .as("tests fail without the programs that it installs, where they would be skipped")
+                .containsSubsequence("apt-get install", "\nexport CI=true\n", "exec ./mvnw verify");
     }
 
     @Test

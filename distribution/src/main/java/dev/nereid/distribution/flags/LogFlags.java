@@ -2,16 +2,19 @@ package dev.nereid.distribution.flags;
 
 import dev.nereid.distribution.log.LogFormat;
 import dev.nereid.distribution.process.CommandContext;
-import dev.nereid.distribution.process.ConsoleStreams;
 import dev.nereid.distribution.process.LogSettings;
 import dev.nereid.distribution.process.StartException;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Flags of the log. Written by the command line reader, then only read. */
 public final class LogFlags {
+    private static final String FORMAT_FLAG = "--log-format";
+
     private static final FlagValue<LogFormat> FORMAT =
             new FlagValue<>("FORMAT", "one of " + LogFormat.names(), LogFormat::named);
 
@@ -51,7 +54,7 @@ public final class LogFlags {
                         "Whether errors are logged. Off needs --log-warning off. Default: true.",
                         value -> error = value),
                 Flag.of(
-                        "--log-format",
+                        FORMAT_FLAG,
                         FORMAT,
                         "How lines are formatted: default for people, ISO8601 as at the reference server, json or"
                                 + " logfmt for programs. With another one than default, the start-up table is printed"
@@ -80,14 +83,29 @@ public final class LogFlags {
         declared.notices().forEach(LOG::warn);
     }
 
-    /** Returns whether the start-up table is printed. It would be no line of a log that programs read. */
-    public boolean hasReport(ConsoleStreams console) {
-        return format == LogFormat.DEFAULT || console.isTerminal();
+    /** Returns the format of the lines. */
+    public LogFormat format() {
+        return format;
     }
 
-    /** Returns whether standard error is a log that programs read, so that every line of it has to be one of the log. */
-    public boolean isErrorStream(ConsoleStreams console) {
-        return file.isEmpty() && !hasReport(console);
+    /**
+     * Returns the format that a command line asks for, also if another part of it is wrong.
+     *
+     * @param arguments the command line after the command
+     * @param environment the environment variables
+     * @return the format; the default one if the line has none that exists
+     */
+    public static LogFormat formatOf(List<String> arguments, Map<String, String> environment) {
+        String name = environment.getOrDefault("NEREID_LOG_FORMAT", "");
+        for (int i = 0; i < arguments.size(); i++) {
+            String argument = arguments.get(i);
+            if (argument.startsWith(FORMAT_FLAG + "=")) {
+                name = argument.substring(FORMAT_FLAG.length() + 1);
+            } else if (argument.equals(FORMAT_FLAG) && i + 1 < arguments.size()) {
+                name = arguments.get(i + 1);
+            }
+        }
+        return LogFormat.named(name).orElse(LogFormat.DEFAULT);
     }
 
     private String own() {

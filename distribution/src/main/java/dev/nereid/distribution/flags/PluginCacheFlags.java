@@ -1,7 +1,6 @@
 package dev.nereid.distribution.flags;
 
 import dev.nereid.distribution.process.CommandContext;
-import dev.nereid.distribution.process.MountTable;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -11,15 +10,11 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.EnumSet;
 import java.util.Optional;
 import java.util.Set;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** The flag of the directory for files that plugins unpack. Written by the command line reader, then only read. */
 final class PluginCacheFlags {
     private static final Set<PosixFilePermission> OWNER_ALONE = EnumSet.of(
             PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE, PosixFilePermission.OWNER_EXECUTE);
-
-    private static final Logger LOG = LoggerFactory.getLogger(PluginCacheFlags.class);
 
     private Optional<Path> configured = Optional.empty();
 
@@ -39,35 +34,21 @@ final class PluginCacheFlags {
      * that needs it reports the error.
      */
     Path directory(CommandContext context) {
-        return directory(context, MountTable.ofThisProcess());
-    }
-
-    /** Returns the directory, preferably on a file system from which libraries can be loaded. */
-    Path directory(CommandContext context, MountTable mounts) {
-        Path chosen = configured.orElseGet(() -> writable(context, mounts));
-        if (mounts.isNoexec(chosen)) {
-            LOG.warn(
-                    "--plugin-cache-directory: {} is on a file system that is mounted noexec, from which plugins cannot"
-                            + " load native libraries (expected: another directory, or that option left out, as by"
-                            + " --tmpfs /tmp:exec of a container)",
-                    chosen);
+        if (configured.isPresent()) {
+            return configured.get();
         }
-        return chosen;
-    }
-
-    private static Path writable(CommandContext context, MountTable mounts) {
         Path plugins = context.paths().home().resolve("plugins");
         Path own = plugins.resolve(".cache");
-        if (Files.isDirectory(plugins) && isWritableOrCreatable(own) && !mounts.isNoexec(own)) {
+        if (Files.isDirectory(plugins) && isWritableOrCreatable(own)) {
             return own;
         }
         Optional<Path> ofUser = variable(context, "XDG_CACHE_HOME")
                 .map(root -> root.resolve("nereid"))
-                .filter(cache -> isWritableOrCreatable(cache) && !mounts.isNoexec(cache))
+                .filter(PluginCacheFlags::isWritableOrCreatable)
                 .or(() -> variable(context, "HOME")
                         .filter(Files::isDirectory)
                         .map(root -> root.resolve(".cache").resolve("nereid"))
-                        .filter(cache -> isWritableOrCreatable(cache) && !mounts.isNoexec(cache)));
+                        .filter(PluginCacheFlags::isWritableOrCreatable));
         return ofUser.or(() -> Optional.of(context.paths().temporary()).filter(PluginCacheFlags::isPrivate))
                 .orElse(own);
     }

@@ -1,9 +1,12 @@
 package dev.nereid.distribution.log;
 
+import java.time.InstantSource;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import org.slf4j.event.Level;
 
 /** The formats of log lines, by their names on the command line. */
 public enum LogFormat {
@@ -39,6 +42,9 @@ public enum LogFormat {
         }
     };
 
+    /** The name of the logger of errors that are reported outside of the log. */
+    private static final String PROGRAM = "nereid";
+
     private final String label;
 
     LogFormat(String label) {
@@ -47,6 +53,29 @@ public enum LogFormat {
 
     /** Creates the formatter, which any thread may use. */
     abstract LogFormatter formatter();
+
+    /**
+     * Returns the line of an error that is reported outside of the log, such as a wrong command line.
+     *
+     * @param text the error
+     * @param time the clock
+     * @return a line as the log would have it, with its end
+     */
+    public String error(String text, InstantSource time) {
+        StringBuilder line = new StringBuilder();
+        formatter()
+                .append(
+                        line,
+                        new LogEvent(
+                                time.instant(),
+                                Thread.currentThread().getName(),
+                                Level.ERROR,
+                                PROGRAM,
+                                List.of(),
+                                text,
+                                null));
+        return line.toString();
+    }
 
     /**
      * Finds a format by its name.

@@ -1,5 +1,6 @@
 package dev.nereid.distribution.process;
 
+import dev.nereid.distribution.log.LogFormat;
 import java.util.Map;
 
 /**
@@ -30,6 +31,11 @@ public record CommandContext(
          * @throws StartException if the file cannot be written
          */
         void apply(LogSettings settings) throws StartException;
+    }
+
+    /** Returns the services with errors in another format. */
+    public CommandContext withFormat(LogFormat format) {
+        return new CommandContext(console.withFormat(format), environment, paths, host, log, shutdown, outOfMemoryExit);
     }
 
     public CommandContext {

@@ -3,6 +3,7 @@ package dev.nereid.distribution.deploy;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import com.google.gson.Gson;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
@@ -10,8 +11,6 @@ import com.google.gson.JsonParser;
 import dev.nereid.distribution.testing.InstalledServer;
 import dev.nereid.distribution.testing.PageScript;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
 import java.net.ConnectException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -19,11 +18,9 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.DigestInputStream;
-import java.security.MessageDigest;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -34,6 +31,11 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.yaml.snakeyaml.LoaderOptions;
+import org.yaml.snakeyaml.Yaml;
+import org.yaml.snakeyaml.constructor.SafeConstructor;
 
 /**
  * The image and the archive with a Java runtime, made by {@code src/image/assemble}. In place of a container engine, a mount
@@ -47,19 +49,29 @@ final class ImageIT {
     private static final String FOREIGN_USER = "54321:54321";
     private static final long SECONDS_TO_STOP = 60;
 
+    /** Java SE, and what the server and its tools use beyond it. */
+    private static final String[] MODULES = """
+            java.base java.compiler java.datatransfer java.desktop java.instrument java.logging java.management
+            java.management.rmi java.naming java.net.http java.prefs java.rmi java.scripting java.se
+            java.security.jgss java.security.sasl java.sql java.sql.rowset java.transaction.xa java.xml
+            java.xml.crypto jdk.attach jdk.charsets jdk.crypto.ec jdk.internal.jvmstat jdk.jcmd jdk.jdwp.agent
+            jdk.jfr jdk.management jdk.management.agent jdk.naming.dns jdk.net jdk.unsupported jdk.zipfs
+            """.strip().split("\\s+");
+
     @TempDir
     private static Path directory;
 
     private static Path output;
 
+    private static OciLayout layout;
+    private static Path root;
+
     @BeforeAll
     static void assemble() throws Exception {
         assumeTrue(Files.isExecutable(Path.of("/usr/bin/dpkg-query")), "packages of Debian: not on this system");
-        assumeTrue(
-                Tool.run(Path.of("/"), "unshare", "--mount", "true").status() == 0,
-                "mount namespaces: not permitted to this user");
+        Tool.requireMounts();
         output = directory.resolve("output");
-        Tool.Result assembled = Tool.run(
+        Tool.succeed(
                 directory,
                 "env",
                 "JAVA_HOME=" + System.getProperty("java.home"),
@@ -67,69 +79,33 @@ final class ImageIT {
                 InstalledServer.HOME.toString(),
                 output.toString(),
                 "test");
-        assertThat(assembled.status()).as(assembled.out()).isZero();
         try (Stream<Path> files = Files.list(output)) {
             assertThat(files).as("nothing else stays").hasSize(2);
         }
-    }
-
-    @Test
-    void theImageServesReadOnlyAsAForeignUserWithoutHome() throws Exception {
-        assertThat(Files.size(file(".oci.tar"))).as("bytes of the image").isLessThan(MAX_BYTES);
-        Path layout = unpack(file(".oci.tar"), "layout");
-        JsonObject index = JsonParser.parseString(Files.readString(layout.resolve("index.json")))
-                .getAsJsonObject();
-        JsonObject manifest =
-                json(layout, index.getAsJsonArray("manifests").get(0).getAsJsonObject());
-        assertThat(index.getAsJsonArray("manifests")
-                        .get(0)
-                        .getAsJsonObject()
-                        .getAsJsonObject("annotations")
-                        .get("io.containerd.image.name")
-                        .getAsString())
-                .isEqualTo("localhost/nereid:test");
-        JsonObject image = json(layout, manifest.getAsJsonObject("config"));
-        JsonObject config = image.getAsJsonObject("config");
-        Path root = Files.createDirectory(directory.resolve("root"));
-        JsonArray layers = manifest.getAsJsonArray("layers");
-        assertThat(image.getAsJsonObject("rootfs").getAsJsonArray("diff_ids")).hasSameSizeAs(layers);
-        for (JsonElement layer : layers) {
-            run(root, "tar", "-xzf", blob(layout, layer.getAsJsonObject()).toString());
-        }
-
-        JsonObject docker = JsonParser.parseString(Files.readString(layout.resolve("manifest.json")))
-                .getAsJsonArray()
-                .get(0)
-                .getAsJsonObject();
-        assertThat(strings(docker.getAsJsonArray("RepoTags"))).containsExactly("localhost/nereid:test");
-        assertThat(docker.get("Config").getAsString()).isEqualTo(path(manifest.getAsJsonObject("config")));
-        assertThat(strings(docker.getAsJsonArray("Layers")))
-                .isEqualTo(StreamSupport.stream(layers.spliterator(), false)
-                        .map(layer -> path(layer.getAsJsonObject()))
-                        .toList());
-        assertThat(Tool.run(root, "cat", "opt/java/release").out()).contains("jdk.jdwp.agent", "jdk.jfr", "jdk.jcmd");
-
-        List<String> entry = strings(config.getAsJsonArray("Entrypoint"));
-        assertThat(entry.getFirst()).isEqualTo("/opt/java/bin/java");
-        assertThat(entry).containsAll(optionsOfTheLauncher());
-        assertThat(config.get("User").getAsString()).matches("[1-9]\\d*:[1-9]\\d*");
-        assertThat(root.resolve("usr/share/doc/libc6/copyright")).isRegularFile();
-        assertThat(root.resolve("etc/ssl/certs/ca-certificates.crt")).isNotEmptyFile();
-        assertThat(root.resolve("bin/sh")).doesNotExist();
-
-        run(
+        layout = new OciLayout(unpack(file(".oci.tar"), "layout"));
+        root = Files.createDirectory(directory.resolve("root"));
+        layout.unpackTo(root);
+        Tool.succeed(
                 directory,
                 "cp",
                 "-r",
                 InstalledServer.MODELS + "/.",
                 root.resolve("models").toString());
+    }
+
+    @Test
+    void theImageServesReadOnlyAsAForeignUserWithoutHome() throws Exception {
+        assertThat(Files.size(file(".oci.tar"))).as("bytes of the image").isLessThan(MAX_BYTES);
+        JsonObject config = layout.config().getAsJsonObject("config");
+        List<String> entry = OciLayout.strings(config.getAsJsonArray("Entrypoint"));
+        assertThat(entry.getFirst()).isEqualTo("/opt/java/bin/java");
+        assertThat(entry).containsAll(optionsOfTheLauncher());
+        assertThat(config.get("User").getAsString()).matches("[1-9]\\d*:[1-9]\\d*");
+        assertThat(root.resolve("etc/ssl/certs/ca-certificates.crt")).isNotEmptyFile();
+        assertThat(root.resolve("bin/sh")).doesNotExist();
+
         int port = PageScript.freePort();
-        List<String> command = new ArrayList<>(entry);
-        strings(config.getAsJsonArray("Cmd")).stream()
-                .filter(argument -> !argument.contains("-address="))
-                .forEach(command::add);
-        command.addAll(List.of("--http-port=" + port, "--grpc-port=0", "--metrics-port=0"));
-        Process server = start(root, strings(config.getAsJsonArray("Env")), command);
+        Process server = serve("exec", "--http-port=" + port);
         try {
             assertThat(infer(server, port)).contains("[6,8,10,12]");
             server.destroy();
@@ -138,6 +114,139 @@ final class ImageIT {
         } finally {
             server.destroyForcibly();
         }
+    }
+
+    /** Engines mount {@code --tmpfs /tmp} so that nothing in it is executed, and libraries cannot be loaded. */
+    @Test
+    void aDirectoryThatExecutesNothingIsNamedWithWhatToDo() throws Exception {
+        Process server = serve("noexec", "--http-port=0");
+        try {
+            assertThat(server.waitFor(SECONDS_TO_STOP, TimeUnit.SECONDS)).isTrue();
+            String log = Files.readString(directory.resolve("log.txt"));
+            assertThat(server.exitValue()).as(log).isEqualTo(1);
+            assertThat(log).contains("mounted noexec", "--tmpfs /tmp:exec", "\"directory\":\"/tmp/nereid-");
+        } finally {
+            server.destroyForcibly();
+        }
+        for (String page : List.of("docs/image.md", "deploy/Containerfile")) {
+            assertThat(Files.readString(InstalledServer.CHECKOUT.resolve(page)))
+                    .contains("--tmpfs /tmp:exec")
+                    .doesNotContain("--tmpfs /tmp ");
+        }
+    }
+
+    /** Docker before release 25 reads {@code manifest.json} in place of the index. */
+    @Test
+    void olderReleasesOfDockerFindTheSameImage() throws Exception {
+        JsonObject manifest = layout.manifest();
+        JsonArray images = JsonParser.parseString(
+                        Files.readString(layout.directory().resolve("manifest.json")))
+                .getAsJsonArray();
+        assertThat(images).hasSize(1);
+        JsonObject image = images.get(0).getAsJsonObject();
+
+        assertThat(image.get("Config").getAsString()).isEqualTo(OciLayout.path(manifest.getAsJsonObject("config")));
+        assertThat(OciLayout.strings(image.getAsJsonArray("Layers")))
+                .hasSize(3)
+                .isEqualTo(
+                        StreamSupport.stream(manifest.getAsJsonArray("layers").spliterator(), false)
+                                .map(layer -> OciLayout.path(layer.getAsJsonObject()))
+                                .toList());
+        assertThat(OciLayout.strings(image.getAsJsonArray("RepoTags"))).containsExactly("localhost/nereid:test");
+        assertThat(layout.image()
+                        .getAsJsonObject("annotations")
+                        .get("io.containerd.image.name")
+                        .getAsString())
+                .isEqualTo("localhost/nereid:test");
+        assertThat(layout.config().getAsJsonObject("rootfs").getAsJsonArray("diff_ids"))
+                .hasSize(3);
+    }
+
+    @Test
+    void theRuntimeHasTheModulesThatPluginsAndToolsNeed() throws Exception {
+        String release = Files.readString(root.resolve("opt/java/release"));
+        assertThat(release.replaceAll("(?s).*MODULES=\"([^\"]*)\".*", "$1").split(" "))
+                .containsExactlyInAnyOrder(MODULES);
+        // Debuggers of plugins need an agent, which the JVM loads at its start.
+        List<String> command = inImage("exec");
+        command.addAll(List.of(
+                "/opt/java/bin/java",
+                "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0",
+                "--version"));
+        assertThat(Tool.succeed(root, command.toArray(String[]::new))).contains("Listening for transport dt_socket");
+    }
+
+    @Test
+    void theImageListsItsPartsAndTheirLicenses() throws Exception {
+        List<String> packages = List.of("libc6", "libstdc++6", "libgcc-s1", "zlib1g", "ca-certificates");
+        JsonArray parts = OciLayout.parse(root.resolve("usr/share/doc/nereid-image/sbom.cdx.json"))
+                .getAsJsonArray("components");
+        assertThat(parts)
+                .extracting(part -> part.getAsJsonObject().get("name").getAsString())
+                .containsExactlyElementsOf(
+                        Stream.concat(packages.stream(), Stream.of("openjdk")).toList());
+        assertThat(parts)
+                .allSatisfy(part -> assertThat(
+                                part.getAsJsonObject().get("purl").getAsString())
+                        .matches("pkg:(deb/(debian|ubuntu)|generic)/[A-Za-z0-9%.-]+@[A-Za-z0-9%.-]+(\\?arch=\\w+)?"));
+        for (String name : packages) {
+            assertThat(root.resolve("usr/share/doc/" + name + "/copyright")).isNotEmptyFile();
+            assertThat(root.resolve("var/lib/dpkg/status.d/" + name)).content().contains("Package: " + name + "\n");
+        }
+        assertThat(root.resolve("usr/share/common-licenses/LGPL-2.1")).isNotEmptyFile();
+        assertThat(root.resolve("etc/os-release")).content().contains("VERSION_ID=");
+        assertThat(root.resolve("opt/java/legal/java.base/LICENSE")).isNotEmptyFile();
+        for (String directory : List.of("", "plugins/onnx", "plugins/tensorrt", "caches/redis", "storage/s3")) {
+            Path installed = root.resolve("opt/nereid").resolve(directory);
+            assertThat(installed.resolve("sbom.cdx.json")).isNotEmptyFile();
+            assertThat(installed.resolve("THIRD-PARTY.txt")).isNotEmptyFile();
+        }
+    }
+
+    /** The runtime of KServe is for this image. */
+    @Test
+    void kserveSelectsTheImageOnlyForBackendsThatItHas() throws Exception {
+        Map<String, Object> runtime = new Yaml(new SafeConstructor(new LoaderOptions()))
+                .load(Files.readString(InstalledServer.HOME.resolve("deploy/kserve/nereid-runtime.yaml")));
+        List<String> selected = StreamSupport.stream(
+                        new Gson()
+                                .toJsonTree(runtime.get("spec"))
+                                .getAsJsonObject()
+                                .getAsJsonArray("supportedModelFormats")
+                                .spliterator(),
+                        false)
+                .map(JsonElement::getAsJsonObject)
+                .filter(format -> format.has("autoSelect"))
+                .map(format -> format.get("name").getAsString())
+                .toList();
+
+        assertThat(selected)
+                .isNotEmpty()
+                .allMatch(name -> Files.isDirectory(root.resolve("opt/nereid/plugins/" + name)));
+        assertThat(root.resolve("opt/nereid/plugins/tensorflow")).doesNotExist();
+    }
+
+    /** A pipe has the status of its last program, unless the script says otherwise. */
+    @ParameterizedTest
+    @ValueSource(strings = {"sort", "dpkg-query"})
+    void aStepThatFailsEndsTheAssembly(String program) throws Exception {
+        Path failing = Files.createDirectories(directory.resolve("failing-" + program));
+        Path stub = Files.writeString(failing.resolve(program), "#!/bin/sh\necho broken >&2\nexit 3\n");
+        assertThat(stub.toFile().setExecutable(true)).isTrue();
+        Path target = directory.resolve("target-" + program);
+
+        Tool.Result result = Tool.run(
+                directory,
+                "env",
+                "JAVA_HOME=" + System.getProperty("java.home"),
+                "PATH=" + failing + ":" + System.getenv("PATH"),
+                ASSEMBLE.toString(),
+                InstalledServer.HOME.toString(),
+                target.toString(),
+                "test");
+
+        assertThat(result.status()).as(result.out()).isNotZero();
+        assertThat(target).isEmptyDirectory();
     }
 
     @Test
@@ -177,28 +286,6 @@ final class ImageIT {
         assertThat(result.out()).contains("no lib/nereid.jar (expected: an installed server)");
     }
 
-    @Test
-    void aToolThatFailsIsNoImage() throws Exception {
-        Path tools = Files.createDirectory(directory.resolve("tools"));
-        Path dpkg = tools.resolve("dpkg-query");
-        Files.writeString(dpkg, "#!/bin/sh\nexit 1\n");
-        assertThat(dpkg.toFile().setExecutable(true)).isTrue();
-        Path empty = Files.createDirectory(directory.resolve("no-image"));
-
-        Tool.Result result = Tool.run(
-                directory,
-                "env",
-                "PATH=" + tools + ":/usr/bin:/bin",
-                "JAVA_HOME=" + System.getProperty("java.home"),
-                ASSEMBLE.toString(),
-                InstalledServer.HOME.toString(),
-                empty.toString(),
-                "test");
-
-        assertThat(result.status()).as(result.out()).isNotZero();
-        assertThat(empty).isEmptyDirectory();
-    }
-
     private static Path file(String suffix) {
         return output.resolve(name() + suffix);
     }
@@ -210,36 +297,8 @@ final class ImageIT {
 
     private static Path unpack(Path file, String name) throws IOException, InterruptedException {
         Path unpacked = Files.createDirectory(directory.resolve(name));
-        run(unpacked, "tar", "-xf", file.toString());
+        Tool.succeed(unpacked, "tar", "-xf", file.toString());
         return unpacked;
-    }
-
-    private static JsonObject json(Path layout, JsonObject descriptor) throws Exception {
-        return JsonParser.parseString(Files.readString(blob(layout, descriptor)))
-                .getAsJsonObject();
-    }
-
-    /** Finds what a descriptor describes, of the size and with the digest that it says. */
-    private static Path blob(Path layout, JsonObject descriptor) throws Exception {
-        String digest = descriptor.get("digest").getAsString();
-        Path blob = layout.resolve("blobs").resolve(digest.replace(':', '/'));
-        assertThat(Files.size(blob)).isEqualTo(descriptor.get("size").getAsLong());
-        MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
-        try (InputStream in = new DigestInputStream(Files.newInputStream(blob), sha256)) {
-            in.transferTo(OutputStream.nullOutputStream());
-        }
-        assertThat("sha256:" + HexFormat.of().formatHex(sha256.digest())).isEqualTo(digest);
-        return blob;
-    }
-
-    private static String path(JsonObject descriptor) {
-        return "blobs/" + descriptor.get("digest").getAsString().replace(':', '/');
-    }
-
-    private static List<String> strings(JsonArray array) {
-        return StreamSupport.stream(array.spliterator(), false)
-                .map(JsonElement::getAsString)
-                .toList();
     }
 
     private static List<String> optionsOfTheLauncher() throws IOException {
@@ -253,30 +312,44 @@ final class ImageIT {
         return options;
     }
 
-    private static void run(Path where, String... command) throws IOException, InterruptedException {
-        Tool.Result result = Tool.run(where, command);
-        assertThat(result.status()).as(result.out()).isZero();
+    /** Starts the command of the image; see {@link #inImage}. */
+    private static Process serve(String execution, String... flags) throws Exception {
+        JsonObject config = layout.config().getAsJsonObject("config");
+        List<String> command = inImage(execution);
+        command.addAll(OciLayout.strings(config.getAsJsonArray("Entrypoint")));
+        OciLayout.strings(config.getAsJsonArray("Cmd")).stream()
+                .filter(argument -> !argument.contains("-address="))
+                .forEach(command::add);
+        command.addAll(List.of("--grpc-port=0", "--metrics-port=0"));
+        command.addAll(List.of(flags));
+        return new ProcessBuilder(command)
+                .directory(root.toFile())
+                .redirectErrorStream(true)
+                .redirectOutput(directory.resolve("log.txt").toFile())
+                .start();
     }
 
-    /** Starts a command of an image as container engines do with {@code --read-only} and {@code --tmpfs /tmp}. */
-    private static Process start(Path root, List<String> environment, List<String> command) throws IOException {
-        List<String> line = new ArrayList<>(List.of(
+    /**
+     * Returns what begins a command that runs in the image as in container engines with {@code --read-only} and
+     * {@code --tmpfs /tmp}.
+     *
+     * @param execution whether files in the mounted directory may be executed: {@code exec} or {@code noexec}
+     */
+    private static List<String> inImage(String execution) throws Exception {
+        List<String> command = new ArrayList<>(List.of(
                 "unshare",
                 "--mount",
                 "sh",
                 "-c",
                 "set -e; mount --bind . .; cd \"$PWD\"; mount -o remount,ro,bind .;"
-                        + " mount -t tmpfs -o mode=1777 tmpfs tmp; mount -t proc proc proc; mount --bind /dev dev;"
+                        + " mount -t tmpfs -o mode=1777," + execution
+                        + " tmpfs tmp; mount -t proc proc proc; mount --bind /dev dev;"
                         + " ! touch opt/file 2>/dev/null; exec env -i \"$@\"",
                 "sh"));
-        line.addAll(environment);
-        line.addAll(List.of("/usr/sbin/chroot", "--userspec=" + FOREIGN_USER, "."));
-        line.addAll(command);
-        return new ProcessBuilder(line)
-                .directory(root.toFile())
-                .redirectErrorStream(true)
-                .redirectOutput(directory.resolve("log.txt").toFile())
-                .start();
+        command.addAll(
+                OciLayout.strings(layout.config().getAsJsonObject("config").getAsJsonArray("Env")));
+        command.addAll(List.of("/usr/sbin/chroot", "--userspec=" + FOREIGN_USER, "."));
+        return command;
     }
 
     /** Sends a request as soon as the server listens. */

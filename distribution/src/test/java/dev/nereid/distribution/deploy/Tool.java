@@ -36,6 +36,21 @@ final class Tool {
         return new Result(process.exitValue(), out);
     }
 
+    /** Runs a program that must succeed, and returns its output of both kinds. */
+    static String succeed(Path directory, String... command) throws IOException, InterruptedException {
+        Result result = run(directory, command);
+        assertThat(result.status()).as(result.out()).isZero();
+        return result.out();
+    }
+
+    /** Skips the test unless this user may mount file systems in a namespace of its own. */
+    static void requireMounts() throws IOException, InterruptedException {
+        boolean isPermitted = run(Path.of("/"), "unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt")
+                        .status()
+                == 0;
+        assumeTrue(isPermitted, "mounts in a namespace: not permitted to this user");
+    }
+
     /**
      * The end of a program.
      *

@@ -6,7 +6,6 @@ import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.ConsoleStreams;
 import dev.nereid.distribution.process.HostInfo;
 import dev.nereid.distribution.process.InstallationPaths;
-import dev.nereid.distribution.process.MountTable;
 import dev.nereid.distribution.process.OutOfMemoryExit;
 import dev.nereid.distribution.process.ProcessShutdown;
 import java.io.IOException;
@@ -83,27 +82,6 @@ final class PluginCacheFlagsTest {
                 .isEqualTo(Path.of("/elsewhere"));
     }
 
-    @Test
-    void isWhereLibrariesCanBeLoadedIfThereIsSuchAPlace() throws IOException, UsageException {
-        Files.createDirectory(installation.resolve("plugins"));
-        MountTable noexec = MountTable.of(List.of(
-                "1 0 0:1 / / rw - ext4 a rw",
-                "2 1 0:2 / " + installation.toRealPath() + " rw,noexec - ext4 b rw",
-                "3 1 0:3 / " + user.toRealPath() + "/xdg rw,noexec - ext4 b rw"));
-
-        assertThat(choose(
-                        noexec,
-                        Map.of(
-                                "HOME",
-                                user.toString(),
-                                "XDG_CACHE_HOME",
-                                user.toRealPath().resolve("xdg").toString())))
-                .isEqualTo(user.resolve(".cache/nereid"));
-        assertThat(choose(noexec, Map.of(), "--plugin-cache-directory=" + installation))
-                .as("with a warning")
-                .isEqualTo(installation);
-    }
-
     /** A place that is not writable for any user. */
     private void breakInstallation() throws IOException {
         Files.createDirectory(installation.resolve("plugins"));
@@ -111,22 +89,17 @@ final class PluginCacheFlagsTest {
     }
 
     private Path choose(Map<String, String> environment, String... arguments) throws UsageException {
-        return choose(MountTable.of(List.of()), environment, arguments);
-    }
-
-    private Path choose(MountTable mounts, Map<String, String> environment, String... arguments) throws UsageException {
         PluginCacheFlags cache = new PluginCacheFlags();
         Flags flags = new Flags();
         cache.declare(flags);
         flags.read(List.of(arguments), environment);
-        CommandContext context = new CommandContext(
+        return cache.directory(new CommandContext(
                 new ConsoleStreams(System.out, System.err, false),
                 environment,
                 new InstallationPaths(installation, directory.resolve("temporary")),
                 new HostInfo("1", "", "", 1),
                 _ -> {},
                 new ProcessShutdown(),
-                new OutOfMemoryExit(OutputStream.nullOutputStream(), status -> {}));
-        return cache.directory(context, mounts);
+                new OutOfMemoryExit(OutputStream.nullOutputStream(), status -> {})));
     }
 }

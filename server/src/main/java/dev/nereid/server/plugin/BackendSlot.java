@@ -83,14 +83,25 @@ final class BackendSlot {
                     throw new BackendException(
                             ErrorCode.UNAVAILABLE, "backend '" + name + "' is not available: " + reason);
                 }
-                Backend backend = provider.create(
-                        new PluginBackendContext(name, lease.get().source(), plugin.digest(), environment));
+                Backend backend = create(
+                        provider, new PluginBackendContext(name, lease.get().source(), plugin.digest(), environment));
                 created = true;
                 return new Opened(backend, provider.callbacks(actionThreads), lease);
             } finally {
                 if (!created) {
                     lease.close();
                 }
+            }
+        }
+
+        private static Backend create(IsolatedBackendProvider provider, PluginBackendContext context)
+                throws BackendException {
+            try {
+                return provider.create(context);
+            } catch (BackendException e) {
+                String obstacle =
+                        context.obstacle().map(reason -> ": " + reason).orElse("");
+                throw obstacle.isEmpty() ? e : new BackendException(e.code(), e.getMessage() + obstacle, e);
             }
         }
 

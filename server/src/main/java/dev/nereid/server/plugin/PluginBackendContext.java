@@ -9,11 +9,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Services of the server for one backend. Immutable. */
+/** Services of the server for one backend. Safe for use by any thread; its backend may have asked for a cache directory. */
 final class PluginBackendContext implements BackendContext {
     private static final Logger LOG = LoggerFactory.getLogger(PluginBackendContext.class);
     private static final String MAX_BATCH_SIZE = "default-max-batch-size";
@@ -24,6 +25,7 @@ final class PluginBackendContext implements BackendContext {
     private final PluginEnvironment environment;
     private final Map<String, String> settings;
     private final System.Logger logger;
+    private volatile boolean hasCacheDirectory;
 
     /**
      * Creates the services.
@@ -65,8 +67,8 @@ final class PluginBackendContext implements BackendContext {
     @Override
     public Path cacheDirectory() {
         try {
-            String content = plugin.name() + "-" + digest;
-            Path directory = Files.createDirectories(environment.cacheRoot().resolve(content));
+            Path directory = Files.createDirectories(cache());
+            hasCacheDirectory = true;
             if (!Files.isWritable(directory) && isEmpty(directory)) {
                 throw new AccessDeniedException(directory.toString());
             }
@@ -77,6 +79,44 @@ final class PluginBackendContext implements BackendContext {
                             + " (expected: a directory that can be written; set another one by --plugin-cache-directory"
                             + " or NEREID_PLUGIN_CACHE_DIRECTORY)",
                     e);
+        }
+    }
+
+    /**
+     * Returns why a backend that has failed to load a library could not do so: its cache directory is on a file system that
+     * executes nothing. The loader of libraries says only that it cannot open the file.
+     *
+     * @return the reason, without the path, which the log has; empty if this is not the reason
+     */
+    Optional<String> obstacle() {
+        if (!hasCacheDirectory || mayExecute(cache())) {
+            return Optional.empty();
+        }
+        LOG.atError()
+                .addKeyValue("plugin", plugin.name())
+                .addKeyValue("directory", environment.cacheRoot())
+                .log("cache directory is on a file system that is mounted noexec: no library can be loaded from it");
+        return Optional.of(
+                "the cache directory is on a file system that is mounted noexec (expected: one that may execute;"
+                        + " mount it with exec, in a container by --tmpfs /tmp:exec, or set another directory by"
+                        + " --plugin-cache-directory or NEREID_PLUGIN_CACHE_DIRECTORY)");
+    }
+
+    private Path cache() {
+        return environment.cacheRoot().resolve(plugin.name() + "-" + digest);
+    }
+
+    /** Returns whether a file in a directory can be executed. It can not if its file system is mounted noexec. */
+    private static boolean mayExecute(Path directory) {
+        try {
+            Path probe = Files.createTempFile(directory, "probe", "");
+            try {
+                return !probe.toFile().setExecutable(true) || Files.isExecutable(probe);
+            } finally {
+                Files.deleteIfExists(probe);
+            }
+        } catch (IOException e) {
+            return true; // not known, as where the files were unpacked by another user
         }
     }
 

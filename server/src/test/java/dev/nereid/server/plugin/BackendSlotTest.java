@@ -201,6 +201,18 @@ final class BackendSlotTest {
         assertThat(lease.digest()).isEqualTo("0123");
     }
 
+    /** The hint about a file system that executes nothing is for those alone; the test of the image has one. */
+    @Test
+    void keepsTheReasonOfABackendWhoseCacheDirectoryMayExecute() {
+        BackendSlot slot = slot(new CountingProvider(context -> {
+            assertThat(context.cacheDirectory()).isEmptyDirectory();
+            throw new IllegalArgumentException("cannot open");
+        }));
+
+        assertThatThrownBy(slot::acquire).hasMessageEndingWith("cannot open");
+        assertThat(root.resolve("cache/test-0123")).isEmptyDirectory();
+    }
+
     private BackendSlot slot(BackendProvider provider) {
         return slot(provider, false);
     }
