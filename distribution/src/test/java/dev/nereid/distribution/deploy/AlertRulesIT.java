@@ -50,9 +50,11 @@ final class AlertRulesIT {
         assertThat(named).hasSizeGreaterThan(10);
         assertThat(words("alert: (\\w+)", rules)).isEqualTo(words("`(Nereid[A-Z]\\w+)`", page));
         try (InstalledServer server = InstalledServer.serve(InstalledServer.MODELS)) {
-            Set<String> served = words(
-                    "(?m)^# TYPE (\\w+) ", server.metrics("GET", "/metrics").body());
+            String metrics = server.metrics("GET", "/metrics").body();
+            Set<String> served = words("(?m)^# TYPE (\\w+) ", metrics);
             assertThat(named).allMatch(name -> served.contains(name) || name.equals("nereid_control_overdue"));
+            Set<String> causes = words("(\\w+)", String.join(" ", words("cause=~\"([^\"]+)\"", rules)));
+            assertThat(causes).isNotEmpty().isSubsetOf(words("cause=\"(\\w+)\"", metrics));
         }
         // Served only while a load or close is overdue; MisbehaviorIT sees it.
         assertThat(Files.readString(InstalledServer.CHECKOUT.resolve("docs/misbehaving-plugins.md")))

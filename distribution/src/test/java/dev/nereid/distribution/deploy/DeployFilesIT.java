@@ -161,7 +161,7 @@ final class DeployFilesIT {
         String file = Files.readString(DEPLOY.resolve("Containerfile"));
 
         assertThat(file.lines()).contains("COPY nereid " + INSTALLED, "USER 10001:10001");
-        assertThat(Pattern.compile(INSTALLED + "(/[\\w./-]+)")
+        assertThat(Pattern.compile(INSTALLED + "(/bin/[\\w-]+)")
                         .matcher(file)
                         .results()
                         .map(path -> InstalledServer.HOME.resolve(path.group(1).substring(1))))

@@ -29,7 +29,8 @@ final class UnitIT {
     /** What comes before the steps; {@code $0} is the directory of the test, and {@code $1} the server. */
     private static final String PREPARATION = """
             set -e
-            cp -a /etc "$0/etc"
+            mount -t tmpfs tmpfs "$0/etc"
+            cp -a /etc/. "$0/etc"
             mount --bind "$0/etc" /etc
             mount --bind "$0/var" /var
             mount --bind "$0/opt" /opt
@@ -62,8 +63,9 @@ final class UnitIT {
         Tool.require("openssl");
         Tool.require("curl");
         Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwxr-xr-x"));
-        Files.createDirectory(directory.resolve("var"));
-        Files.createDirectory(directory.resolve("opt"));
+        for (String mounted : List.of("etc", "var", "opt")) {
+            Files.createDirectory(directory.resolve(mounted));
+        }
     }
 
     @Test
