@@ -5,6 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /** Watches the class loaders of test plugins, which register themselves. Confined to the test's thread. */
 public final class UnloadWatch implements AutoCloseable {
@@ -16,8 +18,10 @@ public final class UnloadWatch implements AutoCloseable {
 
     private static final String PROPERTY = "nereid.test.loaders";
 
-    /** Full collections until a loader counts as held. */
-    private static final int TRIES = 20;
+    /** How long a loader may stay reachable: a compiler thread holds those of the methods it compiles. */
+    private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+    private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private final Queue<WeakReference<ClassLoader>> registered = new ConcurrentLinkedQueue<>();
     private final List<WeakReference<ClassLoader>> reachable = new ArrayList<>();
@@ -36,12 +40,19 @@ public final class UnloadWatch implements AutoCloseable {
         return reachable.size();
     }
 
-    /** Returns whether no class loader stays reachable. Threads that have just ended may hold one a moment longer. */
+    /**
+     * Returns whether no class loader stays reachable. Threads that have just ended, and compilations under way, may
+     * hold one a moment longer.
+     */
     public boolean awaitUnloaded() {
-        for (int i = 0; i < TRIES && loaded() > 0; i++) {
-            Thread.onSpinWait();
+        long start = System.nanoTime();
+        while (loaded() > 0) {
+            if (System.nanoTime() - start > LIMIT_NANOS) {
+                return false;
+            }
+            LockSupport.parkNanos(LOOK_NANOS);
         }
-        return reachable.isEmpty();
+        return true;
     }
 
     @Override
