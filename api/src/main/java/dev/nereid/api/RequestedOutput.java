@@ -13,8 +13,9 @@ import java.util.Optional;
  *     strings {@code value:index} or {@code value:index:label}
  * @param target memory of the caller to which the output is written; stays valid until the request's {@code release} is
  *     run. The output of the response then lies in it
+ * @param anyPlace whether the output may lie in memory of a device; otherwise it is moved to its target or the host
  */
-public record RequestedOutput(String name, long classes, Optional<OutputTarget> target) {
+public record RequestedOutput(String name, long classes, Optional<OutputTarget> target, boolean anyPlace) {
     /** Checks the components. */
     public RequestedOutput {
         requireNonNull(name, "name");
@@ -22,16 +23,30 @@ public record RequestedOutput(String name, long classes, Optional<OutputTarget> 
         if (classes < 0 || (classes > 0 && target.isPresent())) {
             throw new IllegalArgumentException("classes: " + classes + " (expected: >= 0, and 0 with a target)");
         }
+        if (anyPlace && (classes > 0 || target.isPresent())) {
+            throw new IllegalArgumentException("anyPlace: true (expected: false with a target or classes)");
+        }
     }
 
     /**
-     * Requests an output as the model makes it.
+     * Requests an output as the model makes it, in memory of the host.
      *
      * @param name the name of the output
      * @return the output
      */
     public static RequestedOutput of(String name) {
-        return new RequestedOutput(name, 0, Optional.empty());
+        return new RequestedOutput(name, 0, Optional.empty(), false);
+    }
+
+    /**
+     * Requests an output as the model makes it, wherever it lies: on a device, it is not moved to the host. Such an
+     * output may be the input of the next request as it is, while its response is open.
+     *
+     * @param name the name of the output
+     * @return the output
+     */
+    public static RequestedOutput inAnyPlace(String name) {
+        return new RequestedOutput(name, 0, Optional.empty(), true);
     }
 
     /**
@@ -42,7 +57,7 @@ public record RequestedOutput(String name, long classes, Optional<OutputTarget> 
      * @return the output
      */
     public static RequestedOutput classified(String name, long classes) {
-        return new RequestedOutput(name, classes, Optional.empty());
+        return new RequestedOutput(name, classes, Optional.empty(), false);
     }
 
     /**
@@ -64,6 +79,6 @@ public record RequestedOutput(String name, long classes, Optional<OutputTarget> 
      * @return the output
      */
     public static RequestedOutput into(String name, OutputTarget target) {
-        return new RequestedOutput(name, 0, Optional.of(target));
+        return new RequestedOutput(name, 0, Optional.of(target), false);
     }
 }

@@ -142,6 +142,19 @@ public interface Batch {
     }
 
     /**
+     * Says whether the requests take an output on a device. The server does not move it then: it is for the next step
+     * of an ensemble, or for memory of the client on that device.
+     *
+     * @param output the name of an output
+     * @param place memory of the instance's device
+     * @return whether all who request the output take it there; {@code false} if nobody requests it
+     */
+    @Incubating
+    default boolean takesOutput(String output, MemoryPlace place) {
+        return false;
+    }
+
+    /**
      * Names the work of a device that writes an allocated output of the batch. The execution may finish before the work
      * has ended: inputs, buffers and outputs of the batch stay until then. Without a fence the output is written when
      * the execution is finished.

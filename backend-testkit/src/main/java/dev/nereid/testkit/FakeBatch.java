@@ -45,6 +45,10 @@ public final class FakeBatch implements Batch, AutoCloseable {
     private final JoinedInputs inputs;
     private final Map<String, FakeSequenceState> states = new LinkedHashMap<>();
     private final Set<MemoryPlace> devices = new HashSet<>();
+
+    /** The places in which the requests take their outputs. */
+    private final Set<MemoryPlace> taken = new HashSet<>();
+
     private final Map<String, Tensor> outputs = new LinkedHashMap<>();
     private final Set<String> allocated = new LinkedHashSet<>();
     private final List<String> marks = new ArrayList<>();
@@ -113,6 +117,17 @@ public final class FakeBatch implements Batch, AutoCloseable {
     public FakeBatch withDevice(MemoryPlace place) {
         devices.add(place);
         return this;
+    }
+
+    /**
+     * Lets all requests take their outputs in memory of a device.
+     *
+     * @param place the place, which the batch gets too
+     * @return this batch
+     */
+    public FakeBatch takingOutputsIn(MemoryPlace place) {
+        taken.add(place);
+        return withDevice(place);
     }
 
     /**
@@ -189,6 +204,11 @@ public final class FakeBatch implements Batch, AutoCloseable {
         }
         TensorBuffer buffer = memory.allocate(shape.byteSize(type));
         return allocated(output, Tensor.of(type, shape, buffer.segment(), place));
+    }
+
+    @Override
+    public boolean takesOutput(String output, MemoryPlace place) {
+        return taken.contains(place) && requestedOutputs().contains(output);
     }
 
     @Override

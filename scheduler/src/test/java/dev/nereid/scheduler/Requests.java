@@ -73,6 +73,12 @@ public final class Requests {
         return this;
     }
 
+    /** Requests an output wherever it lies. */
+    public Requests inAnyPlace(String output) {
+        requested.add(RequestedOutput.inAnyPlace(output));
+        return this;
+    }
+
     /** Requests the largest element in place of an output. */
     public Requests classified(String output) {
         requested.add(RequestedOutput.classified(output, 1));

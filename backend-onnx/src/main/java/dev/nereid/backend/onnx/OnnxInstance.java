@@ -167,7 +167,8 @@ final class OnnxInstance implements ModelInstance {
             return;
         }
         boolean isState = isState(output.name());
-        Tensor target = memory.allocate(batch, output, shape.get(), onDevice && !isState);
+        boolean staysThere = !isState && (onDevice || memory.takesOutput(batch, output.name()));
+        Tensor target = memory.allocate(batch, output, shape.get(), staysThere);
         if (isState) {
             shared.put(output.name(), target);
         }

@@ -74,6 +74,12 @@ final class OnnxMemory {
         }
     }
 
+    /** Returns whether the requests of a batch take an output on the instance's GPU. */
+    boolean takesOutput(Batch batch, String output) {
+        MemoryPlace device = gpu;
+        return device != null && batch.takesOutput(output, device);
+    }
+
     /**
      * Allocates an output of a batch.
      *

@@ -63,12 +63,10 @@ final class InputReader {
         if (binding.role() == Role.STATE) {
             return batch.gather(binding.name(), device);
         }
-        boolean onDevice = batch.requests().size() == 1
-                && batch.requests()
-                        .getFirst()
-                        .input(binding.name())
+        boolean onDevice = batch.requests().stream()
+                .allMatch(request -> request.input(binding.name())
                         .filter(own -> own.place().equals(device))
-                        .isPresent();
+                        .isPresent());
         return batch.gather(binding.name(), onDevice ? device : PINNED);
     }
 

@@ -10,6 +10,7 @@ import dev.nereid.cuda.GpuException;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Fence;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelInstance;
@@ -33,6 +34,9 @@ import java.util.concurrent.LinkedBlockingQueue;
  */
 final class TensorRtInstance implements ModelInstance {
     private static final MemoryPlace PINNED = new MemoryPlace(MemoryPlace.Kind.PINNED, 0);
+
+    /** The alignment of memory that engines write, in bytes. */
+    private static final long ALIGNMENT = 256;
 
     private final Bindings bindings;
     private final ProfileChoice profiles;
@@ -140,10 +144,37 @@ final class TensorRtInstance implements ModelInstance {
             }
             context.setAddress(binding.name(), address);
             if (requested.contains(binding.name())) {
-                Tensor output = batch.allocate(binding.name(), binding.type(), shape, PINNED);
-                execution.outputs.add(new Copy(binding, output));
+                Tensor output = allocate(batch, binding, shape);
+                if (isWrittenInPlace(binding, output)) {
+                    context.setAddress(binding.name(), output.data().address());
+                } else {
+                    execution.outputs.add(new Copy(binding, output));
+                }
             }
         }
+    }
+
+    /** Allocates an output: on the device if it stays there and memory is left, else in pinned memory. */
+    private Tensor allocate(Batch batch, Binding binding, Shape shape) throws BackendException {
+        if (!binding.tensor().isShapeTensor() && batch.takesOutput(binding.name(), device)) {
+            try {
+                return batch.allocate(binding.name(), binding.type(), shape, device);
+            } catch (BackendException e) {
+                if (e.code() != ErrorCode.UNAVAILABLE && e.code() != ErrorCode.UNSUPPORTED) {
+                    throw e;
+                }
+            }
+        }
+        return batch.allocate(binding.name(), binding.type(), shape, PINNED);
+    }
+
+    /** Returns whether the engine writes an output itself. Graphs and states have addresses of their own. */
+    private boolean isWrittenInPlace(Binding binding, Tensor output) {
+        return output.place().equals(device)
+                && output.byteSize() > 0
+                && !graphs
+                && binding.role() != Role.STATE
+                && output.data().address() % ALIGNMENT == 0;
     }
 
     private EventFence enqueue(
@@ -203,11 +234,12 @@ final class TensorRtInstance implements ModelInstance {
                     // TensorRT writes shape tensors on the host.
                     if (output.tensor().byteSize() > 0
                             && !output.binding().tensor().isShapeTensor()) {
-                        driver.copyToHost(
-                                from,
-                                output.tensor().data().address(),
-                                output.tensor().byteSize(),
-                                stream);
+                        long to = output.tensor().data().address();
+                        if (output.tensor().place().equals(device)) {
+                            driver.copy(from, to, output.tensor().byteSize(), stream);
+                        } else {
+                            driver.copyToHost(from, to, output.tensor().byteSize(), stream);
+                        }
                     }
                 }
             });

@@ -47,6 +47,9 @@ final class TensorRtInstanceTest {
             .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
             .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
 
+    /** Where the latest output lay. */
+    private MemoryPlace outputPlace = MemoryPlace.HOST;
+
     private FakeEngine engine = new FakeEngine(
             driver,
             2,
@@ -84,7 +87,9 @@ final class TensorRtInstanceTest {
             instance.execute(batch);
             assertThat(batch.isDeferred()).isTrue();
             assertThat(batch.awaitFinish(Duration.ofSeconds(30))).isTrue();
-            assertThat(batch.outputs().get("OUT").floats()).containsExactly(expected);
+            Tensor out = batch.outputs().get("OUT"); // memory of the host, wherever it says it lies
+            outputPlace = out.place();
+            assertThat(Tensor.of(out.type(), out.shape(), out.data()).floats()).containsExactly(expected);
             assertThat(batch.marks()).contains("inputsRead", "outputsComputed");
         }
     }
@@ -115,6 +120,21 @@ final class TensorRtInstanceTest {
                     .matches(e -> e.code() == ErrorCode.INVALID_ARGUMENT);
             assertThat(batch.isDeferred()).isFalse();
             assertRuns(instance, batch(request(7, 8)), 7, 8);
+        }
+    }
+
+    @Test
+    void leavesOutputsOnTheDeviceIfRequestsTakeThemThere() throws Exception {
+        for (boolean graphs : new boolean[] {false, true}) {
+            try (ModelInstance instance = open(graphs, "0", "1")) {
+                for (int i = 0; i < 4; i++) {
+                    FakeBatch batch = batch(request(1, 2), request(3, 4, i, 6)).takingOutputsIn(GPU);
+                    assertRuns(instance, batch, 1, 2, 3, 4, i, 6);
+                    assertThat(outputPlace).isEqualTo(GPU);
+                    assertRuns(instance, batch(request(1, 2)), 1, 2);
+                    assertThat(outputPlace.isHost()).isTrue();
+                }
+            }
         }
     }
 

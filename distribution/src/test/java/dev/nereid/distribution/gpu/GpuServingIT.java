@@ -5,12 +5,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.distribution.testing.InstalledServer;
 import dev.nereid.distribution.testing.Repository;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.BeforeAll;
@@ -77,6 +80,66 @@ final class GpuServingIT {
     private static String registration(int gpu) {
         String handle = Base64.getEncoder().encodeToString(new byte[64]);
         return "{\"raw_handle\":{\"b64\":\"" + handle + "\"},\"device_id\":" + gpu + ",\"byte_size\":64}";
+    }
+
+    /** The tensor between the steps stays on the GPU, on another one it is copied, and a batch is joined there. */
+    @Test
+    void servesAnEnsembleOfKernels() throws IOException, InterruptedException {
+        Repository repository = new Repository(directory);
+        for (int gpu = 0; gpu < 2; gpu++) {
+            repository.model("kernel" + gpu, """
+                    backend: "ptx"
+                    input { name: "IN" data_type: TYPE_FP32 dims: 1024 }
+                    output { name: "OUT" data_type: TYPE_FP32 dims: 1024 }
+                    max_batch_size: 8
+                    dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 100000 }
+                    instance_group { kind: KIND_GPU gpus: %d }
+                    parameters { key: "kernel" value { string_value: "increment" } }
+                    """.formatted(gpu));
+            Files.writeString(directory.resolve("kernel" + gpu).resolve("1/model.ptx"), ".version 8.0");
+        }
+        for (int other = 0; other < 2; other++) {
+            repository.model("chain" + other, """
+                    platform: "ensemble"
+                    input { name: "IN" data_type: TYPE_FP32 dims: 1024 }
+                    output { name: "OUT" data_type: TYPE_FP32 dims: 1024 }
+                    max_batch_size: 8
+                    ensemble_scheduling {
+                      step { model_name: "kernel0" model_version: -1
+                        input_map { key: "IN" value: "IN" } output_map { key: "OUT" value: "T" } }
+                      step { model_name: "kernel%d" model_version: -1
+                        input_map { key: "IN" value: "T" } output_map { key: "OUT" value: "U" } }
+                      step { model_name: "kernel0" model_version: -1
+                        input_map { key: "IN" value: "U" } output_map { key: "OUT" value: "OUT" } }
+                    }
+                    """.formatted(other));
+        }
+        try (InstalledServer server = serve(directory)) {
+            for (int i = 0; i < 4; i++) {
+                String path = "/v2/models/chain" + i % 2 + "/infer";
+                List<CompletableFuture<HttpResponse<String>>> responses = new ArrayList<>();
+                for (int items = 1; items <= 3; items++) {
+                    String request = request(items);
+                    responses.add(CompletableFuture.supplyAsync(() -> post(server, path, request)));
+                }
+                for (int items = 1; items <= 3; items++) {
+                    HttpResponse<String> response = responses.get(items - 1).join();
+                    assertThat(response.statusCode()).as(response.body()).isEqualTo(200);
+                    assertThat(response.body()).contains("\"data\":" + numbers(1024 * items, "5.0"));
+                }
+            }
+        }
+    }
+
+    private static HttpResponse<String> post(InstalledServer server, String path, String request) {
+        try {
+            return server.post(path, request);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException(e);
+        }
     }
 
     @Test

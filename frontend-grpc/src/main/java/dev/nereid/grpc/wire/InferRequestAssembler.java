@@ -257,7 +257,7 @@ public final class InferRequestAssembler {
         long classes = TensorParameters.classes(output.parameters());
         Optional<TensorParameters.Region> region = TensorParameters.region(output.name(), output.parameters());
         if (region.isEmpty()) {
-            return new RequestedOutput(output.name(), classes, Optional.empty());
+            return new RequestedOutput(output.name(), classes, Optional.empty(), false);
         }
         if (classes > 0) {
             throw invalid("output can't set both 'shared_memory_region' and 'classification'");

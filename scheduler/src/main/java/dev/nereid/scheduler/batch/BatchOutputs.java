@@ -110,8 +110,10 @@ final class BatchOutputs {
     void putParts(int index, int firstItem, ResponseBuilder response) throws BackendException {
         ScheduledRequest request = requests.get(index);
         for (Whole whole : outputs) {
-            if (request.checked().requestsOutput(whole.output().tensor().name())) {
-                if (!whole.tensor().place().isHost()) {
+            String name = whole.output().tensor().name();
+            if (request.checked().requestsOutput(name)) {
+                MemoryPlace place = whole.tensor().place();
+                if (!place.isHost() && !request.checked().takesOutput(name, place)) {
                     moveToHost(whole);
                 }
                 Tensor part = part(whole, index, firstItem);

@@ -4,6 +4,7 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.RequestReturn;
+import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.BackendException;
@@ -129,6 +130,21 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
         Set<String> ordered = new LinkedHashSet<>(all);
         ordered.retainAll(requested);
         return Collections.unmodifiableSet(ordered);
+    }
+
+    @Override
+    public boolean takesOutput(String output, MemoryPlace place) {
+        checkOpen();
+        boolean takes = false;
+        for (ScheduledRequest request : scheduled) {
+            if (request.checked().requestsOutput(output)) {
+                if (!request.checked().takesOutput(output, place)) {
+                    return false;
+                }
+                takes = true;
+            }
+        }
+        return takes;
     }
 
     @Override

@@ -3,17 +3,18 @@ package dev.nereid.scheduler.batch;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.OutputTarget;
+import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.scheduler.memory.ClientMemory;
 import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -21,8 +22,8 @@ import org.slf4j.LoggerFactory;
  * Moves complete outputs to where their clients want them. Static functions only.
  *
  * <p>An output is moved to the target that its client passed for it. Without a target it is moved out of memory of
- * devices, and out of client memory, which only the backend may read. Memory of clients is accessed by Java code alone,
- * so a copy on the host lies between it and a device.
+ * devices, unless its client takes it in any place, and out of client memory, which only the backend may read. Client
+ * memory on the host is accessed by Java code alone, so a copy on the host lies between it and a device.
  */
 final class OutputPlacement {
     private static final Logger LOG = LoggerFactory.getLogger(OutputPlacement.class);
@@ -59,13 +60,18 @@ final class OutputPlacement {
      * Moves an output, unless it lies in its place. Waits for the work of a device that computes it. Takes over the
      * reference to its memory, even if it throws.
      *
-     * @param target where the client wants it; {@code null} for anywhere on the host
+     * @param request the request, which says where its client wants the output
      * @return the output in its place, with a reference to its memory
      * @throws BackendException if it does not fit the target, there is no memory, or the device failed
      */
-    static Output place(ModelScope model, Output output, @Nullable OutputTarget target) throws BackendException {
+    static Output place(ModelScope model, CheckedRequest request, Output output) throws BackendException {
         Output complete = output.content().fence().isPresent() ? awaited(output) : output;
-        return target == null ? onHost(model, complete) : at(model, complete, target);
+        OutputTarget target = request.target(output.name());
+        if (target != null) {
+            return at(model, complete, target);
+        }
+        MemoryPlace place = complete.content().place();
+        return !place.isHost() && request.takesOutput(output.name(), place) ? complete : onHost(model, complete);
     }
 
     private static Output awaited(Output output) throws BackendException {
@@ -126,12 +132,17 @@ final class OutputPlacement {
             OutputChecks.checkTarget(output.name(), target.memory(), tensor.byteSize());
             MemorySegment destination = target.memory().asSlice(0, tensor.byteSize());
             if (destination.address() != tensor.data().address()) {
-                boolean direct = tensor.place().isHost() && target.place().isHost();
-                if (!direct) {
-                    output.memory().retain(); // taken over
-                    onHost = onHost(model, output);
+                if (!target.place().isHost()) {
+                    DeviceMemory device = OutputChecks.device(model, output.name(), target.place());
+                    DeviceCopies.toDevice(tensor, device, destination, model.memory());
+                } else {
+                    if (!tensor.place().isHost()) {
+                        output.memory().retain(); // taken over
+                        onHost = onHost(model, output);
+                    }
+                    Tensor source = onHost == null ? tensor : onHost.content();
+                    ClientMemory.copy(source.data(), destination);
                 }
-                copy(model, onHost == null ? output : onHost, destination, target.place());
             }
             return output.in(destination, target.place(), clientMemory());
         } catch (InferenceException e) {
@@ -141,16 +152,6 @@ final class OutputPlacement {
                 onHost.memory().release();
             }
             output.memory().release();
-        }
-    }
-
-    private static void copy(ModelScope model, Output source, MemorySegment to, MemoryPlace place)
-            throws BackendException {
-        MemorySegment from = source.content().data();
-        if (place.isHost()) {
-            ClientMemory.copy(from, to);
-        } else {
-            OutputChecks.device(model, source.name(), place).copyFromHost(from, to);
         }
     }
 }

@@ -207,8 +207,7 @@ final class ResponseBuilder implements InferenceResponse {
             Output output = outputs[i];
             if (output != null && request.checked().requestsOutput(output.name())) {
                 outputs[i] = null; // taken over
-                outputs[i] = OutputPlacement.place(
-                        scope.model(), output, request.checked().target(output.name()));
+                outputs[i] = OutputPlacement.place(scope.model(), request.checked(), output);
             }
         }
         List<NamedTensor> tensors = new ArrayList<>(outputs.length);

@@ -10,9 +10,11 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.stream.Collectors;
 
 /**
  * The data flow of an ensemble, with tensors and steps as numbers. Immutable but for a cache and sizes; safe for use by
@@ -72,9 +74,10 @@ public final class EnsemblePlan {
         });
         int[] inputs = numbers(numbers, settings.inputs());
         int[] depths = depths(steps, numbers, inputs);
+        Set<String> results = settings.outputs().stream().map(TensorSpec::name).collect(Collectors.toSet());
         StepPlan[] plans = new StepPlan[steps.size()];
         for (int i = 0; i < plans.length; i++) {
-            plans[i] = plan(i, steps.get(i), numbers, depths);
+            plans[i] = plan(i, steps.get(i), numbers, depths, results);
         }
         return new EnsemblePlan(settings, plans, depths, inputs, numbers(numbers, settings.outputs()), limits);
     }
@@ -127,7 +130,8 @@ public final class EnsemblePlan {
         return true;
     }
 
-    private static StepPlan plan(int index, StepDefinition step, Map<String, Integer> numbers, int[] depths) {
+    private static StepPlan plan(
+            int index, StepDefinition step, Map<String, Integer> numbers, int[] depths, Set<String> results) {
         Map<String, String> inputs = new TreeMap<>(step.inputs());
         Map<String, String> outputs = new TreeMap<>(step.outputs());
         int[] inputTensors = inputs.values().stream().mapToInt(numbers::get).toArray();
@@ -143,6 +147,11 @@ public final class EnsemblePlan {
                 Arrays.stream(inputTensors).distinct().toArray(),
                 outputs.keySet().toArray(String[]::new),
                 outputs.values().stream().mapToInt(numbers::get).toArray(),
+                outputs.entrySet().stream()
+                        .map(output -> results.contains(output.getValue())
+                                ? RequestedOutput.of(output.getKey())
+                                : RequestedOutput.inAnyPlace(output.getKey()))
+                        .toList(),
                 outputs.keySet().stream().map(RequestedOutput::of).toList());
     }
 

@@ -55,6 +55,10 @@ public final class EnsembleRun implements StepModels.Receiver {
     private final ResponseStream responses;
     private final EnsembleTimeout timeout;
     private @Nullable PinnedModels models;
+
+    /** Whether tensors between steps have to lie on the host. */
+    private boolean onHost;
+
     private List<ModelRef> callers = List.of();
     private @Nullable Cancellation acquisition;
     private @Nullable InferenceException failure;
@@ -224,6 +228,9 @@ public final class EnsembleRun implements StepModels.Receiver {
     private void start(PinnedModels acquired) {
         acquiring = false;
         models = acquired;
+        for (int i = 0; i < plan.stepCount(); i++) {
+            onHost |= acquired.model(i).needsHostTensors();
+        }
         callers = scope.models().callers(request.checked());
         if (!stopped) {
             request.delivery().executedBy(acquired::identity);
@@ -284,7 +291,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         boolean isSubmitted = false;
         try {
             InferRequest message =
-                    StepMessages.request(request.checked(), callers, flow, step, model.settings(), scope.now());
+                    StepMessages.request(request.checked(), callers, flow, step, model.settings(), onHost, scope.now());
             flow.wasGiven(step.ready());
             step.submitted(model.submit(message, step));
             isSubmitted = true;

@@ -28,6 +28,7 @@ final class StepMessages {
      * @param ensemble the request to the ensemble
      * @param callers the model versions that wait for it
      * @param settings the configuration of the step's model
+     * @param onHost whether the step has to respond in memory of the host
      * @param nowNanos the time, from which the remaining timeout is computed
      */
     static InferRequest request(
@@ -36,6 +37,7 @@ final class StepMessages {
             DataFlow flow,
             StepExecution execution,
             ModelSettings settings,
+            boolean onHost,
             long nowNanos) {
         StepPlan step = execution.step();
         List<InputTensor> inputs = new ArrayList<>(step.inputs().length);
@@ -63,7 +65,7 @@ final class StepMessages {
                     ModelRef.latest(step.model()),
                     ensemble.id(),
                     inputs,
-                    step.requested(),
+                    onHost ? step.requestedOnHost() : step.requested(),
                     ensemble.parameters(),
                     options,
                     held);

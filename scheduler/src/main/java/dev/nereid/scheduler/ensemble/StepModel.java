@@ -15,6 +15,13 @@ public interface StepModel {
     ModelSettings settings();
 
     /**
+     * Returns whether inputs and outputs of the version have to lie on the host, as a cache reads them.
+     *
+     * @return whether its responses are cached, or perhaps those of a step of it
+     */
+    boolean needsHostTensors();
+
+    /**
      * Submits a request. Never blocks or throws, and reports every outcome to the observer.
      *
      * @param request the request, whose memory belongs to the model from now on

@@ -15,7 +15,8 @@ import java.util.List;
  * @param tensors the tensors that it reads, each once
  * @param outputs the names of the outputs in the model
  * @param outputTensors the tensor of each output
- * @param requested the outputs that it requests
+ * @param requested the outputs that it requests: in any place, except those that the ensemble responds with
+ * @param requestedOnHost the same outputs, all on the host
  */
 @SuppressWarnings("ArrayRecordComponent") // Never compared.
 record StepPlan(
@@ -28,7 +29,8 @@ record StepPlan(
         int[] tensors,
         String[] outputs,
         int[] outputTensors,
-        List<RequestedOutput> requested) {
+        List<RequestedOutput> requested,
+        List<RequestedOutput> requestedOnHost) {
     /** Returns the number of decoupled steps on which its outputs depend. */
     int outputDepth() {
         return decoupled ? depth + 1 : depth;

@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.OutputTarget;
 import dev.nereid.api.RequestOptions;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ParameterValue;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -80,6 +81,11 @@ public record CheckedRequest(
     @Nullable
     public OutputTarget target(String output) {
         return outputs.target(output);
+    }
+
+    /** Returns whether an output stays in memory of a device, or goes to client memory on it. */
+    public boolean takesOutput(String output, MemoryPlace device) {
+        return outputs.takes(output, device);
     }
 
     /** Returns whether the client requested an output. */

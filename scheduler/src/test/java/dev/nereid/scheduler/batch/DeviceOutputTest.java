@@ -78,6 +78,143 @@ final class DeviceOutputTest {
     }
 
     @Test
+    void stayWhereTheirClientsTakeThem() {
+        List<FakeInstance.Execution> ways = List.of(this::allocateForTheBatch, batch -> {
+            for (InferenceRequest request : batch.requests()) {
+                Tensor in = request.input("IN").orElseThrow();
+                gpu.write(
+                        in.data(),
+                        request.response()
+                                .allocate("OUT", DataType.FP32, in.shape(), GPU0)
+                                .data());
+            }
+        });
+        for (FakeInstance.Execution way : ways) {
+            for (int number = 1; number <= 3; number++) {
+                try (Execution execution = execution(batch -> {
+                    assertThat(batch.takesOutput("OUT", GPU0)).isTrue();
+                    assertThat(batch.takesOutput("IN", GPU0)).isFalse();
+                    way.execute(batch);
+                })) {
+                    for (int i = 0; i < number; i++) {
+                        execution.submit(execution
+                                .request()
+                                .floats("IN", Shape.of(1, 2), i)
+                                .inAnyPlace("OUT")
+                                .of(1));
+                    }
+                    execution.run();
+
+                    for (int i = 0; i < number; i++) {
+                        Tensor out = execution.observers.get(i).output("OUT");
+                        assertThat(out.place()).isEqualTo(GPU0);
+                        assertThat(out.fence()).isEmpty();
+                        assertThat(gpu.floats(out.data())).containsExactly(i, i + 1);
+                    }
+                    assertThat(gpu.copiesToHost()).isZero();
+                    assertThat(gpu.buffersInUse()).isPositive();
+                }
+                assertThat(gpu.buffersInUse()).isZero();
+            }
+        }
+    }
+
+    @Test
+    void stayInABatchForThoseWhoTakeThemUntilOneDoesNot() {
+        try (Execution execution = execution(batch -> {
+            assertThat(batch.takesOutput("OUT", GPU0)).isFalse();
+            allocateForTheBatch(batch);
+        })) {
+            execution.submit(execution
+                    .request()
+                    .floats("IN", Shape.of(1, 2), 3)
+                    .inAnyPlace("OUT")
+                    .of(1));
+            Execution.submit(execution, 1);
+            execution.run();
+
+            Tensor first = execution.observers.getFirst().output("OUT");
+            assertThat(first.place()).isEqualTo(GPU0);
+            assertThat(gpu.floats(first.data())).containsExactly(3, 4);
+            assertThat(execution.observers.getLast().output("OUT").place()).isEqualTo(MemoryPlace.HOST);
+            assertThat(gpu.copiesToHost()).isEqualTo(1);
+        }
+        assertThat(gpu.buffersInUse()).isZero();
+    }
+
+    @Test
+    void onTheHostStayThereInAnyPlace() {
+        try (Execution execution = execution(FakeInstance::copy)) {
+            execution.submit(execution
+                    .request()
+                    .floats("IN", Shape.of(1, 2), 3)
+                    .inAnyPlace("OUT")
+                    .of(1));
+            execution.run();
+
+            assertOnHost(execution, 0, 3, 4);
+        }
+    }
+
+    @Test
+    void inAnyPlaceAreCompleteOrFail() {
+        List<String> events = new ArrayList<>();
+        try (Execution execution = execution(batch -> {
+            for (InferenceRequest request : batch.requests()) {
+                TensorBuffer buffer = gpu.allocate(8);
+                Fence fence = new FakeFence(() -> {
+                    events.add("awaited");
+                    if (events.size() == 2) {
+                        throw new BackendException(ErrorCode.UNAVAILABLE, "device lost");
+                    }
+                });
+                Tensor out = Tensor.of(DataType.FP32, Shape.of(1, 2), buffer.segment(), GPU0);
+                request.response().put("OUT", out.withFence(fence), releasing(buffer));
+            }
+        })) {
+            for (int i = 0; i < 2; i++) {
+                execution.submit(execution
+                        .request()
+                        .floats("IN", Shape.of(1, 2), i)
+                        .inAnyPlace("OUT")
+                        .of(1));
+            }
+            execution.run();
+
+            assertThat(execution.observers.getFirst().output("OUT").fence()).isEmpty();
+            execution.observers.getLast().assertError(ErrorCode.UNAVAILABLE, "device lost");
+        }
+        assertThat(released).hasSize(2);
+    }
+
+    @Test
+    void ofABatchAreCopiedToTargetsOnTheirDevice() {
+        TensorBuffer target = gpu.allocate(1024);
+        try (Execution execution = execution(batch -> {
+            assertThat(batch.takesOutput("OUT", GPU0)).isTrue();
+            assertThat(batch.takesOutput("OUT", GPU1)).isFalse();
+            allocateForTheBatch(batch);
+        })) {
+            for (int i = 0; i < 3; i++) {
+                execution.submit(execution
+                        .request()
+                        .floats("IN", Shape.of(1, 2), i)
+                        .into("OUT", new OutputTarget(target.segment().asSlice(256L * i, 8), GPU0))
+                        .of(1));
+            }
+            execution.run();
+
+            for (int i = 0; i < 3; i++) {
+                assertThat(gpu.floats(target.segment().asSlice(256L * i, 8))).containsExactly(i, i + 1);
+                assertThat(execution.observers.get(i).output("OUT").place()).isEqualTo(GPU0);
+            }
+            assertThat(gpu.copiesToHost() + gpu.copiesFromHost()).isZero();
+            target.close();
+            assertThat(gpu.buffersInUse()).isZero();
+        }
+    }
+
+    @Test
     void areMovedForEachRequest() {
         try (Execution execution = execution(batch -> {
             for (InferenceRequest request : batch.requests()) {

@@ -6,6 +6,7 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestOptions;
+import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.EnsembleScheduler;
@@ -166,6 +167,33 @@ class EnsembleRunTest {
     }
 
     /** Two steps read the input, and one of them another tensor: each is freed with its last reader. */
+    @Test
+    void takesTensorsBetweenStepsInAnyPlace() {
+        step("a X=IN Y=T,Z=RESULT");
+        step("b X=T,W=RESULT Y=OUT");
+        start("OUT", "RESULT");
+        send(5);
+
+        assertThat(call(0).request.outputs()).containsExactly(RequestedOutput.inAnyPlace("Y"), RequestedOutput.of("Z"));
+        call(0).respond(Map.of("Y", 1L, "Z", 2L), true);
+        assertThat(call(1).request.outputs()).containsExactly(RequestedOutput.of("Y"));
+        call(1).respond(Map.of("Y", 3L), true);
+    }
+
+    /** The key of a cached response is made of inputs on the host, and the cache stores outputs from there. */
+    @Test
+    void takesTensorsOnTheHostIfAStepIsCached() {
+        step("a X=IN Y=T");
+        step("b X=T Y=OUT");
+        start("OUT");
+        steps.cached.add(1);
+        send(5);
+
+        assertThat(call(0).request.outputs()).containsExactly(RequestedOutput.of("Y"));
+        call(0).respond(Map.of("Y", 1L), true);
+        call(1).respond(Map.of("Y", 3L), true);
+    }
+
     @Test
     void releasesWhatNoStepReadsAnyMore() {
         step("first I=IN O=mid");

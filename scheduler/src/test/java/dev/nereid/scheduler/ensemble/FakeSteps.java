@@ -14,7 +14,9 @@ import dev.nereid.spi.ParameterValue;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -110,6 +112,9 @@ final class FakeSteps implements StepModels {
     final AtomicBoolean acquisitionCancelled = new AtomicBoolean();
     private volatile boolean defers;
 
+    /** The steps whose responses are cached. */
+    final Set<Integer> cached = ConcurrentHashMap.newKeySet();
+
     /** Completes requests as they are submitted; {@code null} if the test does so later. */
     private volatile @Nullable Consumer<Call> direct;
 
@@ -184,6 +189,11 @@ final class FakeSteps implements StepModels {
                 @Override
                 public ModelSettings settings() {
                     return settings.get(step);
+                }
+
+                @Override
+                public boolean needsHostTensors() {
+                    return cached.contains(step);
                 }
 
                 @Override

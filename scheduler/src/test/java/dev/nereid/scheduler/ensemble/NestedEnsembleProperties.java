@@ -150,6 +150,11 @@ class NestedEnsembleProperties {
         }
 
         @Override
+        public boolean needsHostTensors() {
+            return false;
+        }
+
+        @Override
         public Cancellation submit(InferRequest request, ResponseObserver observer) {
             List<NamedTensor> inputs = request.inputs().stream()
                     .map(input -> new NamedTensor(input.name(), Tensor.of(DataType.INT64, Shape.of(1), input.data())))

@@ -53,8 +53,9 @@ final class MaxDeferredTest {
     private final FakeInstance other = new FakeInstance(this::defer);
 
     private void defer(dev.nereid.spi.Batch batch) throws dev.nereid.spi.BackendException {
-        deferred.add(batch.defer());
+        DeferredExecution execution = batch.defer();
         FakeInstance.copy(batch);
+        deferred.add(execution); // may be finished from now on
     }
 
     private static ExecutionTraits traits(int limit, boolean shortExecutions) {

@@ -52,6 +52,11 @@ final class PinnedGenerations implements PinnedModels {
         }
 
         @Override
+        public boolean needsHostTensors() {
+            return generation.model().needsHostTensors();
+        }
+
+        @Override
         public Cancellation submit(InferRequest request, ResponseObserver observer) {
             ServedModel model = generation.model();
             long arrivedNanos = System.nanoTime();

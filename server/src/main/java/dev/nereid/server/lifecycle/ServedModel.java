@@ -238,6 +238,11 @@ public final class ServedModel implements AutoCloseable {
         return load.memory();
     }
 
+    /** Returns whether a cache reads inputs and outputs of this version or, in an ensemble, perhaps of a step. */
+    public boolean needsHostTensors() {
+        return scheduler.isCached() || isEnsemble();
+    }
+
     /** Returns what is known of this version while it is not loaded. */
     OnDemandModel.Version onDemand(ModelMeter meter) {
         return new OnDemandModel.Version(config, configJson(), description, tags(), meter, scheduler.isCached());

@@ -18,6 +18,7 @@ import dev.nereid.spi.MemoryAllocator;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.Arena;
@@ -97,7 +98,7 @@ final class PtxInstance implements ModelInstance {
     @Override
     public void execute(Batch batch) throws BackendException {
         Tensor input = input(batch);
-        Tensor output = batch.allocate(out.name(), DataType.FP32, input.shape(), pinned);
+        Tensor output = output(batch, input.shape());
         Slot slot = idle.remove(); // there are as many as executions
         EventFence fence;
         try {
@@ -118,15 +119,19 @@ final class PtxInstance implements ModelInstance {
         });
     }
 
-    /** Returns the input where it is if it lies on the GPU, or else in pinned memory. */
+    /** Returns the input on the GPU if it lies there, or else in pinned memory. */
     private Tensor input(Batch batch) throws BackendException {
-        boolean onDevice = batch.requests().size() == 1
-                && batch.requests()
-                        .getFirst()
-                        .input(in.name())
+        boolean onDevice = batch.requests().stream()
+                .allMatch(request -> request.input(in.name())
                         .filter(own -> own.place().equals(device))
-                        .isPresent();
+                        .isPresent());
         return batch.gather(in.name(), onDevice ? device : pinned);
+    }
+
+    /** Allocates the output: on the GPU if the requests take it there, such as those of an ensemble. */
+    private Tensor output(Batch batch, Shape shape) throws BackendException {
+        return batch.allocate(
+                out.name(), DataType.FP32, shape, batch.takesOutput(out.name(), device) ? device : pinned);
     }
 
     private void enqueue(CudaDriver driver, Tensor input, Tensor output, Slot slot) {
@@ -139,10 +144,14 @@ final class PtxInstance implements ModelInstance {
         }
         int count = (int) input.shape().elementCount();
         if (count > 0) {
-            long parameters = slot.parameters(from, count, kernel.nanos());
+            boolean onDevice = output.place().equals(device);
+            long to = onDevice ? output.data().address() : slot.output();
+            long parameters = slot.parameters(from, to, count, kernel.nanos());
             int blocks = (count + THREADS_OF_BLOCK - 1) / THREADS_OF_BLOCK;
             driver.launch(function, blocks, THREADS_OF_BLOCK, stream, parameters);
-            driver.copyToHost(slot.output(), output.data().address(), output.byteSize(), stream);
+            if (!onDevice) {
+                driver.copyToHost(to, output.data().address(), output.byteSize(), stream);
+            }
         }
     }
 
@@ -195,9 +204,9 @@ final class PtxInstance implements ModelInstance {
         }
 
         /** Writes the parameters; returns the address of the array of their addresses. */
-        long parameters(long from, int count, long nanos) {
+        long parameters(long from, long to, int count, long nanos) {
             values.setAtIndex(ValueLayout.JAVA_LONG, 0, from);
-            values.setAtIndex(ValueLayout.JAVA_LONG, 1, output());
+            values.setAtIndex(ValueLayout.JAVA_LONG, 1, to);
             values.setAtIndex(ValueLayout.JAVA_LONG, 2, count); // little-endian: the int is its first half
             values.setAtIndex(ValueLayout.JAVA_LONG, 3, nanos);
             return addresses.address();
