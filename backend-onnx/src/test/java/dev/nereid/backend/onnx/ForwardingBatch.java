@@ -71,4 +71,9 @@ interface ForwardingBatch extends Batch {
     default DeferredExecution defer() {
         return batch().defer();
     }
+
+    @Override
+    default boolean takesOutput(String output, MemoryPlace place) {
+        return batch().takesOutput(output, place);
+    }
 }

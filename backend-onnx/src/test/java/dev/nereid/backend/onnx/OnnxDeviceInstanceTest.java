@@ -97,6 +97,22 @@ class OnnxDeviceInstanceTest {
         }
     }
 
+    @Test
+    void writesOutputsOnTheGpuIfRequestsTakeThemThere() throws BackendException, OrtException {
+        ModelSettings settings = addSub();
+        try (OrtSession session = session(settings);
+                OnnxInstance instance = instance(settings, session)) {
+            Tensor a = floats(MemoryPlace.HOST, 10, 20, 30, 40);
+            try (FakeBatch fake = batch(settings, a, floats(MemoryPlace.HOST, 1, 2, 3, 4), "sum")) {
+                WithGpu batch = new WithGpu(fake.takingOutputsIn(ON_GPU), arena, new HashMap<>());
+                instance.execute(batch);
+
+                assertThat(written(batch, "sum")).containsExactly(11, 22, 33, 44);
+                assertThat(fake.outputs()).isEmpty();
+            }
+        }
+    }
+
     /** ONNX Runtime allocates it there, since its size is not known before the run. */
     @Test
     void passesOnAnOutputOfUnknownShapeFromTheHost() throws BackendException, OrtException {
