@@ -3,14 +3,15 @@ package dev.nereid.cuda;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayDeque;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * A driver without a GPU, whose device memory is that of the host. Safe for use by any thread.
@@ -24,11 +25,13 @@ public final class FakeCudaDriver implements CudaDriver {
     private final Map<Long, Arena> blocks = new ConcurrentHashMap<>();
     private final Map<Long, AtomicInteger> events = new ConcurrentHashMap<>();
 
-    /** The copies of each stream that no event was recorded behind. */
-    private final Map<Long, Queue<Runnable>> streams = new ConcurrentHashMap<>();
+    private final Map<Long, Stream> streams = new ConcurrentHashMap<>();
 
-    /** The copies before each event that are not made yet. */
-    private final Map<Long, Queue<Runnable>> awaited = new ConcurrentHashMap<>();
+    /** Of each event its place in the stream that it was recorded on. */
+    private final Map<Long, Place> recorded = new ConcurrentHashMap<>();
+
+    /** Guards the streams: copies are made in the order of each, and after those that it waits for. */
+    private final ReentrantLock lock = new ReentrantLock();
 
     private final Set<Long> graphs = ConcurrentHashMap.newKeySet();
     private final Map<Long, Long> sizes = new ConcurrentHashMap<>();
@@ -182,21 +185,25 @@ public final class FakeCudaDriver implements CudaDriver {
     public long createStream() {
         needsContext("cuStreamCreate");
         long stream = handles.incrementAndGet();
-        streams.put(stream, new ConcurrentLinkedQueue<>());
+        streams.put(stream, new Stream());
         return stream;
     }
 
     @Override
     public void destroyStream(long stream) {
         check("cuStreamDestroy_v2");
-        Queue<Runnable> left = streams.remove(stream);
+        Stream left = streams.remove(stream);
         needs(left != null, "stream");
-        Objects.requireNonNull(left).forEach(Runnable::run);
+        make(new Place(Objects.requireNonNull(left), Long.MAX_VALUE));
     }
 
     @Override
     public void waitFor(long stream, long event) {
         needs(streams.containsKey(stream) && events.containsKey(event), "stream or event");
+        Place before = recorded.get(event);
+        if (before != null) {
+            append(stream, () -> make(before));
+        }
     }
 
     @Override
@@ -211,28 +218,45 @@ public final class FakeCudaDriver implements CudaDriver {
     public void destroyEvent(long event) {
         check("cuEventDestroy_v2");
         needs(events.remove(event) != null, "event");
+        recorded.remove(event);
     }
 
     @Override
     public void record(long event, long stream) {
         needs(streams.containsKey(stream), "stream");
         check("cuEventRecord");
-        Queue<Runnable> before = awaited.computeIfAbsent(event, _ -> new ConcurrentLinkedQueue<>());
-        Queue<Runnable> copies = Objects.requireNonNull(streams.get(stream));
-        for (Runnable copy = copies.poll(); copy != null; copy = copies.poll()) {
-            before.add(copy);
+        Stream behind = Objects.requireNonNull(streams.get(stream));
+        lock.lock();
+        try {
+            recorded.put(event, new Place(behind, behind.appended));
+        } finally {
+            lock.unlock();
         }
         living(event).set(QUERIES);
     }
 
     private void append(long stream, Runnable copy) {
-        Objects.requireNonNull(streams.get(stream)).add(copy);
+        Stream to = Objects.requireNonNull(streams.get(stream));
+        lock.lock();
+        try {
+            to.copies.add(copy);
+            to.appended++;
+        } finally {
+            lock.unlock();
+        }
     }
 
-    private void make(long event) {
-        Queue<Runnable> copies = awaited.getOrDefault(event, new ConcurrentLinkedQueue<>());
-        for (Runnable copy = copies.poll(); copy != null; copy = copies.poll()) {
-            copy.run();
+    /** Makes the copies of a stream up to a place, and before each what it waits for. */
+    private void make(Place end) {
+        lock.lock();
+        try {
+            Stream stream = end.stream();
+            while (stream.made < end.position() && !stream.copies.isEmpty()) {
+                stream.made++;
+                stream.copies.remove().run();
+            }
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -245,8 +269,9 @@ public final class FakeCudaDriver implements CudaDriver {
         Thread.yield();
         living(event);
         boolean done = left.getAndUpdate(now -> Math.max(0, now - 1)) == 0;
-        if (done) {
-            make(event);
+        Place place = recorded.get(event);
+        if (done && place != null) {
+            make(place);
         }
         return done;
     }
@@ -380,6 +405,20 @@ public final class FakeCudaDriver implements CudaDriver {
 
     @Override
     public void enablePeerAccess(long peerContext) {}
+
+    /** The copies of a stream that are not made yet, in their order. */
+    private static final class Stream {
+        private final Queue<Runnable> copies = new ArrayDeque<>();
+        private long appended;
+        private long made;
+    }
+
+    /**
+     * A place in a stream.
+     *
+     * @param position the number of copies before it
+     */
+    private record Place(Stream stream, long position) {}
 
     private AtomicInteger living(long event) {
         AtomicInteger queries = events.get(event);
