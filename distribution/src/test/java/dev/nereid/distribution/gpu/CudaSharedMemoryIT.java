@@ -26,6 +26,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -177,6 +178,93 @@ final class CudaSharedMemoryIT {
                 .isThrownBy(() -> grpc.modelInfer(request(0, BYTES)))
                 .withMessageContaining("Unable to find shared memory region: 'r'")
                 .matches(e -> e.getStatus().getCode() != Status.Code.OK);
+    }
+
+    @Test
+    void readsAndWritesAtAnyOffsetOverGrpc() throws IOException {
+        registerOverGrpc();
+        for (long offset : new long[] {256, 64, 4, 1}) {
+            client.fill(offset, COUNT, 7);
+
+            assertThat(grpc.modelInfer(request(offset, 2 * BYTES + offset)).getOutputsCount())
+                    .isEqualTo(1);
+
+            assertThat(client.compare(2 * BYTES + offset, COUNT, 8))
+                    .as("offset %d", offset)
+                    .isEqualTo("equal");
+        }
+    }
+
+    @Test
+    void refusesHandlesThatOpenNoMemory() throws IOException, InterruptedException {
+        assertThat(register("r", "AAAA", MEMORY).body())
+                .contains("'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t");
+        assertThat(register("r", "?", MEMORY).statusCode()).isEqualTo(400);
+        for (int size : new int[] {0, 3, 64, 65}) {
+            assertThatExceptionOfType(StatusRuntimeException.class)
+                    .as("%d bytes", size)
+                    .isThrownBy(() -> grpc.cudaSharedMemoryRegister(CudaSharedMemoryRegisterRequest.newBuilder()
+                            .setName("r")
+                            .setRawHandle(ByteString.copyFrom(new byte[size]))
+                            .setByteSize(MEMORY)
+                            .build()))
+                    .matches(e -> e.getStatus().getCode() == Status.Code.INVALID_ARGUMENT
+                            || e.getStatus().getCode() == Status.Code.INTERNAL);
+        }
+        assertThat(server.get("/v2/cudasharedmemory/status").body()).isEqualTo("[]");
+    }
+
+    /** The region ends with the requests that began before; one that begins later has none. */
+    @Test
+    void unregistersWhileRequestsRun() throws Exception {
+        client.fill(0, COUNT, 1);
+        List<Future<Integer>> clients = new ArrayList<>();
+        AtomicBoolean ends = new AtomicBoolean();
+        try (ExecutorService threads = Executors.newFixedThreadPool(4)) {
+            for (int i = 0; i < 4; i++) {
+                clients.add(threads.submit(() -> served(ends)));
+            }
+            try {
+                for (int i = 0; i < 50; i++) {
+                    registerOverGrpc();
+                    grpc.modelInfer(request(0, BYTES));
+                    assertThat(server.post("/v2/cudasharedmemory/region/r/unregister", "")
+                                    .statusCode())
+                            .isEqualTo(200);
+                    awaitNoRegion();
+                }
+            } finally {
+                ends.set(true);
+            }
+            int served = 0;
+            for (Future<Integer> one : clients) {
+                served += one.get(60, TimeUnit.SECONDS);
+            }
+            assertThat(served).as("requests with a region").isPositive();
+        }
+        assertThat(client.compare(BYTES, COUNT, 2)).isEqualTo("equal");
+        assertThat(server.get("/v2/health/live").statusCode()).isEqualTo(200);
+    }
+
+    /** Waits until no region is registered; the limit of the test limits it too. */
+    private static void awaitNoRegion() throws IOException, InterruptedException {
+        while (!server.get("/v2/cudasharedmemory/status").body().equals("[]")) {
+            Thread.onSpinWait();
+        }
+    }
+
+    /** Sends requests until the end; returns how many found the region. */
+    private static int served(AtomicBoolean ends) {
+        int served = 0;
+        while (!ends.get()) {
+            try {
+                grpc.modelInfer(request(0, BYTES));
+                served++;
+            } catch (StatusRuntimeException e) {
+                assertThat(e).hasMessageContaining("Unable to find shared memory region: 'r'");
+            }
+        }
+        return served;
     }
 
     @Test
