@@ -1,8 +1,10 @@
 package dev.nereid.testkit;
 
+import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -36,6 +38,8 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
 
     private volatile Optional<String> failure = Optional.empty();
     private volatile Use use = new Use(0, Long.MAX_VALUE);
+
+    private volatile boolean exhausted;
 
     /** The open buffers by their addresses. */
     private final ConcurrentSkipListMap<Long, Buffer> open = new ConcurrentSkipListMap<>();
@@ -76,6 +80,11 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
         failure = Optional.of(reason);
     }
 
+    /** Lets no memory be left from now on. */
+    public void exhaust() {
+        exhausted = true;
+    }
+
     @Override
     public Use use() {
         return use;
@@ -93,6 +102,10 @@ public final class FakeDeviceMemory implements DeviceMemory, AutoCloseable {
 
     @Override
     public TensorBuffer allocate(long byteSize) {
+        if (exhausted) {
+            throw new InferenceException(
+                    ErrorCode.UNAVAILABLE, place + ": " + byteSize + " bytes (expected: none, by the test)");
+        }
         Buffer buffer = new Buffer(byteSize);
         open.put(buffer.segment.address(), buffer);
         return buffer;

@@ -45,7 +45,15 @@ final class OnnxMemory {
         if (device == null || !liesOn(device, batch, input)) {
             return batch.gather(input);
         }
-        Tensor tensor = batch.gather(input, device);
+        Tensor tensor;
+        try {
+            tensor = batch.gather(input, device);
+        } catch (BackendException e) {
+            if (e.code() != ErrorCode.UNAVAILABLE) {
+                throw e;
+            }
+            return batch.gather(input); // no memory is left there to join the requests in
+        }
         if (tensor.data().address() % OrtProviders.ALIGNMENT != 0) {
             return batch.gather(input); // a part of other memory, at an offset that kernels cannot read
         }

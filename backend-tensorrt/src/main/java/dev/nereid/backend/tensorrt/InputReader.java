@@ -6,6 +6,7 @@ import dev.nereid.backend.tensorrt.PreparedExecution.Copy;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -67,7 +68,17 @@ final class InputReader {
                 .allMatch(request -> request.input(binding.name())
                         .filter(own -> own.place().equals(device))
                         .isPresent());
-        return batch.gather(binding.name(), onDevice ? device : PINNED);
+        if (onDevice) {
+            try {
+                return batch.gather(binding.name(), device);
+            } catch (BackendException e) {
+                if (e.code() != ErrorCode.UNAVAILABLE) {
+                    throw e;
+                }
+                // no memory is left there to join the requests in
+            }
+        }
+        return batch.gather(binding.name(), PINNED);
     }
 
     private static void copyValues(Tensor tensor, BufferSet buffers, Binding binding) throws BackendException {

@@ -19,6 +19,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * The installed server with the example {@code ptx}, on a library that stands in for the driver.
@@ -82,9 +84,14 @@ final class GpuServingIT {
         return "{\"raw_handle\":{\"b64\":\"" + handle + "\"},\"device_id\":" + gpu + ",\"byte_size\":64}";
     }
 
-    /** The tensor between the steps stays on the GPU, on another one it is copied, and a batch is joined there. */
-    @Test
-    void servesAnEnsembleOfKernels() throws IOException, InterruptedException {
+    /** Tensors between steps stay on the GPU, are copied to another one, or, without memory there, to the host. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "--cuda-memory-pool-byte-size=0:67108864",
+                "--cuda-memory-pool-byte-size=0:0 --cuda-memory-pool-byte-size=1:0"
+            })
+    void servesAnEnsembleOfKernels(String flags) throws IOException, InterruptedException {
         Repository repository = new Repository(directory);
         for (int gpu = 0; gpu < 2; gpu++) {
             repository.model("kernel" + gpu, """
@@ -114,7 +121,7 @@ final class GpuServingIT {
                     }
                     """.formatted(other));
         }
-        try (InstalledServer server = serve(directory)) {
+        try (InstalledServer server = serve(directory, flags.split(" ", -1))) {
             for (int i = 0; i < 4; i++) {
                 String path = "/v2/models/chain" + i % 2 + "/infer";
                 List<CompletableFuture<HttpResponse<String>>> responses = new ArrayList<>();

@@ -2,9 +2,9 @@ package dev.nereid.scheduler.batch;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.RequestReturn;
-import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.BackendException;
@@ -136,9 +136,10 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     public boolean takesOutput(String output, MemoryPlace place) {
         checkOpen();
         boolean takes = false;
-        for (ScheduledRequest request : scheduled) {
-            if (request.checked().requestsOutput(output)) {
-                if (!request.checked().takesOutput(output, place)) {
+        for (int i = 0; i < executed.length; i++) {
+            CheckedRequest request = scheduled.get(i).checked();
+            if (!executed[i].isNullRequest() && request.requestsOutput(output)) {
+                if (!request.takesOutput(output, place)) {
                     return false;
                 }
                 takes = true;

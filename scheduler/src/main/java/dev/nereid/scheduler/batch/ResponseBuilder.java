@@ -7,6 +7,7 @@ import dev.nereid.api.Quoted;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.scheduler.batch.OutputPlacement.Output;
 import dev.nereid.scheduler.memory.DeviceCopies;
+import dev.nereid.scheduler.memory.MemoryRanges;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.FinishedResponse;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -243,7 +244,8 @@ final class ResponseBuilder implements InferenceResponse {
     }
 
     /**
-     * Returns the client memory to which the backend may write an output directly. It is {@code null} if there is none.
+     * Returns the client memory to which the backend may write an output directly. It is {@code null} if there is none,
+     * or if an input lies in it: the execution reads that while it writes.
      */
     private @Nullable MemorySegment target(String output, long byteSize, MemoryPlace place) throws BackendException {
         OutputTarget target = request.checked().target(output);
@@ -256,7 +258,12 @@ final class ResponseBuilder implements InferenceResponse {
                         ? target.place().isHost() && scope.clientMemory()
                         : target.place().equals(place) && DeviceCopies.isAligned(memory))
                 && memory.address() % ALIGNMENT == 0;
-        return fits ? memory.asSlice(0, byteSize) : null;
+        if (!fits) {
+            return null;
+        }
+        MemorySegment slice = memory.asSlice(0, byteSize);
+        Tensor written = Tensor.of(DataType.UINT8, Shape.of(byteSize), slice, target.place());
+        return MemoryRanges.overlap(request.checked().inputs(), written) ? null : slice;
     }
 
     private Tensor add(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) throws BackendException {

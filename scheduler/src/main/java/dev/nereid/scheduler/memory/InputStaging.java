@@ -97,10 +97,22 @@ public final class InputStaging {
     /** Copies an input on the device: kernels that read numbers where none may begin end the use of a GPU. */
     private NamedTensor aligned(NamedTensor input, List<TensorBuffer> copies) {
         Tensor tensor = input.tensor();
-        TensorBuffer copy = memory.allocate(tensor.byteSize(), tensor.place());
+        TensorBuffer copy = allocate(tensor);
         copies.add(copy);
         DeviceCopies.copy(tensor, copy.place(), copy.segment(), memory);
         return in(input, copy.segment(), copy.place());
+    }
+
+    /** Allocates memory for a copy where a tensor lies, or on the host if none is left there. */
+    private TensorBuffer allocate(Tensor tensor) {
+        try {
+            return memory.allocate(tensor.byteSize(), tensor.place());
+        } catch (InferenceException e) {
+            if (e.code() != ErrorCode.UNAVAILABLE) {
+                throw e;
+            }
+            return memory.allocate(tensor.byteSize());
+        }
     }
 
     /**

@@ -553,6 +553,37 @@ final class DeviceOutputTest {
         }
     }
 
+    /** The client asks for its input to be replaced: it is read until the execution has ended. */
+    @Test
+    void lieElsewhereIfATargetOverlapsAnInput() {
+        TensorBuffer region = gpu.allocate(1024);
+        gpu.write(MemorySegment.ofArray(new float[] {3, 4}), region.segment().asSlice(0, 8));
+        List<Boolean> apart = new ArrayList<>();
+        try (Execution execution = execution(batch -> {
+            Tensor in = batch.requests().getFirst().input("IN").orElseThrow();
+            Tensor out = batch.allocate("OUT", DataType.FP32, in.shape(), GPU0);
+            apart.add(out.data().address() != region.segment().address());
+            gpu.write(MemorySegment.ofArray(new float[] {5, 6}), out.data());
+        })) {
+            execution.submit(execution
+                    .request()
+                    .input(
+                            "IN",
+                            Tensor.of(
+                                    DataType.FP32,
+                                    Shape.of(1, 2),
+                                    region.segment().asSlice(0, 8),
+                                    GPU0))
+                    .into("OUT", new OutputTarget(region.segment().asSlice(0, 8), GPU0))
+                    .onRelease(region::close)
+                    .of(1));
+            execution.run();
+
+            assertThat(apart).containsExactly(true);
+            assertThat(gpu.floats(region.segment().asSlice(0, 8))).containsExactly(5, 6);
+        }
+    }
+
     @Test
     void onTheHostAreMovedToATargetOnADevice() {
         TensorBuffer target = gpu.allocate(8);

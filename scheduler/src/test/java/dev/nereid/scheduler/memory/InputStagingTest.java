@@ -270,6 +270,30 @@ final class InputStagingTest {
                 .isEqualTo(2);
     }
 
+    /** Kernels cannot read numbers there, and no memory is left for a copy on the device. */
+    @Test
+    void movesAnInputToTheHostIfItBeginsAtAnyOffsetAndNoMemoryIsLeft() {
+        SteppedScheduler scheduler = scheduler(ANYWHERE, new Device(Device.Kind.GPU, 0));
+        for (boolean left : new boolean[] {true, false}) {
+            TensorBuffer region = gpu0.allocate(64);
+            gpu0.write(
+                    MemorySegment.ofArray(new float[] {7, 8}), region.segment().asSlice(4, 8));
+            Tensor input =
+                    Tensor.of(DataType.FP32, Shape.of(1, 2), region.segment().asSlice(4, 8), GPU0);
+            if (!left) {
+                gpu0.exhaust();
+            }
+            submit(scheduler, Requests.to(model, memory).input("IN", input).onRelease(region::close));
+            if (left) {
+                scheduler.drain();
+            }
+        }
+        scheduler.drain();
+
+        assertThat(seen).containsExactly(GPU0, MemoryPlace.HOST);
+        assertThat(observers.getLast().floats("OUT")).containsExactly(7, 8);
+    }
+
     private Requests onHost(float first) {
         return Requests.to(model, memory).floats("IN", Shape.of(1, 2), first);
     }

@@ -125,13 +125,33 @@ final class PtxInstance implements ModelInstance {
                 .allMatch(request -> request.input(in.name())
                         .filter(own -> own.place().equals(device))
                         .isPresent());
-        return batch.gather(in.name(), onDevice ? device : pinned);
+        if (onDevice) {
+            try {
+                return batch.gather(in.name(), device);
+            } catch (BackendException e) {
+                checkNoMemory(e);
+            }
+        }
+        return batch.gather(in.name(), pinned);
     }
 
     /** Allocates the output: on the GPU if the requests take it there, such as those of an ensemble. */
     private Tensor output(Batch batch, Shape shape) throws BackendException {
-        return batch.allocate(
-                out.name(), DataType.FP32, shape, batch.takesOutput(out.name(), device) ? device : pinned);
+        if (batch.takesOutput(out.name(), device)) {
+            try {
+                return batch.allocate(out.name(), DataType.FP32, shape, device);
+            } catch (BackendException e) {
+                checkNoMemory(e);
+            }
+        }
+        return batch.allocate(out.name(), DataType.FP32, shape, pinned);
+    }
+
+    /** Throws a failure again, unless it says that no memory is left on the GPU: pinned memory will do then. */
+    private static void checkNoMemory(BackendException e) throws BackendException {
+        if (e.code() != ErrorCode.UNAVAILABLE) {
+            throw e;
+        }
     }
 
     private void enqueue(CudaDriver driver, Tensor input, Tensor output, Slot slot) {
