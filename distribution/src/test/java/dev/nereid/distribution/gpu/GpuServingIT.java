@@ -84,12 +84,15 @@ final class GpuServingIT {
         return "{\"raw_handle\":{\"b64\":\"" + handle + "\"},\"device_id\":" + gpu + ",\"byte_size\":64}";
     }
 
-    /** Tensors between steps stay on the GPU, are copied to another one, or, without memory there, to the host. */
+    /**
+     * Tensors between steps stay on the GPU, are copied to another one, or, without memory there, to the host. What is left
+     * in the second pools is less than a tensor: instances hold the rest.
+     */
     @ParameterizedTest
     @ValueSource(
             strings = {
                 "--cuda-memory-pool-byte-size=0:67108864",
-                "--cuda-memory-pool-byte-size=0:0 --cuda-memory-pool-byte-size=1:0"
+                "--cuda-memory-pool-byte-size=0:524288 --cuda-memory-pool-byte-size=1:524288"
             })
     void servesAnEnsembleOfKernels(String flags) throws IOException, InterruptedException {
         Repository repository = new Repository(directory);
