@@ -64,10 +64,7 @@ record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) 
         Set<String> found = new HashSet<>();
         for (EngineTensor tensor : tensors) {
             found.add((tensor.isInput() ? "i" : "o") + tensor.name());
-            if (!tensor.isLinear()) {
-                throw TensorRtErrors.unsupported("tensor '" + tensor.name() + "': format " + tensor.format()
-                        + " (expected: kLINEAR, elements in row-major order)");
-            }
+            TensorFormats.check(tensor, settings);
             if (tensor.isInput()) {
                 inputs.add(input(tensor, settings, stateInputs));
             } else {

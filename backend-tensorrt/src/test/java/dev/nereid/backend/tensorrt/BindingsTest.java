@@ -99,13 +99,55 @@ final class BindingsTest {
         model.input(TensorSpec.of("IN", DataType.FP32, Shape.of(3)))
                 .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
         assertDiffers(
-                "tensor 'IN': format kCHW32 (expected: kLINEAR, elements in row-major order)",
-                new EngineTensor("IN", true, "kFLOAT", Shape.of(-1, 3), false, "kCHW32", List.of()),
+                "tensor 'IN': format kDLA_LINEAR (expected: kLINEAR, elements in row-major order, or one of [kCHW16,"
+                        + " kCHW2, kCHW32, kCHW4, kHWC, kHWC16, kHWC8])",
+                new EngineTensor("IN", true, "kFLOAT", Shape.of(-1, 3), false, "kDLA_LINEAR", List.of()),
                 OUT);
         assertDiffers(
                 "tensor 'IN': type kINT4 (expected: a type of at least 8 bits)",
                 new EngineTensor("IN", true, "kINT4", Shape.of(-1, 3), false, "kLINEAR", List.of()),
                 OUT);
+    }
+
+    @Test
+    void takesFormatsWithoutPaddingThatTheConfigurationAnnounces() throws BackendException {
+        TensorSpec in = TensorSpec.of("IN", DataType.FP32, Shape.of(64, 2, 2));
+        EngineTensor tensor =
+                new EngineTensor("IN", true, "kFLOAT", Shape.of(-1, 64, 2, 2), false, "kCHW32", List.of());
+        EngineTensor out = new EngineTensor("OUT", false, "kFLOAT", Shape.of(-1, 8, 2, 2), false, "kHWC8", List.of());
+        model.input(in.with(TensorSpec.Trait.NON_LINEAR_FORMAT))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(8, 2, 2))
+                        .with(TensorSpec.Trait.NON_LINEAR_FORMAT));
+
+        Bindings bindings = Bindings.of(List.of(tensor, out), model.build());
+
+        assertThat(bindings.inputs()).hasSize(1);
+        assertThat(bindings.outputs()).hasSize(1);
+    }
+
+    @Test
+    void refusesFormatsThatAreNotAnnounced() {
+        model.input(TensorSpec.of("IN", DataType.FP32, Shape.of(64, 2, 2)))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
+        assertDiffers(
+                "tensor 'IN': format kCHW32 (expected: kLINEAR, elements in row-major order, unless the configuration"
+                        + " has is_non_linear_format_io: true for the tensor)",
+                new EngineTensor("IN", true, "kFLOAT", Shape.of(-1, 64, 2, 2), false, "kCHW32", List.of()),
+                OUT);
+    }
+
+    @Test
+    void refusesFormatsThatArePadded() {
+        model.input(TensorSpec.of("IN", DataType.FP32, Shape.of(-1, 2, 2)).with(TensorSpec.Trait.NON_LINEAR_FORMAT))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
+        for (int channels : new int[] {3, 33, -1}) {
+            Shape shape = Shape.of(-1, channels, 2, 2);
+            assertDiffers(
+                    "tensor 'IN': format kCHW32 of " + shape + " (expected: a number of channels, the third dimension"
+                            + " from the last, that is a multiple of 32: padding is not supported)",
+                    new EngineTensor("IN", true, "kFLOAT", shape, false, "kCHW32", List.of()),
+                    OUT);
+        }
     }
 
     @Test
