@@ -56,6 +56,6 @@ public final class FakeStatistics {
                         new MemoryUsage(new MemoryPlace(MemoryPlace.Kind.HOST, 0), 1_000),
                         new MemoryUsage(new MemoryPlace(MemoryPlace.Kind.PINNED, 0), 200),
                         new MemoryUsage(new MemoryPlace(MemoryPlace.Kind.GPU, 1), 5_000_000_000L)),
-                new MetricCounters(Map.of(), new MicrosCounters(0, 0, 0, 0, 0, 0, 0), false, 0, 0, 0));
+                new MetricCounters(Map.of(), new MicrosCounters(0, 0, 0, 0, 0, 0, 0), false, 0, 0, 0, List.of()));
     }
 }

@@ -22,6 +22,14 @@ public interface GpuAccess extends AutoCloseable {
     List<Integer> numbers();
 
     /**
+     * Returns the identity of a GPU.
+     *
+     * @param gpu its number
+     * @return {@code GPU-} and five groups of hexadecimal digits; empty for GPUs that the server does not use
+     */
+    Optional<String> uuid(int gpu);
+
+    /**
      * Returns the memory of a GPU.
      *
      * @param place where it lies

@@ -33,6 +33,11 @@ final class NoGpus implements GpuAccess {
     }
 
     @Override
+    public Optional<String> uuid(int gpu) {
+        return Optional.empty();
+    }
+
+    @Override
     public Optional<DeviceMemory.Use> pinnedUse() {
         return Optional.empty();
     }

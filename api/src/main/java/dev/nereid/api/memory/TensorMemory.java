@@ -32,6 +32,16 @@ public interface TensorMemory {
     }
 
     /**
+     * Returns the identity of a GPU.
+     *
+     * @param gpu its number
+     * @return as of the driver; empty for GPUs that are not used
+     */
+    default Optional<String> gpuUuid(int gpu) {
+        return Optional.empty();
+    }
+
+    /**
      * Returns how much pinned memory is in use.
      *
      * @return the bytes in use and all there are; empty for none

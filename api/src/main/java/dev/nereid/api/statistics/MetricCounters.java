@@ -3,6 +3,7 @@ package dev.nereid.api.statistics;
 import static java.util.Objects.requireNonNull;
 
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -15,6 +16,7 @@ import java.util.Map;
  * @param loadSeconds the duration of the version's load, in seconds
  * @param inputCopies the inputs of batches that were joined by a copy; inputs of a single request, and outputs of the
  *     same requests in one order, are passed on as they lie
+ * @param gpus the executions of instances on GPUs, by GPU; empty for a version without such
  */
 public record MetricCounters(
         Map<FailureReason, Long> failures,
@@ -22,7 +24,8 @@ public record MetricCounters(
         boolean cached,
         int pending,
         double loadSeconds,
-        long inputCopies) {
+        long inputCopies,
+        List<GpuCounters> gpus) {
     /** Checks and copies the components; reasons that are missing count zero. */
     public MetricCounters {
         EnumMap<FailureReason, Long> all = new EnumMap<>(FailureReason.class);
@@ -31,5 +34,6 @@ public record MetricCounters(
         }
         failures = Map.copyOf(all);
         requireNonNull(micros, "micros");
+        gpus = List.copyOf(gpus);
     }
 }

@@ -29,6 +29,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class CudaGpus implements GpuAccess {
     private final Map<Integer, UsedGpu> gpus = new TreeMap<>();
+    private final Map<Integer, String> uuids = new TreeMap<>();
     private final List<String> report = new ArrayList<>();
     private final AtomicBoolean closed = new AtomicBoolean();
     private @Nullable PinnedMemory pinned;
@@ -58,6 +59,7 @@ public final class CudaGpus implements GpuAccess {
         for (Gpu gpu : found) {
             if (options.supports(gpu.major(), gpu.minor())) {
                 use(driver, gpu.id(), options.poolBytesOf(gpu.id()));
+                uuids.put(gpu.id(), gpu.uuid());
             } else {
                 report.add("GPU " + gpu.id() + ": not used: compute capability " + gpu.computeCapability()
                         + " (expected: at least " + options.minMajor() + "." + options.minMinor()
@@ -130,6 +132,11 @@ public final class CudaGpus implements GpuAccess {
     @Override
     public List<Integer> numbers() {
         return List.copyOf(gpus.keySet());
+    }
+
+    @Override
+    public Optional<String> uuid(int gpu) {
+        return Optional.ofNullable(uuids.get(gpu));
     }
 
     @Override

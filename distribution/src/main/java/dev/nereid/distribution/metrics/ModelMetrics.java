@@ -1,6 +1,7 @@
 package dev.nereid.distribution.metrics;
 
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.api.statistics.GpuCounters;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.ModelVersionTags;
 import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
@@ -10,8 +11,11 @@ import io.prometheus.metrics.model.snapshots.MetricSnapshot;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.function.IntFunction;
 import java.util.function.ToDoubleFunction;
 import java.util.function.ToLongFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Metrics of models under the names of the reference server. The series of a version end when it is unloaded.
@@ -20,43 +24,55 @@ import java.util.function.ToLongFunction;
 final class ModelMetrics {
     private static final String FAILURES = "nv_inference_request_failure";
 
-    private static final List<Counter> COUNTERS = List.of(
+    private static final String GPU = "gpu_uuid";
+
+    /** What instances execute, with the part of those on one GPU. */
+    private static final List<Counter> EXECUTION_COUNTERS = List.of(
             new Counter(
                     "nv_inference_request_success",
                     "Number of successful inference requests, all batch sizes",
-                    model -> model.inferences().success().count()),
+                    model -> model.inferences().success().count(),
+                    GpuCounters::success),
             new Counter(
                     "nv_inference_count",
                     "Number of inferences performed (does not include cached requests)",
-                    model -> model.executions().inferenceCount()),
+                    model -> model.executions().inferenceCount(),
+                    GpuCounters::inferences),
             new Counter(
                     "nv_inference_exec_count",
                     "Number of model executions performed (does not include cached requests)",
-                    model -> model.executions().executionCount()),
+                    model -> model.executions().executionCount(),
+                    GpuCounters::executions),
             new Counter(
                     "nv_inference_request_duration_us",
                     "Cumulative inference request duration in microseconds (includes cached requests)",
-                    model -> model.metrics().micros().request()),
+                    model -> model.metrics().micros().request(),
+                    gpu -> gpu.micros().request()),
             new Counter(
                     "nv_inference_queue_duration_us",
                     "Cumulative inference queuing duration in microseconds (includes cached requests)",
-                    model -> model.metrics().micros().queue()),
+                    model -> model.metrics().micros().queue(),
+                    gpu -> gpu.micros().queue()),
             new Counter(
                     "nv_inference_compute_input_duration_us",
                     "Cumulative compute input duration in microseconds (does not include cached requests)",
-                    model -> model.metrics().micros().computeInput()),
+                    model -> model.metrics().micros().computeInput(),
+                    gpu -> gpu.micros().computeInput()),
             new Counter(
                     "nv_inference_compute_infer_duration_us",
                     "Cumulative compute inference duration in microseconds (does not include cached requests)",
-                    model -> model.metrics().micros().computeInfer()),
+                    model -> model.metrics().micros().computeInfer(),
+                    gpu -> gpu.micros().computeInfer()),
             new Counter(
                     "nv_inference_compute_output_duration_us",
                     "Cumulative inference compute output duration in microseconds (does not include cached requests)",
-                    model -> model.metrics().micros().computeOutput()),
-            new Counter(
-                    "nereid_batch_input_copies_total",
-                    "Number of inputs of batches that were joined by a copy",
-                    model -> model.metrics().inputCopies()));
+                    model -> model.metrics().micros().computeOutput(),
+                    gpu -> gpu.micros().computeOutput()));
+
+    private static final List<Counter> COUNTERS = List.of(new Counter(
+            "nereid_batch_input_copies_total",
+            "Number of inputs of batches that were joined by a copy",
+            model -> model.metrics().inputCopies()));
 
     private static final List<Counter> CACHE_COUNTERS = List.of(
             new Counter(
@@ -78,19 +94,30 @@ final class ModelMetrics {
 
     private final List<ModelStatistics> models;
     private final boolean latencies;
+    private final IntFunction<Optional<String>> gpuUuids;
 
     /**
      * Creates metrics of models.
      *
      * @param models the statistics of the models
      * @param latencies whether to include counters of request durations
+     * @param gpuUuids the identity of each GPU that is to have series of its own
      */
-    ModelMetrics(List<ModelStatistics> models, boolean latencies) {
+    ModelMetrics(List<ModelStatistics> models, boolean latencies, IntFunction<Optional<String>> gpuUuids) {
         this.models = List.copyOf(models);
+        this.gpuUuids = gpuUuids;
         this.latencies = latencies;
     }
 
-    private record Counter(String name, String help, ToLongFunction<ModelStatistics> value) {
+    private record Counter(
+            String name,
+            String help,
+            ToLongFunction<ModelStatistics> value,
+            @Nullable ToLongFunction<GpuCounters> ofGpu) {
+        Counter(String name, String help, ToLongFunction<ModelStatistics> value) {
+            this(name, help, value, null);
+        }
+
         boolean isLatency() {
             return name.contains("_duration_");
         }
@@ -128,6 +155,7 @@ final class ModelMetrics {
         if (models.isEmpty()) {
             return text.toByteArray();
         }
+        write(EXECUTION_COUNTERS, models, text);
         write(COUNTERS, models, text);
         List<ModelStatistics> cached =
                 models.stream().filter(model -> model.metrics().cached()).toList();
@@ -152,9 +180,25 @@ final class ModelMetrics {
             }
             text.family(counter.name(), counter.help());
             for (ModelStatistics model : counted) {
-                text.sample(counter.name(), labels(model), counter.value().applyAsLong(model));
+                long ofGpus = counter.ofGpu() == null ? 0 : writeGpus(counter.name(), counter.ofGpu(), model, text);
+                text.sample(counter.name(), labels(model), counter.value().applyAsLong(model) - ofGpus);
             }
         }
+    }
+
+    /** Writes the part of the instances on each GPU; returns their sum. */
+    private long writeGpus(String name, ToLongFunction<GpuCounters> value, ModelStatistics model, CounterText text) {
+        long sum = 0;
+        for (GpuCounters gpu : model.metrics().gpus()) {
+            Optional<String> uuid = gpuUuids.apply(gpu.gpu());
+            if (uuid.isPresent()) {
+                Map<String, String> labels = labels(model);
+                labels.put(GPU, uuid.get());
+                text.sample(name, labels, value.applyAsLong(gpu));
+                sum += value.applyAsLong(gpu);
+            }
+        }
+        return sum;
     }
 
     private static Map<String, String> labels(ModelStatistics model) {

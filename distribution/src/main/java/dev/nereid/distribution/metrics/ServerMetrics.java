@@ -46,7 +46,10 @@ final class ServerMetrics {
     /** Returns the current text. Takes some milliseconds: not for an event loop. */
     byte[] text() {
         ByteArrayOutputStream text = new ByteArrayOutputStream();
-        ModelMetrics models = new ModelMetrics(server.models().statistics(), latencies);
+        ModelMetrics models = new ModelMetrics(
+                server.models().statistics(),
+                latencies,
+                gpu -> gpus.isPresent() ? server.memory().gpuUuid(gpu) : Optional.empty());
         MetricSnapshots.Builder snapshots = MetricSnapshots.builder()
                 .metricSnapshot(build())
                 .metricSnapshot(tensorMemory())

@@ -69,6 +69,13 @@ final class GpuServingIT {
             }
             assertThat(server.metrics("GET", "/metrics").body())
                     .contains("nv_pinned_memory_pool_total_bytes 268435456\n", "nv_pinned_memory_pool_used_bytes ");
+            assertThat(server.metrics("GET", "/metrics").body().lines())
+                    .contains(
+                            "nv_inference_request_success{model=\"increment\",version=\"1\"} 0",
+                            "nv_inference_count{model=\"increment\",version=\"1\"} 0")
+                    .filteredOn(line -> line.startsWith("nv_inference_count{") && line.contains("gpu_uuid=\"GPU-"))
+                    .hasSize(2)
+                    .anyMatch(line -> !line.endsWith(" 0"));
             assertThat(server.get("/v2/models/increment/config").body()).contains("\"gpus\":[0,1]");
             assertThat(server.post("/v2/cudasharedmemory/region/x/register", registration(0))
                             .body())

@@ -253,6 +253,7 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
     private void endOnce(ResponseEvent.@Nullable Failure failure, long nowNanos) {
         ExecutionTally tally = new ExecutionTally(
                 startNanos, inputsMarked ? inputsNanos : startNanos, outputsMarked ? outputsNanos : nowNanos, nowNanos);
+        tally.ranOn(first.device());
         if (failure == null) {
             tally.executed(BatchEnds.items(executed));
             cutStates();

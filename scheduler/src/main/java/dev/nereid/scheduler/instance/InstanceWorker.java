@@ -90,7 +90,7 @@ public final class InstanceWorker implements Runnable {
             Warmup warmup) {
         this.scope = scope;
         this.instances = instances;
-        this.drain = new RequestDrain(instances.name());
+        this.drain = scope.model().drainOf(instances.name(), instances.device());
         this.warmup = warmup;
         this.source = source;
         this.policy = policy;

@@ -4,6 +4,7 @@ import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.admission.RequestAdmission;
 import dev.nereid.scheduler.statistics.ModelMeter;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelSettings;
 import java.time.InstantSource;
 import java.util.function.LongSupplier;
@@ -38,6 +39,19 @@ public record ModelScope(
             ModelMeter meter,
             RequestAdmission admission) {
         this(settings, memory, nanoTime, fatalErrors, meter, new RequestDrain(), admission, new DetachedRequests());
+    }
+
+    /**
+     * Creates the count of requests that use an instance. The statistics count executions on each GPU.
+     *
+     * @param instance the name of the instance
+     * @param device its device
+     */
+    public RequestDrain drainOf(String instance, Device device) {
+        if (device.kind() == Device.Kind.GPU) {
+            meter.hasInstanceOn(device.id());
+        }
+        return new RequestDrain(instance, device);
     }
 
     /**

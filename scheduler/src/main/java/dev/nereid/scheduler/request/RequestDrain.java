@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.request;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.spi.Device;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -16,6 +17,7 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 public final class RequestDrain {
     private final String name;
+    private final Device device;
     private final AtomicInteger count = new AtomicInteger();
     private final ReentrantLock lock = new ReentrantLock();
 
@@ -26,16 +28,23 @@ public final class RequestDrain {
 
     /** Creates a count of nothing that has a name. */
     public RequestDrain() {
-        this("");
+        this("", Device.CPU);
     }
 
     /**
      * Creates a count.
      *
      * @param name the name of the instance that the requests use; empty for none
+     * @param device the device of that instance
      */
-    public RequestDrain(String name) {
+    public RequestDrain(String name, Device device) {
         this.name = name;
+        this.device = device;
+    }
+
+    /** Returns the device of the instance that the requests use. */
+    Device device() {
+        return device;
     }
 
     /** Returns the name of the instance that the requests use; empty for none. */

@@ -5,6 +5,7 @@ import dev.nereid.scheduler.memory.InputStaging;
 import dev.nereid.scheduler.memory.MemoryRanges;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Tensor;
 import java.lang.invoke.MethodHandles;
@@ -348,6 +349,12 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
     public String instance() {
         RequestDrain used = instanceDrain;
         return used == null ? "" : used.name();
+    }
+
+    /** Returns the device of the instance that the request uses; the CPU for none. */
+    public Device device() {
+        RequestDrain used = instanceDrain;
+        return used == null ? Device.CPU : used.device();
     }
 
     @Override

@@ -413,6 +413,7 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
         ResponseEvent event = settled(given);
         long now = model.nanoTime().getAsLong();
         ExecutionTally tally = delivery.tally(startNanos, now);
+        tally.ranOn(device());
         count(event, tally);
         model.meter().record(tally);
         deliver(event);

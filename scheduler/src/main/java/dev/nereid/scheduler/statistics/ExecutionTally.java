@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.statistics;
 
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.spi.Device;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -13,11 +14,15 @@ import java.util.concurrent.TimeUnit;
  * {@code outputsNanos}, and the rest. Times that are out of order are clamped to the nearest time in order.
  */
 public final class ExecutionTally {
+    /** Stands for an execution on the CPU, or on no instance. */
+    static final int NO_GPU = -1;
+
     private final long startNanos;
     private final long endNanos;
     final long inputNanos;
     final long inferNanos;
     final long outputNanos;
+    int gpu = NO_GPU;
     int executedItems;
     int successes;
     long items;
@@ -65,6 +70,15 @@ public final class ExecutionTally {
      */
     public void report(ComputeListener listener) {
         listener.computed(inputNanos, inferNanos, outputNanos);
+    }
+
+    /**
+     * Says where the instance runs.
+     *
+     * @param device its device
+     */
+    public void ranOn(Device device) {
+        gpu = device.kind() == Device.Kind.GPU ? device.id() : NO_GPU;
     }
 
     /**

@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.statistics.ExecutionStatistics;
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.api.statistics.GpuCounters;
 import dev.nereid.api.statistics.InferenceTimings;
 import dev.nereid.api.statistics.MicrosCounters;
 import dev.nereid.api.statistics.ResponseStatistics;
@@ -19,6 +20,7 @@ import java.util.Map;
  * @param failures the number of failed requests by reason, without the reasons for which none failed
  * @param micros the durations of requests as metrics report them
  * @param inputCopies the inputs of batches that were joined by a copy
+ * @param gpus the executions of instances on GPUs, by GPU
  */
 public record MeterReading(
         ExecutionStatistics executions,
@@ -26,7 +28,8 @@ public record MeterReading(
         List<ResponseStatistics> responses,
         Map<FailureReason, Long> failures,
         MicrosCounters micros,
-        long inputCopies) {
+        long inputCopies,
+        List<GpuCounters> gpus) {
     /** Checks and copies the components. */
     public MeterReading {
         requireNonNull(executions, "executions");
@@ -34,5 +37,6 @@ public record MeterReading(
         responses = List.copyOf(responses);
         failures = Map.copyOf(failures);
         requireNonNull(micros, "micros");
+        gpus = List.copyOf(gpus);
     }
 }

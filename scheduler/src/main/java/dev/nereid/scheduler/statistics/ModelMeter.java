@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.statistics.BatchStatistics;
 import dev.nereid.api.statistics.ExecutionStatistics;
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.api.statistics.GpuCounters;
 import dev.nereid.api.statistics.InferenceTimings;
 import dev.nereid.api.statistics.MicrosCounters;
 import dev.nereid.spi.BackendException;
@@ -64,6 +65,10 @@ public final class ModelMeter {
     @GuardedBy("lock")
     private final Map<FailureReason, Long> failures = new EnumMap<>(FailureReason.class);
 
+    /** By the number of the GPU. */
+    @GuardedBy("lock")
+    private final TreeMap<Integer, GpuSums> gpus = new TreeMap<>();
+
     @GuardedBy("lock")
     private long requestMicros;
 
@@ -117,6 +122,20 @@ public final class ModelMeter {
     }
 
     /**
+     * Begins to count the executions on a GPU, from zero.
+     *
+     * @param gpu its number
+     */
+    public void hasInstanceOn(int gpu) {
+        lock.lock();
+        try {
+            gpus.computeIfAbsent(gpu, _ -> new GpuSums());
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
      * Adds an execution and its requests.
      *
      * @param tally the statistics of the execution
@@ -138,6 +157,9 @@ public final class ModelMeter {
                 requests.add(tally, tally.successes);
                 requestMicros += tally.requestMicros;
                 queueMicros += tally.queueMicros;
+            }
+            if (tally.gpu != ExecutionTally.NO_GPU) {
+                gpus.computeIfAbsent(tally.gpu, _ -> new GpuSums()).add(tally);
             }
             if (!tally.failures.isEmpty()) {
                 for (Map.Entry<FailureReason, Integer> failed : tally.failures.entrySet()) {
@@ -253,10 +275,18 @@ public final class ModelMeter {
                     responses.read(),
                     failures,
                     micros,
-                    inputCopies.get());
+                    inputCopies.get(),
+                    readGpus());
         } finally {
             lock.unlock();
         }
+    }
+
+    @GuardedBy("lock")
+    private List<GpuCounters> readGpus() {
+        List<GpuCounters> read = new ArrayList<>(gpus.size());
+        gpus.forEach((gpu, sums) -> read.add(sums.read(gpu)));
+        return read;
     }
 
     @GuardedBy("lock")

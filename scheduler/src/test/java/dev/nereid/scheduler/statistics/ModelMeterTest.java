@@ -7,11 +7,13 @@ import dev.nereid.api.statistics.BatchStatistics;
 import dev.nereid.api.statistics.ComputeTimings;
 import dev.nereid.api.statistics.ExecutionStatistics;
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.api.statistics.GpuCounters;
 import dev.nereid.api.statistics.InferenceTimings;
 import dev.nereid.api.statistics.MicrosCounters;
 import dev.nereid.api.statistics.ResponseStatistics;
 import dev.nereid.api.statistics.Timing;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ResponseReport;
 import java.time.Instant;
@@ -42,7 +44,8 @@ final class ModelMeterTest {
                         List.of(),
                         Map.of(),
                         new MicrosCounters(0, 0, 0, 0, 0, 0, 0),
-                        0));
+                        0,
+                        List.of()));
     }
 
     /** Two requests of 1 and 3 items that arrived at 1 and 2 µs, and a third of 2 items that failed. */
@@ -74,6 +77,28 @@ final class ModelMeterTest {
         assertThat(read.micros())
                 .as("cut for each request, before they are added")
                 .isEqualTo(new MicrosCounters(21 + 20, 8 + 7, 2, 16, 4, 0, 0));
+    }
+
+    @Test
+    void countsThePartOfEachGpu() {
+        meter.hasInstanceOn(1);
+        for (Device device : List.of(new Device(Device.Kind.GPU, 3), Device.CPU, new Device(Device.Kind.GPU, 3))) {
+            ExecutionTally tally = new ExecutionTally(10_000, 11_500, 20_000, 22_999);
+            tally.ranOn(device);
+            tally.executed(6);
+            tally.succeeded(1, 1_000, 1_200);
+            tally.succeeded(3, 2_000, 2_200);
+            tally.failed(FailureReason.BACKEND, 3_000);
+            meter.record(tally);
+        }
+        meter.hit(1_000, 1_000, 1_000);
+
+        assertThat(meter.read().gpus())
+                .containsExactly(
+                        new GpuCounters(1, 0, 0, 0, new MicrosCounters(0, 0, 0, 0, 0, 0, 0)),
+                        new GpuCounters(3, 4, 8, 2, new MicrosCounters(82, 30, 4, 32, 8, 0, 0)));
+        assertThat(meter.read().executions().executionCount()).isEqualTo(3);
+        assertThat(meter.read().inferences().success().count()).isEqualTo(7);
     }
 
     @ParameterizedTest

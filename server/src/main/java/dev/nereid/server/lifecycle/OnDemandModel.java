@@ -50,7 +50,8 @@ public final class OnDemandModel implements Resolution {
                     read.inferences(),
                     read.responses(),
                     List.of(),
-                    new MetricCounters(read.failures(), read.micros(), isCached, 0, 0, read.inputCopies()));
+                    new MetricCounters(
+                            read.failures(), read.micros(), isCached, 0, 0, read.inputCopies(), read.gpus()));
         }
     }
 

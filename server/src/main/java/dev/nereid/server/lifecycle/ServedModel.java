@@ -282,7 +282,8 @@ public final class ServedModel implements AutoCloseable {
                         scheduler.isCached(),
                         scheduler.waiting(),
                         load.time().toNanos() / NANOS_PER_SECOND,
-                        read.inputCopies()));
+                        read.inputCopies(),
+                        read.gpus()));
     }
 
     private ModelVersionTags tags() {

@@ -152,6 +152,11 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     }
 
     @Override
+    public Optional<String> gpuUuid(int gpu) {
+        return gpus.uuid(gpu);
+    }
+
+    @Override
     public Optional<DeviceMemory.Use> pinnedUse() {
         return gpus.pinnedUse();
     }

@@ -438,6 +438,11 @@ final class ClientSharedMemoryTest {
         private int open;
 
         @Override
+        public Optional<String> uuid(int gpu) {
+            return Optional.empty();
+        }
+
+        @Override
         public Optional<DeviceMemory.Use> pinnedUse() {
             return Optional.empty();
         }

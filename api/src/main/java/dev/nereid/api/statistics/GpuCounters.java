@@ -1,0 +1,19 @@
+package dev.nereid.api.statistics;
+
+import static java.util.Objects.requireNonNull;
+
+/**
+ * What the instances of a model version on one GPU executed: a part of the figures of the version. Immutable.
+ *
+ * @param gpu the number of the GPU
+ * @param success the number of successful requests
+ * @param inferences the number of their items
+ * @param executions the number of executions
+ * @param micros the durations of the requests; none of them was looked up in a cache
+ */
+public record GpuCounters(int gpu, long success, long inferences, long executions, MicrosCounters micros) {
+    /** Checks the components. */
+    public GpuCounters {
+        requireNonNull(micros, "micros");
+    }
+}
