@@ -46,6 +46,9 @@ public final class FakeBatch implements Batch, AutoCloseable {
     private final Map<String, FakeSequenceState> states = new LinkedHashMap<>();
     private final Set<MemoryPlace> devices = new HashSet<>();
 
+    /** The places in which no memory is left. */
+    private final Set<MemoryPlace> exhausted = new HashSet<>();
+
     /** The places in which the requests take their outputs. */
     private final Set<MemoryPlace> taken = new HashSet<>();
 
@@ -117,6 +120,24 @@ public final class FakeBatch implements Batch, AutoCloseable {
     public FakeBatch withDevice(MemoryPlace place) {
         devices.add(place);
         return this;
+    }
+
+    /**
+     * Lets no memory be left in memory of a device: what the backend wants there is refused with
+     * {@link ErrorCode#UNAVAILABLE}.
+     *
+     * @param place the place, which the batch gets too
+     * @return this batch
+     */
+    public FakeBatch withoutMemoryIn(MemoryPlace place) {
+        exhausted.add(place);
+        return withDevice(place);
+    }
+
+    private void checkMemory(MemoryPlace place) throws BackendException {
+        if (exhausted.contains(place)) {
+            throw new BackendException(ErrorCode.UNAVAILABLE, place + ": no memory left (as the test says)");
+        }
     }
 
     /**
@@ -194,11 +215,13 @@ public final class FakeBatch implements Batch, AutoCloseable {
 
     @Override
     public Tensor gather(String input, MemoryPlace place) throws BackendException {
+        checkMemory(place);
         return devices.contains(place) ? inputs.gather(input, place) : Batch.super.gather(input, place);
     }
 
     @Override
     public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+        checkMemory(place);
         if (!devices.contains(place)) {
             return Batch.super.allocate(output, type, shape, place);
         }
@@ -224,7 +247,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
         if (!requests.getFirst().hasState(output)) {
             return Batch.super.state(output);
         }
-        return states.computeIfAbsent(output, name -> new FakeSequenceState(name, memory.source()));
+        return states.computeIfAbsent(output, name -> new FakeSequenceState(name, memory.source(), exhausted));
     }
 
     @Override

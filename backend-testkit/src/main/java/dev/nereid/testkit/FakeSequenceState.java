@@ -10,11 +10,13 @@ import dev.nereid.spi.SequenceState;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.util.Optional;
+import java.util.Set;
 
 /** A {@link SequenceState} that records its value. Confined to one thread at a time; {@link #close} frees the value. */
 public final class FakeSequenceState implements SequenceState, AutoCloseable {
     private final String output;
     private final LeakCheckingMemory memory;
+    private final Set<MemoryPlace> exhausted;
     private Optional<Tensor> value = Optional.empty();
     private Optional<Runnable> release = Optional.empty();
 
@@ -25,8 +27,14 @@ public final class FakeSequenceState implements SequenceState, AutoCloseable {
      * @param memory allocates memory for the value
      */
     public FakeSequenceState(String output, LeakCheckingMemory memory) {
+        this(output, memory, Set.of());
+    }
+
+    /** Creates a state without a value, for which no memory is left in some places. */
+    FakeSequenceState(String output, LeakCheckingMemory memory, Set<MemoryPlace> exhausted) {
         this.output = output;
         this.memory = memory;
+        this.exhausted = exhausted;
     }
 
     /**
@@ -54,6 +62,9 @@ public final class FakeSequenceState implements SequenceState, AutoCloseable {
     }
 
     private Tensor allocate(DataType type, Shape shape, long byteSize, MemoryPlace place) throws BackendException {
+        if (exhausted.contains(place)) {
+            throw new BackendException(ErrorCode.UNAVAILABLE, place + ": no memory left (as the test says)");
+        }
         try {
             TensorBuffer buffer = memory.allocate(byteSize);
             Tensor tensor = Tensor.of(type, shape, buffer.segment(), place);

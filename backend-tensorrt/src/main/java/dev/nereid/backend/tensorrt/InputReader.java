@@ -61,14 +61,7 @@ final class InputReader {
         if (binding.tensor().isShapeTensor()) {
             return batch.gather(binding.name());
         }
-        if (binding.role() == Role.STATE) {
-            return batch.gather(binding.name(), device);
-        }
-        boolean onDevice = batch.requests().stream()
-                .allMatch(request -> request.input(binding.name())
-                        .filter(own -> own.place().equals(device))
-                        .isPresent());
-        if (onDevice) {
+        if (binding.role() == Role.STATE || allLieOnDevice(batch, binding.name())) {
             try {
                 return batch.gather(binding.name(), device);
             } catch (BackendException e) {
@@ -79,6 +72,13 @@ final class InputReader {
             }
         }
         return batch.gather(binding.name(), PINNED);
+    }
+
+    private boolean allLieOnDevice(Batch batch, String input) {
+        return batch.requests().stream()
+                .allMatch(request -> request.input(input)
+                        .filter(own -> own.place().equals(device))
+                        .isPresent());
     }
 
     private static void copyValues(Tensor tensor, BufferSet buffers, Binding binding) throws BackendException {

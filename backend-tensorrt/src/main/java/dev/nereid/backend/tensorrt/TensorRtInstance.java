@@ -14,6 +14,7 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Fence;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.SequenceState;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
@@ -138,9 +139,13 @@ final class TensorRtInstance implements ModelInstance {
             }
             long address = buffers.address(binding);
             if (binding.role() == Role.STATE) {
-                Tensor state = batch.state(binding.name()).allocate(binding.type(), shape, device);
-                address = state.data().address();
-                execution.inPlace.put(binding.name(), address);
+                Tensor state = state(batch, binding, shape);
+                if (state.place().equals(device)) {
+                    address = state.data().address();
+                    execution.inPlace.put(binding.name(), address);
+                } else {
+                    execution.outputs.add(new Copy(binding, state));
+                }
             }
             context.setAddress(binding.name(), address);
             if (requested.contains(binding.name())) {
@@ -151,6 +156,19 @@ final class TensorRtInstance implements ModelInstance {
                     execution.outputs.add(new Copy(binding, output));
                 }
             }
+        }
+    }
+
+    /** Allocates the next value of a state: on the device, or on the host if no memory is left there. */
+    private Tensor state(Batch batch, Binding binding, Shape shape) throws BackendException {
+        SequenceState state = batch.state(binding.name());
+        try {
+            return state.allocate(binding.type(), shape, device);
+        } catch (BackendException e) {
+            if (e.code() != ErrorCode.UNAVAILABLE) {
+                throw e;
+            }
+            return state.allocate(binding.type(), shape);
         }
     }
 

@@ -186,6 +186,31 @@ final class TensorRtInstanceTest {
     }
 
     @Test
+    void keepsStatesAndOutputsOnTheHostIfNoMemoryIsLeftOnTheDevice() throws Exception {
+        settings.sequenceBatching(SequenceBatching.of(SequenceBatching.Strategy.DIRECT, Duration.ofSeconds(5))
+                .with(StateSpec.of("S_IN", "S_OUT", DataType.FP32, Shape.of(2))));
+        engine = new FakeEngine(
+                driver,
+                1,
+                input("IN", Shape.of(-1, 2), range(Shape.of(1, 2), Shape.of(1, 2), Shape.of(8, 2))),
+                input("S_IN", Shape.of(-1, 2), range(Shape.of(1, 2), Shape.of(1, 2), Shape.of(8, 2))),
+                output("OUT", Shape.of(-1, 2)),
+                output("S_OUT", Shape.of(-1, 2)));
+        try (ModelInstance instance = open(false, "0");
+                FakeBatch batch = batch(request(1, 2)
+                                .with("S_IN", Tensor.ofFloats(Shape.of(1, 2), 10, 20))
+                                .withState("S_OUT", memory))
+                        .takingOutputsIn(GPU)
+                        .withoutMemoryIn(GPU)) {
+            instance.execute(batch);
+            assertThat(batch.awaitFinish(Duration.ofSeconds(30))).isTrue();
+
+            assertThat(batch.outputs().get("OUT").floats()).containsExactly(11, 22);
+            assertThat(batch.writtenState("S_OUT").orElseThrow().floats()).containsExactly(11, 22);
+        }
+    }
+
+    @Test
     void joinsRaggedInputsFlat() throws Exception {
         ModelSettings ragged = ModelSettings.builder("m", 1)
                 .maxBatchSize(8)
