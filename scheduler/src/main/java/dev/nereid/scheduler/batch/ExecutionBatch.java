@@ -158,7 +158,10 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
         checkOpen();
         GatheredInputs inputs = gathered;
         if (inputs == null && place.kind() == MemoryPlace.Kind.HOST) {
-            return GatheredInputs.single(scope.model(), first, input);
+            Tensor single = GatheredInputs.single(scope.model(), first, input);
+            if (single.place().isHost()) { // a state may lie on a device
+                return single;
+            }
         }
         if (inputs == null) {
             inputs = new GatheredInputs(scope, scheduled, List.of());
