@@ -7,6 +7,7 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,6 +16,7 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /**
  * The data flow of an ensemble, with tensors and steps as numbers. Immutable but for a cache and sizes; safe for use by
@@ -77,7 +79,7 @@ public final class EnsemblePlan {
         Set<String> results = settings.outputs().stream().map(TensorSpec::name).collect(Collectors.toSet());
         StepPlan[] plans = new StepPlan[steps.size()];
         for (int i = 0; i < plans.length; i++) {
-            plans[i] = plan(i, steps.get(i), numbers, depths, results);
+            plans[i] = plan(i, steps, numbers, depths, results);
         }
         return new EnsemblePlan(settings, plans, depths, inputs, numbers(numbers, settings.outputs()), limits);
     }
@@ -131,7 +133,8 @@ public final class EnsemblePlan {
     }
 
     private static StepPlan plan(
-            int index, StepDefinition step, Map<String, Integer> numbers, int[] depths, Set<String> results) {
+            int index, List<StepDefinition> steps, Map<String, Integer> numbers, int[] depths, Set<String> results) {
+        StepDefinition step = steps.get(index);
         Map<String, String> inputs = new TreeMap<>(step.inputs());
         Map<String, String> outputs = new TreeMap<>(step.outputs());
         int[] inputTensors = inputs.values().stream().mapToInt(numbers::get).toArray();
@@ -152,7 +155,15 @@ public final class EnsemblePlan {
                                 ? RequestedOutput.of(output.getKey())
                                 : RequestedOutput.inAnyPlace(output.getKey()))
                         .toList(),
-                outputs.keySet().stream().map(RequestedOutput::of).toList());
+                outputs.keySet().stream().map(RequestedOutput::of).toList(),
+                readers(step, steps));
+    }
+
+    private static int[] readers(StepDefinition step, List<StepDefinition> steps) {
+        return IntStream.range(0, steps.size())
+                .filter(reader -> !Collections.disjoint(
+                        steps.get(reader).inputs().values(), step.outputs().values()))
+                .toArray();
     }
 
     /**

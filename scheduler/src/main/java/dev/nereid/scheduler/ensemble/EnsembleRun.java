@@ -56,9 +56,6 @@ public final class EnsembleRun implements StepModels.Receiver {
     private final EnsembleTimeout timeout;
     private @Nullable PinnedModels models;
 
-    /** Whether tensors between steps have to lie on the host. */
-    private boolean onHost;
-
     private List<ModelRef> callers = List.of();
     private @Nullable Cancellation acquisition;
     private @Nullable InferenceException failure;
@@ -228,9 +225,6 @@ public final class EnsembleRun implements StepModels.Receiver {
     private void start(PinnedModels acquired) {
         acquiring = false;
         models = acquired;
-        for (int i = 0; i < plan.stepCount(); i++) {
-            onHost |= acquired.model(i).needsHostTensors();
-        }
         callers = scope.models().callers(request.checked());
         if (!stopped) {
             request.delivery().executedBy(acquired::identity);
@@ -281,6 +275,19 @@ public final class EnsembleRun implements StepModels.Receiver {
         }
     }
 
+    /** Returns whether the outputs of a step have to lie on the host, for its own model or for one that reads them. */
+    private static boolean isOnHost(StepPlan step, PinnedModels pinned) {
+        if (pinned.model(step.index()).needsHostTensors()) {
+            return true;
+        }
+        for (int reader : step.readers()) {
+            if (pinned.model(reader).needsHostTensors()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     private void submit(StepExecution step) {
         PinnedModels pinned = models;
         if (pinned == null) {
@@ -290,8 +297,14 @@ public final class EnsembleRun implements StepModels.Receiver {
         submitted.add(step);
         boolean isSubmitted = false;
         try {
-            InferRequest message =
-                    StepMessages.request(request.checked(), callers, flow, step, model.settings(), onHost, scope.now());
+            InferRequest message = StepMessages.request(
+                    request.checked(),
+                    callers,
+                    flow,
+                    step,
+                    model.settings(),
+                    isOnHost(step.step(), pinned),
+                    scope.now());
             flow.wasGiven(step.ready());
             step.submitted(model.submit(message, step));
             isSubmitted = true;

@@ -15,9 +15,10 @@ public interface StepModel {
     ModelSettings settings();
 
     /**
-     * Returns whether inputs and outputs of the version have to lie on the host, as a cache reads them.
+     * Returns whether inputs and outputs of the version have to lie on the host: its instances are there, or a cache
+     * reads them.
      *
-     * @return whether its responses are cached, or perhaps those of a step of it
+     * @return whether they have to, or perhaps those of a step of the version
      */
     boolean needsHostTensors();
 

@@ -17,6 +17,7 @@ import java.util.List;
  * @param outputTensors the tensor of each output
  * @param requested the outputs that it requests: in any place, except those that the ensemble responds with
  * @param requestedOnHost the same outputs, all on the host
+ * @param readers the indices of the steps that read its outputs
  */
 @SuppressWarnings("ArrayRecordComponent") // Never compared.
 record StepPlan(
@@ -30,7 +31,8 @@ record StepPlan(
         String[] outputs,
         int[] outputTensors,
         List<RequestedOutput> requested,
-        List<RequestedOutput> requestedOnHost) {
+        List<RequestedOutput> requestedOnHost,
+        int[] readers) {
     /** Returns the number of decoupled steps on which its outputs depend. */
     int outputDepth() {
         return decoupled ? depth + 1 : depth;

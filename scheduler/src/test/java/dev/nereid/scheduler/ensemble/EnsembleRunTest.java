@@ -180,18 +180,32 @@ class EnsembleRunTest {
         call(1).respond(Map.of("Y", 3L), true);
     }
 
-    /** The key of a cached response is made of inputs on the host, and the cache stores outputs from there. */
     @Test
-    void takesTensorsOnTheHostIfAStepIsCached() {
+    void takesTensorsOnTheHostIfTheirStepOrAReaderNeedsThemThere() {
         step("a X=IN Y=T");
-        step("b X=T Y=OUT");
-        start("OUT");
-        steps.cached.add(1);
-        send(5);
-
-        assertThat(call(0).request.outputs()).containsExactly(RequestedOutput.of("Y"));
-        call(0).respond(Map.of("Y", 1L), true);
-        call(1).respond(Map.of("Y", 3L), true);
+        step("b X=T Y=U");
+        step("c X=U,W=T Y=V");
+        step("d X=V Y=OUT");
+        List<RequestedOutput> onHost = List.of(RequestedOutput.of("Y"));
+        List<RequestedOutput> anywhere = List.of(RequestedOutput.inAnyPlace("Y"));
+        Map<Integer, List<List<RequestedOutput>>> expected = Map.of(
+                0, List.of(onHost, anywhere, anywhere, onHost),
+                1, List.of(onHost, onHost, anywhere, onHost),
+                2, List.of(onHost, onHost, onHost, onHost),
+                3, List.of(anywhere, anywhere, onHost, onHost),
+                4, List.of(anywhere, anywhere, anywhere, onHost));
+        for (int needing = 0; needing <= 4; needing++) {
+            start("OUT");
+            steps.onHost.add(needing);
+            client = new EnsembleClient();
+            send(5);
+            for (int step = 0; step < 4; step++) {
+                assertThat(call(step).request.outputs())
+                        .as("step %d, with step %d that needs the host", step, needing)
+                        .isEqualTo(expected.get(needing).get(step));
+                call(step).respond(Map.of("Y", 1L), true);
+            }
+        }
     }
 
     @Test

@@ -112,8 +112,8 @@ final class FakeSteps implements StepModels {
     final AtomicBoolean acquisitionCancelled = new AtomicBoolean();
     private volatile boolean defers;
 
-    /** The steps whose responses are cached. */
-    final Set<Integer> cached = ConcurrentHashMap.newKeySet();
+    /** The steps whose tensors have to lie on the host. */
+    final Set<Integer> onHost = ConcurrentHashMap.newKeySet();
 
     /** Completes requests as they are submitted; {@code null} if the test does so later. */
     private volatile @Nullable Consumer<Call> direct;
@@ -193,7 +193,7 @@ final class FakeSteps implements StepModels {
 
                 @Override
                 public boolean needsHostTensors() {
-                    return cached.contains(step);
+                    return onHost.contains(step);
                 }
 
                 @Override

@@ -28,6 +28,7 @@ import dev.nereid.server.memory.ReportedMemory;
 import dev.nereid.server.plugin.jar.PluginThreads;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.request.RequestChecks;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
@@ -238,9 +239,16 @@ public final class ServedModel implements AutoCloseable {
         return load.memory();
     }
 
-    /** Returns whether a cache reads inputs and outputs of this version or, in an ensemble, perhaps of a step. */
+    /**
+     * Returns whether inputs and outputs have to lie on the host: a cache reads them, no instance is on a GPU, or that may
+     * hold for a step of this ensemble.
+     */
     public boolean needsHostTensors() {
-        return scheduler.isCached() || isEnsemble();
+        return scheduler.isCached() || isEnsemble() || !hasGpuInstances();
+    }
+
+    private boolean hasGpuInstances() {
+        return instances.stream().anyMatch(instance -> instance.plan().device().kind() == Device.Kind.GPU);
     }
 
     /** Returns what is known of this version while it is not loaded. */
