@@ -44,7 +44,8 @@ final class TensorFormats {
         }
         Shape shape = tensor.shape();
         int first = shape.rank() - 3;
-        if (first < 0 || shape.dim(first) == Shape.VARIABLE || shape.dim(first) % channels != 0) {
+        int batch = settings.batches() ? 1 : 0;
+        if (first < batch || shape.dim(first) == Shape.VARIABLE || shape.dim(first) % channels != 0) {
             throw TensorRtErrors.unsupported(name + " of " + shape + " (expected: a number of channels, the third"
                     + " dimension from the last, that is a multiple of " + channels + ": padding is not supported)");
         }

@@ -144,6 +144,7 @@ final class TensorRtInstance implements ModelInstance {
                     address = state.data().address();
                     execution.inPlace.put(binding.name(), address);
                 } else {
+                    execution.inputs.add(new Copy(binding, state)); // what the engine leaves as it is
                     execution.outputs.add(new Copy(binding, state));
                 }
             }

@@ -140,8 +140,8 @@ final class BindingsTest {
     void refusesFormatsThatArePadded() {
         model.input(TensorSpec.of("IN", DataType.FP32, Shape.of(-1, 2, 2)).with(TensorSpec.Trait.NON_LINEAR_FORMAT))
                 .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
-        for (int channels : new int[] {3, 33, -1}) {
-            Shape shape = Shape.of(-1, channels, 2, 2);
+        for (Shape shape :
+                List.of(Shape.of(-1, 3, 2, 2), Shape.of(-1, 33, 2, 2), Shape.of(-1, -1, 2, 2), Shape.of(32, 2, 2))) {
             assertDiffers(
                     "tensor 'IN': format kCHW32 of " + shape + " (expected: a number of channels, the third dimension"
                             + " from the last, that is a multiple of 32: padding is not supported)",

@@ -333,8 +333,9 @@ final class GatheredInputs {
             if (neighbors != null) {
                 return inPlace(input, neighbors, place);
             }
+            Tensor joined = copied(input, shape, parts, place);
             scope.model().meter().inputCopies().incrementAndGet();
-            return copied(input, shape, parts, place);
+            return joined;
         }
         Tensor inOrder = inOrder(input, shape, parts, states);
         if (inOrder != null) {

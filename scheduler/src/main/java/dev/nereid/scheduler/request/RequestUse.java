@@ -47,6 +47,9 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
     /** Counts the requests that use the instance; written before the backend sees the request. */
     private @Nullable RequestDrain instanceDrain;
 
+    /** That of the latest instance, also while the request waits for its next execution. */
+    private Device device = Device.CPU;
+
     /** Whether the request is part of another one, as the load counts it. */
     private boolean part;
 
@@ -130,6 +133,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
         boolean added = instanceDrain == null;
         if (added) {
             instanceDrain = requests;
+            device = requests.device();
         }
         return added;
     }
@@ -351,10 +355,9 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
         return used == null ? "" : used.name();
     }
 
-    /** Returns the device of the instance that the request uses; the CPU for none. */
+    /** Returns the device of the latest instance that the request used; the CPU for none. */
     public Device device() {
-        RequestDrain used = instanceDrain;
-        return used == null ? Device.CPU : used.device();
+        return device;
     }
 
     @Override

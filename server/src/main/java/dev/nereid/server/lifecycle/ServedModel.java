@@ -67,6 +67,7 @@ public final class ServedModel implements AutoCloseable {
     private final Scheduler scheduler;
     private final Model model;
     private final List<LoadedInstance> instances;
+    private final boolean hasGpuInstances;
     private final LoadFigures load;
 
     /** Why it probably fills the heap; empty if nothing says so. */
@@ -85,6 +86,7 @@ public final class ServedModel implements AutoCloseable {
         this.scheduler = scheduler;
         this.model = model;
         this.instances = List.copyOf(instances);
+        this.hasGpuInstances = hasGpuInstances(instances);
         this.classifier = classifier;
         this.load = load;
         description = ModelSettingsReader.description(config, List.of(settings.version()));
@@ -244,10 +246,10 @@ public final class ServedModel implements AutoCloseable {
      * hold for a step of this ensemble.
      */
     public boolean needsHostTensors() {
-        return scheduler.isCached() || isEnsemble() || !hasGpuInstances();
+        return scheduler.isCached() || isEnsemble() || !hasGpuInstances;
     }
 
-    private boolean hasGpuInstances() {
+    private static boolean hasGpuInstances(List<LoadedInstance> instances) {
         return instances.stream().anyMatch(instance -> instance.plan().device().kind() == Device.Kind.GPU);
     }
 
