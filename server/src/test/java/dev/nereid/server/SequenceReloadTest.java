@@ -9,6 +9,7 @@ import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.Sequence;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -18,6 +19,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Which generation of a model gets the requests of a sequence. */
 final class SequenceReloadTest {
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
+
     private static final String SEQUENCES = """
             sequence_batching {
               max_sequence_idle_microseconds: 900000000
@@ -64,9 +67,7 @@ final class SequenceReloadTest {
             reload(server, 1);
             send(server, false, false).response();
             send(server, true, false).response();
-            assertThat(live(server))
-                    .as("the sequence of the first generation has ended")
-                    .isEqualTo(1);
+            awaitOneSequence(server); // that of the first generation ends when its request has left the instance
             reload(server, 2);
             send(server, false, true).response();
 
@@ -153,7 +154,13 @@ final class SequenceReloadTest {
         }
     }
 
-    private static long live(NereidServer server) {
-        return server.models().sequences().getFirst().live();
+    private static void awaitOneSequence(NereidServer server) {
+        long giveUp = System.nanoTime() + TIMEOUT.toNanos();
+        while (server.models().sequences().getFirst().live() != 1) {
+            assertThat(System.nanoTime())
+                    .as("the sequence of the first generation has ended")
+                    .isLessThan(giveUp);
+            Thread.onSpinWait();
+        }
     }
 }
