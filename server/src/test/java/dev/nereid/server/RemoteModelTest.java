@@ -19,6 +19,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -152,6 +153,7 @@ final class RemoteModelTest {
         int looks = 0;
         while (looks < count) {
             looks += (int) storage.lists().stream().filter(String::isEmpty).count();
+            LockSupport.parkNanos(1_000_000);
         }
     }
 

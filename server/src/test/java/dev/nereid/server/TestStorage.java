@@ -1,5 +1,7 @@
 package dev.nereid.server;
 
+import static java.util.Objects.requireNonNullElse;
+
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.plugin.PluginJar;
 import dev.nereid.server.storage.StorageLimits;
@@ -8,7 +10,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -85,7 +87,7 @@ final class TestStorage {
                         private void note(String file, String line) throws BackendException {
                             try {
                                 Files.writeString(root.resolveSibling(file), line + "\\n",
-                                        StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+                                        StandardOpenOption.APPEND); // fails when the test has deleted it
                             } catch (IOException e) {
                                 throw new BackendException(ErrorCode.UNAVAILABLE, "not writable", e);
                             }
@@ -100,10 +102,15 @@ final class TestStorage {
     private final Path directory;
     private final Path root;
 
+    /** How many lines of each file were returned. */
+    private final Map<String, Integer> taken = new HashMap<>();
+
     /** Creates a storage in a directory that is used for nothing else. */
     TestStorage(Path directory) throws IOException {
         this.directory = directory;
         root = Files.createDirectories(directory.resolve("objects"));
+        Files.createFile(directory.resolve("lists"));
+        Files.createFile(directory.resolve("reads"));
         Path plugins = Files.createDirectories(directory.resolve("storages"));
         PluginJar.of(SOURCE)
                 .entry("META-INF/services/dev.nereid.spi.storage.StorageProvider", "disk.Disk")
@@ -151,13 +158,15 @@ final class TestStorage {
         return take("lists");
     }
 
+    /** Returns the new lines of a file, which the plugin appends to meanwhile: nothing of it is deleted. */
     private List<String> take(String name) {
         Path file = directory.resolve(name);
         try {
-            List<String> lines = Files.exists(file) ? new ArrayList<>(Files.readAllLines(file)) : new ArrayList<>();
-            Files.deleteIfExists(file);
-            lines.sort(null);
-            return lines;
+            String text = Files.readString(file);
+            List<String> lines =
+                    text.substring(0, text.lastIndexOf('\n') + 1).lines().toList();
+            int before = requireNonNullElse(taken.put(name, lines.size()), 0);
+            return lines.subList(before, lines.size()).stream().sorted().toList();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
