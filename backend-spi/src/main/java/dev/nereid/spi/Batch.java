@@ -147,7 +147,7 @@ public interface Batch {
      *
      * @param output the name of an output
      * @param place memory of the instance's device
-     * @return whether all who request the output take it there; {@code false} if nobody requests it
+     * @return whether all requests of the output take it there; {@code false} if there are none
      */
     @Incubating
     default boolean takesOutput(String output, MemoryPlace place) {

@@ -123,8 +123,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     /**
-     * Lets no memory be left in memory of a device: what the backend wants there is refused with
-     * {@link ErrorCode#UNAVAILABLE}.
+     * Lets a device have no memory left: allocations and copies there fail with {@link ErrorCode#UNAVAILABLE}.
      *
      * @param place the place, which the batch gets too
      * @return this batch

@@ -3,7 +3,7 @@ package dev.nereid.api.statistics;
 import static java.util.Objects.requireNonNull;
 
 /**
- * What the instances of a model version on one GPU executed: a part of the figures of the version. Immutable.
+ * Counts the executions of a model version on one GPU, as a part of the figures of the version. Immutable.
  *
  * @param gpu the number of the GPU
  * @param success the number of successful requests

@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Formats of tensors other than row-major order. Clients send and receive the bytes in the order of the engine. Static
+ * Checks the formats of the tensors of an engine. Clients send and receive bytes in the format of the engine. Static
  * functions only.
  *
  * <p>Formats that TensorRT pads are refused: their tensors have more bytes than elements.
@@ -45,9 +45,15 @@ final class TensorFormats {
         Shape shape = tensor.shape();
         int first = shape.rank() - 3;
         int batch = settings.batches() ? 1 : 0;
-        if (first < batch || shape.dim(first) == Shape.VARIABLE || shape.dim(first) % channels != 0) {
+        boolean hasChannels = first >= batch;
+        if (!hasChannels || isPadded(shape.dim(first), channels)) {
             throw TensorRtErrors.unsupported(name + " of " + shape + " (expected: a number of channels, the third"
                     + " dimension from the last, that is a multiple of " + channels + ": padding is not supported)");
         }
+    }
+
+    /** Returns whether a number of channels may need padding. */
+    private static boolean isPadded(long channels, int ofVector) {
+        return ofVector > 1 && (channels == Shape.VARIABLE || channels % ofVector != 0);
     }
 }

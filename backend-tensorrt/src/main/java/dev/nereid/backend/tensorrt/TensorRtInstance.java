@@ -36,9 +36,6 @@ import java.util.concurrent.LinkedBlockingQueue;
 final class TensorRtInstance implements ModelInstance {
     private static final MemoryPlace PINNED = new MemoryPlace(MemoryPlace.Kind.PINNED, 0);
 
-    /** The alignment of memory that engines write, in bytes. */
-    private static final long ALIGNMENT = 256;
-
     private final Bindings bindings;
     private final ProfileChoice profiles;
     private final InstanceResources resources;
@@ -189,11 +186,7 @@ final class TensorRtInstance implements ModelInstance {
 
     /** Returns whether the engine writes an output itself. Graphs and states have addresses of their own. */
     private boolean isWrittenInPlace(Binding binding, Tensor output) {
-        return output.place().equals(device)
-                && output.byteSize() > 0
-                && !graphs
-                && binding.role() != Role.STATE
-                && output.data().address() % ALIGNMENT == 0;
+        return output.place().equals(device) && output.byteSize() > 0 && !graphs && binding.role() != Role.STATE;
     }
 
     private EventFence enqueue(

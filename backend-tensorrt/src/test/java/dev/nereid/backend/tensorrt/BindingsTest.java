@@ -115,14 +115,16 @@ final class BindingsTest {
         EngineTensor tensor =
                 new EngineTensor("IN", true, "kFLOAT", Shape.of(-1, 64, 2, 2), false, "kCHW32", List.of());
         EngineTensor out = new EngineTensor("OUT", false, "kFLOAT", Shape.of(-1, 8, 2, 2), false, "kHWC8", List.of());
+        EngineTensor any = new EngineTensor("ANY", false, "kFLOAT", Shape.of(-1, -1, 2, 2), false, "kHWC", List.of());
         model.input(in.with(TensorSpec.Trait.NON_LINEAR_FORMAT))
-                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(8, 2, 2))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(8, 2, 2)).with(TensorSpec.Trait.NON_LINEAR_FORMAT))
+                .output(TensorSpec.of("ANY", DataType.FP32, Shape.of(-1, 2, 2))
                         .with(TensorSpec.Trait.NON_LINEAR_FORMAT));
 
-        Bindings bindings = Bindings.of(List.of(tensor, out), model.build());
+        Bindings bindings = Bindings.of(List.of(tensor, out, any), model.build());
 
         assertThat(bindings.inputs()).hasSize(1);
-        assertThat(bindings.outputs()).hasSize(1);
+        assertThat(bindings.outputs()).hasSize(2);
     }
 
     @Test

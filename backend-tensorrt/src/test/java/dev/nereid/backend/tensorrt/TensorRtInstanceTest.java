@@ -159,8 +159,8 @@ final class TensorRtInstanceTest {
         assertThat(driver.launchedGraphs()).isZero();
     }
 
-    @Test
-    void keepsStatesOnTheDevice() throws Exception {
+    /** Makes the model add its input to a state. */
+    private void addUp() {
         settings.sequenceBatching(SequenceBatching.of(SequenceBatching.Strategy.DIRECT, Duration.ofSeconds(1))
                 .with(StateSpec.of("S_IN", "S_OUT", DataType.FP32, Shape.of(2))));
         engine = new FakeEngine(
@@ -170,6 +170,11 @@ final class TensorRtInstanceTest {
                 input("S_IN", Shape.of(-1, 2), range(Shape.of(1, 2), Shape.of(1, 2), Shape.of(8, 2))),
                 output("OUT", Shape.of(-1, 2)),
                 output("S_OUT", Shape.of(-1, 2)));
+    }
+
+    @Test
+    void keepsStatesOnTheDevice() throws Exception {
+        addUp();
         try (ModelInstance instance = open(true, "0");
                 FakeBatch batch = batch(request(1, 2)
                         .with("S_IN", Tensor.ofFloats(Shape.of(1, 2), 10, 20))
@@ -187,15 +192,7 @@ final class TensorRtInstanceTest {
 
     @Test
     void keepsStatesAndOutputsOnTheHostIfNoMemoryIsLeftOnTheDevice() throws Exception {
-        settings.sequenceBatching(SequenceBatching.of(SequenceBatching.Strategy.DIRECT, Duration.ofSeconds(5))
-                .with(StateSpec.of("S_IN", "S_OUT", DataType.FP32, Shape.of(2))));
-        engine = new FakeEngine(
-                driver,
-                1,
-                input("IN", Shape.of(-1, 2), range(Shape.of(1, 2), Shape.of(1, 2), Shape.of(8, 2))),
-                input("S_IN", Shape.of(-1, 2), range(Shape.of(1, 2), Shape.of(1, 2), Shape.of(8, 2))),
-                output("OUT", Shape.of(-1, 2)),
-                output("S_OUT", Shape.of(-1, 2)));
+        addUp();
         try (ModelInstance instance = open(false, "0");
                 FakeBatch batch = batch(request(1, 2)
                                 .with("S_IN", Tensor.ofFloats(Shape.of(1, 2), 10, 20))

@@ -58,8 +58,7 @@ public final class CudaGpus implements GpuAccess {
     private void open(CudaDriver driver, List<Gpu> found, GpuOptions options) {
         for (Gpu gpu : found) {
             if (options.supports(gpu.major(), gpu.minor())) {
-                use(driver, gpu.id(), options.poolBytesOf(gpu.id()));
-                uuids.put(gpu.id(), gpu.uuid());
+                use(driver, gpu, options.poolBytesOf(gpu.id()));
             } else {
                 report.add("GPU " + gpu.id() + ": not used: compute capability " + gpu.computeCapability()
                         + " (expected: at least " + options.minMajor() + "." + options.minMinor()
@@ -74,12 +73,13 @@ public final class CudaGpus implements GpuAccess {
         }
     }
 
-    private void use(CudaDriver driver, int id, long poolBytes) {
+    private void use(CudaDriver driver, Gpu gpu, long poolBytes) {
         try {
-            GpuContext context = new GpuContext(driver, id);
-            gpus.put(id, withMemory(context, poolBytes));
+            GpuContext context = new GpuContext(driver, gpu.id());
+            gpus.put(gpu.id(), withMemory(context, poolBytes));
+            uuids.put(gpu.id(), gpu.uuid());
         } catch (CudaException | GpuException | InferenceException e) {
-            report.add("GPU " + id + ": not used: " + e.getMessage());
+            report.add("GPU " + gpu.id() + ": not used: " + e.getMessage());
         }
     }
 

@@ -33,6 +33,8 @@ final class CudaGpusTest {
     void takesMemoryOfEachGpuAndPinnedMemoryOnce() {
         try (CudaGpus gpus = open(new GpuOptions(1 << 16, Map.of(1, 1L << 12), 6, 0, true))) {
             assertThat(gpus.numbers()).containsExactly(0, 1);
+            assertThat(gpus.uuid(1)).isPresent();
+            assertThat(gpus.uuid(2)).isEmpty();
             assertThat(gpus.report()).containsExactly("two GPUs");
             assertThat(driver.allocations()).isEqualTo(3);
 

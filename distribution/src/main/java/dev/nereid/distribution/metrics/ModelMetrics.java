@@ -24,9 +24,7 @@ import org.jspecify.annotations.Nullable;
 final class ModelMetrics {
     private static final String FAILURES = "nv_inference_request_failure";
 
-    private static final String GPU = "gpu_uuid";
-
-    /** What instances execute, with the part of those on one GPU. */
+    /** Counters of executions, which have a series for each GPU. */
     private static final List<Counter> EXECUTION_COUNTERS = List.of(
             new Counter(
                     "nv_inference_request_success",
@@ -193,7 +191,7 @@ final class ModelMetrics {
             Optional<String> uuid = gpuUuids.apply(gpu.gpu());
             if (uuid.isPresent()) {
                 Map<String, String> labels = labels(model);
-                labels.put(GPU, uuid.get());
+                labels.put(GpuMetrics.LABEL, uuid.get());
                 text.sample(name, labels, value.applyAsLong(gpu));
                 sum += value.applyAsLong(gpu);
             }

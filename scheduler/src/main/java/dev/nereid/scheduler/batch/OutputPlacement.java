@@ -127,31 +127,32 @@ final class OutputPlacement {
 
     private static Output at(ModelScope model, Output output, OutputTarget target) throws BackendException {
         Tensor tensor = output.content();
-        Output onHost = null;
         try {
             OutputChecks.checkTarget(output.name(), target.memory(), tensor.byteSize());
             MemorySegment destination = target.memory().asSlice(0, tensor.byteSize());
             if (destination.address() != tensor.data().address()) {
-                if (!target.place().isHost()) {
-                    DeviceMemory device = OutputChecks.device(model, output.name(), target.place());
-                    DeviceCopies.toDevice(tensor, device, destination, model.memory());
-                } else {
-                    if (!tensor.place().isHost()) {
-                        output.memory().retain(); // taken over
-                        onHost = onHost(model, output);
-                    }
-                    Tensor source = onHost == null ? tensor : onHost.content();
-                    ClientMemory.copy(source.data(), destination);
-                }
+                copy(model, output, destination, target.place());
             }
             return output.in(destination, target.place(), clientMemory());
         } catch (InferenceException e) {
             throw SchedulerErrors.of(e);
         } finally {
-            if (onHost != null) {
-                onHost.memory().release();
-            }
             output.memory().release();
+        }
+    }
+
+    private static void copy(ModelScope model, Output output, MemorySegment to, MemoryPlace place)
+            throws BackendException {
+        Tensor tensor = output.content();
+        if (!place.isHost()) {
+            DeviceMemory device = OutputChecks.device(model, output.name(), place);
+            DeviceCopies.toDevice(tensor, device, to, model.memory());
+        } else if (tensor.place().isHost()) {
+            ClientMemory.copy(tensor.data(), to);
+        } else {
+            try (TensorBuffer between = OutputChecks.copyToHost(model, output.name(), tensor)) {
+                ClientMemory.copy(between.segment(), to);
+            }
         }
     }
 }

@@ -55,7 +55,6 @@ public final class EnsembleRun implements StepModels.Receiver {
     private final ResponseStream responses;
     private final EnsembleTimeout timeout;
     private @Nullable PinnedModels models;
-
     private List<ModelRef> callers = List.of();
     private @Nullable Cancellation acquisition;
     private @Nullable InferenceException failure;

@@ -18,7 +18,7 @@ public interface StepModel {
      * Returns whether inputs and outputs of the version have to lie on the host: its instances are there, or a cache
      * reads them.
      *
-     * @return whether they have to, or perhaps those of a step of the version
+     * @return {@code true} too for an ensemble, of which a step may need that
      */
     boolean needsHostTensors();
 

@@ -47,7 +47,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
     /** Counts the requests that use the instance; written before the backend sees the request. */
     private @Nullable RequestDrain instanceDrain;
 
-    /** That of the latest instance, also while the request waits for its next execution. */
+    /** The device of the latest instance, also while the request waits for its next execution. */
     private Device device = Device.CPU;
 
     /** Whether the request is part of another one, as the load counts it. */

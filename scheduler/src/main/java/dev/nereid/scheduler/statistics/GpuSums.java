@@ -3,7 +3,7 @@ package dev.nereid.scheduler.statistics;
 import dev.nereid.api.statistics.GpuCounters;
 import dev.nereid.api.statistics.MicrosCounters;
 
-/** Sums of the executions on one GPU. Guarded by the lock of its meter. */
+/** Sums up the executions of a model on one GPU. Guarded by the lock of its meter. */
 final class GpuSums {
     private final ComputeSums requests = new ComputeSums();
     private long success;

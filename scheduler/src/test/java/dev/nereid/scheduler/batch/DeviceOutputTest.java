@@ -97,11 +97,7 @@ final class DeviceOutputTest {
                     way.execute(batch);
                 })) {
                     for (int i = 0; i < number; i++) {
-                        execution.submit(execution
-                                .request()
-                                .floats("IN", Shape.of(1, 2), i)
-                                .inAnyPlace("OUT")
-                                .of(1));
+                        submitInAnyPlace(execution, i);
                     }
                     execution.run();
 
@@ -125,11 +121,7 @@ final class DeviceOutputTest {
             assertThat(batch.takesOutput("OUT", GPU0)).isFalse();
             allocateForTheBatch(batch);
         })) {
-            execution.submit(execution
-                    .request()
-                    .floats("IN", Shape.of(1, 2), 3)
-                    .inAnyPlace("OUT")
-                    .of(1));
+            submitInAnyPlace(execution, 3);
             Execution.submit(execution, 1);
             execution.run();
 
@@ -145,11 +137,7 @@ final class DeviceOutputTest {
     @Test
     void onTheHostStayThereInAnyPlace() {
         try (Execution execution = execution(FakeInstance::copy)) {
-            execution.submit(execution
-                    .request()
-                    .floats("IN", Shape.of(1, 2), 3)
-                    .inAnyPlace("OUT")
-                    .of(1));
+            submitInAnyPlace(execution, 3);
             execution.run();
 
             assertOnHost(execution, 0, 3, 4);
@@ -173,11 +161,7 @@ final class DeviceOutputTest {
             }
         })) {
             for (int i = 0; i < 2; i++) {
-                execution.submit(execution
-                        .request()
-                        .floats("IN", Shape.of(1, 2), i)
-                        .inAnyPlace("OUT")
-                        .of(1));
+                submitInAnyPlace(execution, i);
             }
             execution.run();
 
@@ -623,6 +607,15 @@ final class DeviceOutputTest {
                     "output 'OUT' of model 'm': no memory in " + GPU1 + " (expected: memory of the host)");
         }
         unknown.close();
+    }
+
+    /** Submits a request with two numbers, whose output may lie anywhere. */
+    private static void submitInAnyPlace(Execution execution, float first) {
+        execution.submit(execution
+                .request()
+                .floats("IN", Shape.of(1, 2), first)
+                .inAnyPlace("OUT")
+                .of(1));
     }
 
     /** Copies {@code IN} to {@code OUT} on the device, for the whole batch. */
