@@ -4,9 +4,12 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Fence;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An input as received: its type, dimensions and size are unchecked. Immutable as a view of its memory.
@@ -23,13 +26,16 @@ public final class InputTensor {
     private final long[] dims;
     private final MemorySegment data;
     private final MemoryPlace place;
+    private final @Nullable Fence fence;
 
-    private InputTensor(String name, String datatype, long[] dims, MemorySegment data, MemoryPlace place) {
+    private InputTensor(
+            String name, String datatype, long[] dims, MemorySegment data, MemoryPlace place, @Nullable Fence fence) {
         this.name = requireNonNull(name, "name");
         this.datatype = requireNonNull(datatype, "datatype");
         this.dims = requireNonNull(dims, "dims");
         this.data = requireNonNull(data, "data");
         this.place = requireNonNull(place, "place");
+        this.fence = fence;
     }
 
     /**
@@ -44,22 +50,24 @@ public final class InputTensor {
      * @return the input
      */
     public static InputTensor of(String name, String datatype, long[] dims, MemorySegment data, MemoryPlace place) {
-        return new InputTensor(name, datatype, dims, data, place);
+        return new InputTensor(name, datatype, dims, data, place, null);
     }
 
     /**
      * Creates an input from a tensor.
      *
      * @param name the name of the input
-     * @param tensor its content, with batch dimension if the model batches
+     * @param tensor its content, with batch dimension if the model batches; with its fence, if it has one
      * @return the input
-     * @throws IllegalArgumentException if a device has not computed the tensor yet
      */
     public static InputTensor of(String name, Tensor tensor) {
-        if (tensor.fence().isPresent()) {
-            throw new IllegalArgumentException("tensor: " + tensor + " with a fence (expected: without)");
-        }
-        return new InputTensor(name, tensor.type().name(), tensor.shape().toArray(), tensor.data(), tensor.place());
+        return new InputTensor(
+                name,
+                tensor.type().name(),
+                tensor.shape().toArray(),
+                tensor.data(),
+                tensor.place(),
+                tensor.fence().orElse(null));
     }
 
     /**
@@ -69,7 +77,7 @@ public final class InputTensor {
      * @return an input of the same name, type and dimensions
      */
     public InputTensor withData(MemorySegment other) {
-        return new InputTensor(name, datatype, dims, other, place);
+        return new InputTensor(name, datatype, dims, other, place, fence);
     }
 
     /**
@@ -135,6 +143,15 @@ public final class InputTensor {
      */
     public MemoryPlace place() {
         return place;
+    }
+
+    /**
+     * Returns the work of a device that must end before the bytes may be read.
+     *
+     * @return the work; empty for bytes that may be read at once, as all that clients send
+     */
+    public Optional<Fence> fence() {
+        return Optional.ofNullable(fence);
     }
 
     /** Returns name, type and dimensions, for logs. */

@@ -1,13 +1,14 @@
 package dev.nereid.spi;
 
 import java.time.Duration;
+import java.util.function.LongConsumer;
 
 /**
  * Work of a device that must end before a tensor may be read. Safe for use by any thread. <em>Implemented by the server
  * and by backends</em>, whichever passes the tensor.
  *
- * <p>Valid as long as the memory of the tensor: until its {@code release} runs, or until its provider ends its
- * validity.
+ * <p>A tensor may be passed on while the work is under way, so the methods may be called at any time: also after the
+ * execution that passed the fence has ended, and after the memory of the tensor was released. The work has ended then.
  *
  * @since 1.0
  */
@@ -30,9 +31,20 @@ public interface Fence {
     boolean await(Duration timeout) throws BackendException;
 
     /**
-     * Returns the native event, for a device that waits itself.
+     * Passes the native event to an action, which lets a device wait for the work. The event is valid while the action
+     * runs, and not after it. A backend appends the wait to its stream, before the work that reads the tensor:
+     * {@snippet :
+     * if (!fence.withEvent(event -> waitFor(stream, event))) {
+     *     fence.await(limit);
+     * }
+     * }
      *
-     * @return the handle of the event, for CUDA a {@code CUevent}; 0 for none
+     * @param action receives the handle of the event, for CUDA a {@code CUevent}. Runs at most once, on this thread;
+     *     must not block. Its exceptions are passed on
+     * @return whether the action ran; {@code false} if the work has ended, or if it has no such event. Then
+     *     {@link #await} says whether the tensor may be read
      */
-    long event();
+    default boolean withEvent(LongConsumer action) {
+        return false;
+    }
 }

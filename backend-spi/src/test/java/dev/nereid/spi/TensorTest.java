@@ -224,10 +224,5 @@ final class TensorTest {
         public boolean await(Duration timeout) {
             return true;
         }
-
-        @Override
-        public long event() {
-            return 0;
-        }
     }
 }

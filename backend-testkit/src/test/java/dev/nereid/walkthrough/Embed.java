@@ -5,13 +5,11 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
-import dev.nereid.spi.Fence;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
-import java.util.Optional;
 
 /** Computes VECTOR of TOKENS on the device of the instance, and leaves it there. */
 final class Embed implements Backend {
@@ -39,10 +37,7 @@ final class Embed implements Backend {
 
     private void execute(Batch batch, MemoryPlace place) throws BackendException {
         Tensor tokens = batch.gather("TOKENS", place);
-        Optional<Fence> copied = tokens.fence();
-        if (copied.isPresent()) {
-            gpu.await(copied.get().event());
-        }
+        gpu.await(tokens);
         Tensor vectors = batch.allocate("VECTOR", DataType.FP32, Shape.of(batch.size(), WIDTH), place);
         gpu.embed(tokens.data(), vectors.data());
         batch.fence("VECTOR", gpu.record());

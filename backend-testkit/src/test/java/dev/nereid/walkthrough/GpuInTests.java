@@ -8,6 +8,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
+import java.util.function.LongConsumer;
 
 /** A {@link Gpu} whose work runs when the test says so. Device memory is memory of the host. Confined to the test's thread. */
 final class GpuInTests implements Gpu {
@@ -83,8 +84,9 @@ final class GpuInTests implements Gpu {
         }
 
         @Override
-        public long event() {
-            return event;
+        public boolean withEvent(LongConsumer action) {
+            action.accept(event);
+            return true;
         }
     }
 }

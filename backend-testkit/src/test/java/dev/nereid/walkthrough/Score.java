@@ -5,13 +5,11 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
-import dev.nereid.spi.Fence;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
-import java.util.Optional;
 
 /** Computes SCORE of VECTOR, on the device if VECTOR already lies there. */
 final class Score implements Backend {
@@ -37,10 +35,7 @@ final class Score implements Backend {
 
     private void execute(Batch batch, MemoryPlace place) throws BackendException {
         Tensor vectors = batch.gather("VECTOR", place);
-        Optional<Fence> computed = vectors.fence();
-        if (computed.isPresent()) {
-            gpu.await(computed.get().event());
-        }
+        gpu.await(vectors);
         Tensor scores = batch.allocate("SCORE", DataType.FP32, Shape.of(batch.size(), 1), place);
         gpu.score(vectors.data(), scores.data());
         batch.fence("SCORE", gpu.record());

@@ -33,8 +33,8 @@ public final class CompletionThread implements AutoCloseable {
         void run(@Nullable BackendException failure);
     }
 
-    /** Work and what follows it; without a fence, the end of the thread. */
-    private record Waiting(@Nullable EventFence fence, Completion action) {}
+    /** Work, what goes before the wait for it, and what follows it; without a fence, the end of the thread. */
+    private record Waiting(@Nullable EventFence fence, Runnable before, Completion action) {}
 
     private final BlockingQueue<Waiting> waiting = new LinkedBlockingQueue<>();
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -57,17 +57,31 @@ public final class CompletionThread implements AutoCloseable {
      * @throws IllegalStateException if it was closed; the fence stays with the caller
      */
     public void add(EventFence fence, Completion action) {
+        add(fence, () -> {}, action);
+    }
+
+    /**
+     * Adds work of which something is done before it has ended. Never blocks.
+     *
+     * @param fence as of {@link #add(EventFence, Completion)}
+     * @param before run once, after the actions that were added before, while the work may be under way, such as {@link
+     *     dev.nereid.spi.DeferredExecution#finish()} for outputs with this fence. May wait for the work; its exceptions
+     *     are logged
+     * @param action run once, after that and after the work
+     * @throws IllegalStateException as there
+     */
+    public void add(EventFence fence, Runnable before, Completion action) {
         if (closed.get()) {
             throw new IllegalStateException("completion thread '" + thread.getName() + "': closed");
         }
-        waiting.add(new Waiting(fence, action));
+        waiting.add(new Waiting(fence, before, action));
     }
 
     /** Waits for all work that was added, and for its actions. To be called after the last {@link #add}. */
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
-            waiting.add(new Waiting(null, _ -> {}));
+            waiting.add(new Waiting(null, () -> {}, _ -> {}));
         }
         boolean interrupted = false;
         while (thread.isAlive()) {
@@ -94,7 +108,9 @@ public final class CompletionThread implements AutoCloseable {
             if (fence == null) {
                 return;
             }
-            complete(next.action(), failureOf(fence));
+            run(next.before());
+            BackendException failure = failureOf(fence);
+            run(() -> next.action().run(failure));
         }
     }
 
@@ -123,9 +139,9 @@ public final class CompletionThread implements AutoCloseable {
         }
     }
 
-    private static void complete(Completion action, @Nullable BackendException failure) {
+    private static void run(Runnable action) {
         try {
-            action.run(failure);
+            action.run();
         } catch (RuntimeException | Error e) {
             report("completion of work of a GPU failed", e);
         }

@@ -6,6 +6,7 @@ import dev.nereid.spi.Fence;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -63,9 +64,18 @@ public final class EventFence implements Fence {
         return true;
     }
 
+    /** Passes the event on; it is not returned to its pool while the action runs. */
     @Override
-    public long event() {
-        return event;
+    public boolean withEvent(LongConsumer action) {
+        if (done || !use()) {
+            return false;
+        }
+        try {
+            action.accept(event);
+            return true;
+        } finally {
+            endUse();
+        }
     }
 
     /**

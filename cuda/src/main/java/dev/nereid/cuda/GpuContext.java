@@ -1,6 +1,10 @@
 package dev.nereid.cuda;
 
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Fence;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
@@ -14,6 +18,8 @@ import org.jspecify.annotations.Nullable;
  * nothing in it blocks in Java.
  */
 public final class GpuContext {
+    private static final Duration MAX_WAIT = Duration.ofMinutes(1);
+
     private final CudaDriver driver;
     private final int gpu;
     private final long context;
@@ -128,6 +134,23 @@ public final class GpuContext {
      */
     public boolean isDone(long event) {
         return ask(used -> used.isDone(event));
+    }
+
+    /**
+     * Lets a stream wait for work that writes a tensor, which may be under way on another stream or GPU. Blocks only for
+     * work without an event.
+     *
+     * @param fence the fence of the tensor
+     * @param stream the stream that reads it
+     * @throws BackendException if the work failed, or does not end in a minute
+     * @throws GpuException if this GPU has failed
+     */
+    public void await(Fence fence, long stream) throws BackendException {
+        boolean appended = fence.withEvent(event -> run(used -> used.waitFor(stream, event)));
+        if (!appended && !fence.await(MAX_WAIT)) {
+            throw new BackendException(
+                    ErrorCode.INTERNAL, "GPU " + gpu + ": work did not end within " + MAX_WAIT.toSeconds() + " s");
+        }
     }
 
     /** Marks the end of the work of a stream. Any error ends the use of the GPU: the end of the work is not known. */

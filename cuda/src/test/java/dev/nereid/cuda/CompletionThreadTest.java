@@ -37,6 +37,28 @@ final class CompletionThreadTest {
     }
 
     @Test
+    void doesWhatGoesBeforeTheEndOfTheWork() {
+        List<String> ran = new ArrayList<>();
+        try (CompletionThread thread = new CompletionThread("completions")) {
+            thread.add(events.record(stream), _ -> ran.add("first"));
+            EventFence fence = events.record(stream);
+            thread.add(
+                    fence,
+                    () -> {
+                        assertThat(fence.withEvent(event -> ran.add("before"))).isTrue();
+                        throw new IllegalStateException("of a test");
+                    },
+                    failure -> {
+                        assertThat(failure).isNull();
+                        assertThat(fence.withEvent(event -> ran.add("never"))).isFalse();
+                        ran.add("second");
+                    });
+        }
+        assertThat(ran).containsExactly("first", "before", "second");
+        assertThat(events.inUse()).isZero();
+    }
+
+    @Test
     void continuesAfterAnActionThatThrows() {
         List<String> ran = new ArrayList<>();
         try (CompletionThread thread = new CompletionThread("completions")) {

@@ -90,11 +90,15 @@ final class EventFenceProperties {
     @Example
     void usesEventsAgain() {
         long stream = gpu.call(CudaDriver::createStream);
+        List<Long> handles = new ArrayList<>();
         EventFence first = events.record(stream);
+        assertThat(first.withEvent(handles::add)).isTrue();
         first.release();
         EventFence second = events.record(stream);
+        assertThat(second.withEvent(handles::add)).isTrue();
 
-        assertThat(second.event()).isEqualTo(first.event());
+        assertThat(handles).hasSize(2).containsOnly(handles.getFirst());
+        assertThat(first.withEvent(handles::add)).isFalse();
         assertThat(first.isDone()).as("asks nothing").isTrue();
         assertThat(second.isDone()).isFalse();
         second.release();

@@ -1,4 +1,5 @@
-/* Stands in for libcuda.so.1: memory of the host is that of the device, work ends at the second query of its event.
+/* Stands in for libcuda.so.1: memory of the host is that of the device. Work is done as late as it may be: at the second
+ * query of an event behind it, after what its stream waits for, so that a result that is read before that is missing.
  * Checks what the binding passes: handles that live, contexts of the thread, flags. Anything else is INVALID_VALUE. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -26,7 +27,17 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, N
 #define LIVE 0x5eed5eed5eed5eedULL
 #define LARGEST (1ULL << 30)
 
-typedef struct { uint64_t live; int queries; } handle;
+struct work;
+
+/* An object of the driver; for a stream what it has to do, for an event its place in a stream. */
+typedef struct handle {
+    uint64_t live;
+    int queries;
+    struct work *first, *last;
+    uint64_t appended, done;
+    struct handle *stream;
+    uint64_t place;
+} handle;
 typedef struct { unsigned char bytes[16]; } uuid;
 
 static int initialized;
@@ -155,7 +166,7 @@ int cuMemFree_v2(void *address) {
     NEEDS_INIT;
     if (!address) return SUCCESS;
     pthread_mutex_lock(&memory_lock);
-    block *freed = find(address);
+    block *freed = find(address); /* work that uses it would fault: the test has to see that */
     int error = freed && !freed->opens ? SUCCESS : INVALID_VALUE;
     if (!error) {
         unmap(freed);
@@ -172,38 +183,93 @@ int cuMemHostAlloc(void **result, size_t bytes, unsigned flags) {
 
 int cuMemFreeHost(void *address) { NEEDS_INIT; return release(address); }
 
-static int copy(void *to, const void *from, size_t bytes) {
-    if (!to || !from) return INVALID_VALUE;
-    memcpy(to, from, bytes);
+/* Kinds of work; a module's kernels are the last ones. */
+enum { COPY_BYTES, FILL, WAIT, ADD, INCREMENT, COPY, FAULT };
+
+typedef struct work {
+    int kind;
+    void *to;
+    const void *from;
+    size_t count;
+    int value;
+    handle *stream;
+    uint64_t place;
+    struct work *next;
+} work;
+
+static pthread_mutex_t work_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+static int append(handle *stream, work given) {
+    work *added = malloc(sizeof(work));
+    *added = given;
+    added->next = NULL;
+    pthread_mutex_lock(&work_lock);
+    if (stream->last) stream->last->next = added;
+    else stream->first = added;
+    stream->last = added;
+    stream->appended++;
+    pthread_mutex_unlock(&work_lock);
     return SUCCESS;
 }
 
-int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, handle *stream) { NEEDS(stream); return copy(to, from, bytes); }
-int cuMemcpyDtoHAsync_v2(void *to, void *from, size_t bytes, handle *stream) { NEEDS(stream); return copy(to, from, bytes); }
-int cuMemcpyDtoDAsync_v2(void *to, void *from, size_t bytes, handle *stream) { NEEDS(stream); return copy(to, from, bytes); }
+static void run(handle *stream, uint64_t place);
+
+static void do_work(const work *it) {
+    switch (it->kind) {
+    case COPY_BYTES: memcpy(it->to, it->from, it->count); break;
+    case FILL: memset(it->to, it->value, it->count); break;
+    case WAIT: if (it->stream) run(it->stream, it->place); break;
+    case ADD: *(int *) it->to = it->value; break;
+    case FAULT: failed = ILLEGAL_ADDRESS; break;
+    default:
+        for (size_t i = 0; i < it->count; i++) ((float *) it->to)[i] = ((const float *) it->from)[i] + (it->kind == INCREMENT);
+    }
+}
+
+static void run(handle *stream, uint64_t place) {
+    pthread_mutex_lock(&work_lock);
+    while (!failed && stream->done < place && stream->first) {
+        work *next = stream->first;
+        stream->first = next->next;
+        if (!stream->first) stream->last = NULL;
+        stream->done++;
+        do_work(next);
+        free(next);
+    }
+    pthread_mutex_unlock(&work_lock);
+}
+
+static int copy(void *to, const void *from, size_t bytes, handle *stream) {
+    if (!to || !from) return INVALID_VALUE;
+    return append(stream, (work) { .kind = COPY_BYTES, .to = to, .from = from, .count = bytes });
+}
+
+int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, handle *stream) { NEEDS(stream); return copy(to, from, bytes, stream); }
+int cuMemcpyDtoHAsync_v2(void *to, void *from, size_t bytes, handle *stream) { NEEDS(stream); return copy(to, from, bytes, stream); }
+int cuMemcpyDtoDAsync_v2(void *to, void *from, size_t bytes, handle *stream) { NEEDS(stream); return copy(to, from, bytes, stream); }
 
 int cuMemcpyPeerAsync(void *to, void *context, const void *from, void *peer, size_t bytes, handle *stream) {
     NEEDS(stream);
     if (!context || !peer || context == peer) return INVALID_VALUE;
-    return copy(to, from, bytes);
+    return copy(to, from, bytes, stream);
 }
 
 int cuMemsetD8Async(void *to, unsigned char value, size_t bytes, handle *stream) {
     NEEDS(stream);
-    memset(to, value, bytes);
-    return SUCCESS;
+    return append(stream, (work) { .kind = FILL, .to = to, .value = value, .count = bytes });
 }
 
 static int create(handle **result) { *result = calloc(1, sizeof(handle)); (*result)->live = LIVE; return SUCCESS; }
 static int destroy(handle *it) { it->live = 0; return SUCCESS; } /* not freed: a stale handle is an error, not a crash */
 
 int cuStreamCreate(handle **stream, unsigned flags) { NEEDS_CONTEXT; return flags == 1 ? create(stream) : INVALID_VALUE; }
-int cuStreamDestroy_v2(handle *stream) { NEEDS(stream); return destroy(stream); }
+int cuStreamDestroy_v2(handle *stream) { NEEDS(stream); run(stream, stream->appended); return destroy(stream); }
 
 int cuStreamWaitEvent(handle *stream, handle *event, unsigned flags) {
     NEEDS(stream);
     NEEDS(event);
-    return flags ? INVALID_VALUE : SUCCESS;
+    if (flags) return INVALID_VALUE;
+    return append(stream, (work) { .kind = WAIT, .stream = event->stream, .place = event->place });
 }
 
 int cuEventCreate(handle **event, unsigned flags) { NEEDS_CONTEXT; return flags == 2 ? create(event) : INVALID_VALUE; }
@@ -212,15 +278,22 @@ int cuEventDestroy_v2(handle *event) { NEEDS(event); return destroy(event); }
 int cuEventRecord(handle *event, handle *stream) {
     NEEDS(event);
     NEEDS(stream);
+    pthread_mutex_lock(&work_lock);
     event->queries = 1;
+    event->stream = stream;
+    event->place = stream->appended;
+    pthread_mutex_unlock(&work_lock);
     return SUCCESS;
 }
 
 int cuEventQuery(handle *event) {
     NEEDS(event);
-    if (event->queries == 0) return SUCCESS;
-    event->queries--;
-    return NOT_READY;
+    if (event->queries > 0) {
+        event->queries--;
+        return NOT_READY;
+    }
+    if (event->stream) run(event->stream, event->place);
+    return failed;
 }
 
 int cuStreamCreateWithPriority(handle **stream, unsigned flags, int priority) {
@@ -240,8 +313,6 @@ int cuMemGetInfo_v2(size_t *available, size_t *total) {
 /* A module is a text with ".version" and without "nonsense". Its kernels: "add" writes its second parameter plus the
  * numbers of blocks and threads to the address that is its first one; "increment" and "copy" have the parameters
  * (const float *in, float *out, unsigned count, unsigned long long nanos); "fault" ends the use of the device. */
-enum { ADD = 1, INCREMENT, COPY, FAULT };
-
 int cuModuleLoadDataEx(handle **module, const char *image, unsigned count, int *options, void **values) {
     NEEDS_CONTEXT;
     if (count != 2 || options[0] != 5 || options[1] != 6) return INVALID_VALUE;
@@ -258,7 +329,7 @@ int cuModuleGetFunction(handle **function, handle *module, const char *name) {
     for (int i = 0; i < 4; i++) {
         if (strcmp(name, names[i]) == 0) {
             create(function);
-            (*function)->queries = i + 1;
+            (*function)->queries = ADD + i;
             return SUCCESS;
         }
     }
@@ -270,20 +341,15 @@ int cuLaunchKernel(handle *function, unsigned gx, unsigned gy, unsigned gz, unsi
     NEEDS(function);
     NEEDS(stream);
     if (gy != 1 || gz != 1 || by != 1 || bz != 1 || shared || extra) return INVALID_VALUE;
+    if (function->queries == FAULT) return append(stream, (work) { .kind = FAULT });
     if (function->queries == ADD) {
-        **(int **) parameters[0] = *(int *) parameters[1] + 1000 * gx + bx;
-        return SUCCESS;
+        int sum = *(int *) parameters[1] + 1000 * gx + bx;
+        return append(stream, (work) { .kind = ADD, .to = *(void **) parameters[0], .value = sum });
     }
-    if (function->queries == FAULT) {
-        failed = ILLEGAL_ADDRESS;
-        return SUCCESS;
-    }
-    const float *in = *(const float **) parameters[0];
-    float *out = *(float **) parameters[1];
     unsigned count = *(unsigned *) parameters[2];
     if ((unsigned long long) gx * bx < count) return INVALID_VALUE;
-    for (unsigned i = 0; i < count; i++) out[i] = in[i] + (function->queries == INCREMENT);
-    return SUCCESS;
+    return append(stream, (work) { .kind = function->queries, .to = *(void **) parameters[1],
+        .from = *(const void **) parameters[0], .count = count });
 }
 
 static handle *captured;

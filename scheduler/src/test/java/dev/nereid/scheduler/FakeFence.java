@@ -42,9 +42,4 @@ public final class FakeFence implements Fence {
         work.await();
         return ends;
     }
-
-    @Override
-    public long event() {
-        return 0;
-    }
 }

@@ -252,10 +252,5 @@ final class SeamBackends {
             content.run();
             return true;
         }
-
-        @Override
-        public long event() {
-            return 0;
-        }
     }
 }

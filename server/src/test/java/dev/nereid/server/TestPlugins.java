@@ -622,7 +622,6 @@ final class TestPlugins {
                         return true;
                     }
 
-                    public long event() { return 0; }
                 }
             }
             """;

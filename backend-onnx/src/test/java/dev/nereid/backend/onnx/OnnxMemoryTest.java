@@ -171,10 +171,5 @@ class OnnxMemoryTest {
             waits++;
             return ends;
         }
-
-        @Override
-        public long event() {
-            return 0;
-        }
     }
 }

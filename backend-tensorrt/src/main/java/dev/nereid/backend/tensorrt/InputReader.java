@@ -47,7 +47,7 @@ final class InputReader {
             }
             execution.limited.put(binding.name(), tensor.shape());
             if (tensor.place().equals(device)) {
-                execution.awaited.add(tensor);
+                tensor.fence().ifPresent(execution.awaited::add);
                 if (!copiesAll) {
                     execution.inPlace.put(binding.name(), tensor.data().address());
                     continue;

@@ -1,6 +1,7 @@
 package dev.nereid.backend.tensorrt;
 
 import dev.nereid.backend.tensorrt.Bindings.Binding;
+import dev.nereid.spi.Fence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
@@ -31,8 +32,11 @@ final class PreparedExecution {
     final List<Copy> inputs = new ArrayList<>();
     final List<Copy> outputs = new ArrayList<>();
 
-    /** Tensors on the device with work that must end first. */
-    final List<Tensor> awaited = new ArrayList<>();
+    /** The work that writes inputs on the device, which must end first. */
+    final List<Fence> awaited = new ArrayList<>();
+
+    /** Whether the outputs stay on the device, so that they are passed on before they are written. */
+    boolean passedOn;
 
     /** Returns the shape of an input. */
     Shape shape(Binding input) {

@@ -24,6 +24,7 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Executes batches on one GPU, with an execution context for each of its optimization profiles. Confined to the
@@ -31,7 +32,7 @@ import java.util.concurrent.LinkedBlockingQueue;
  *
  * <p>Copies of inputs and executions follow one another on one stream, copies of outputs on another, which waits for the
  * execution. So the next batch is prepared, copied and executed while the outputs of the one before are copied. A batch
- * ends when the GPU has done all of its work.
+ * ends when the GPU has done all of its work; outputs that stay on the GPU are passed on before that, with their fence.
  */
 final class TensorRtInstance implements ModelInstance {
     private static final MemoryPlace PINNED = new MemoryPlace(MemoryPlace.Kind.PINNED, 0);
@@ -75,22 +76,33 @@ final class TensorRtInstance implements ModelInstance {
             PreparedExecution prepared = new PreparedExecution();
             EventFence fence = start(batch, buffers, prepared);
             DeferredExecution execution = batch.defer();
-            completions.add(fence, failure -> {
-                if (failure == null) {
-                    prepared.copyShapeTensors(buffers);
-                    idle.add(buffers);
-                    batch.outputsComputed();
-                    execution.finish();
-                } else {
-                    idle.add(buffers);
-                    execution.fail(failure);
-                }
-            });
+            if (prepared.passedOn) {
+                completions.add(fence, execution::finish, _ -> idle.add(buffers));
+            } else {
+                completions.add(fence, failure -> end(batch, execution, prepared, buffers, failure));
+            }
             handedOver = true;
         } finally {
             if (!handedOver) {
                 idle.add(buffers);
             }
+        }
+    }
+
+    private void end(
+            Batch batch,
+            DeferredExecution execution,
+            PreparedExecution prepared,
+            BufferSet buffers,
+            @Nullable BackendException failure) {
+        if (failure == null) {
+            prepared.copyShapeTensors(buffers);
+            idle.add(buffers);
+            batch.outputsComputed();
+            execution.finish();
+        } else {
+            idle.add(buffers);
+            execution.fail(failure);
         }
     }
 
@@ -128,6 +140,7 @@ final class TensorRtInstance implements ModelInstance {
     private void prepareOutputs(Batch batch, ExecutionContext context, BufferSet buffers, PreparedExecution execution)
             throws BackendException {
         Set<String> requested = batch.requestedOutputs();
+        boolean allOnDevice = !requested.isEmpty() && !bindings.hasStates();
         for (Binding binding : bindings.outputs()) {
             Shape shape = context.shape(binding.name());
             if (!shape.isConcrete()) {
@@ -148,6 +161,7 @@ final class TensorRtInstance implements ModelInstance {
             context.setAddress(binding.name(), address);
             if (requested.contains(binding.name())) {
                 Tensor output = allocate(batch, binding, shape);
+                allOnDevice &= output.place().equals(device);
                 if (isWrittenInPlace(binding, output)) {
                     context.setAddress(binding.name(), output.data().address());
                 } else {
@@ -155,6 +169,7 @@ final class TensorRtInstance implements ModelInstance {
                 }
             }
         }
+        execution.passedOn = allOnDevice;
     }
 
     /** Allocates the next value of a state: on the device, or on the host if no memory is left there. */
@@ -193,10 +208,10 @@ final class TensorRtInstance implements ModelInstance {
             Batch batch, ExecutionContext context, int profile, BufferSet buffers, PreparedExecution execution)
             throws BackendException {
         long stream = resources.stream();
+        for (Fence awaited : execution.awaited) {
+            resources.gpu().await(awaited, stream);
+        }
         resources.gpu().run(driver -> {
-            for (Tensor awaited : execution.awaited) {
-                awaited.fence().map(Fence::event).ifPresent(event -> driver.waitFor(stream, event));
-            }
             for (Copy input : execution.inputs) {
                 long from = input.tensor().data().address();
                 long size = input.tensor().byteSize();
@@ -212,7 +227,18 @@ final class TensorRtInstance implements ModelInstance {
         });
         batch.inputsRead();
         run(context, profile, buffers, execution);
-        return copyOutputs(buffers, execution);
+        EventFence fence = copyOutputs(buffers, execution);
+        try {
+            if (execution.passedOn) {
+                for (String output : batch.requestedOutputs()) {
+                    batch.fence(output, fence);
+                }
+            }
+            return fence;
+        } catch (BackendException | RuntimeException | Error e) {
+            fence.release();
+            throw e;
+        }
     }
 
     private void run(ExecutionContext context, int profile, BufferSet buffers, PreparedExecution execution)
@@ -233,12 +259,12 @@ final class TensorRtInstance implements ModelInstance {
     }
 
     /** Copies the outputs when the execution has ended. Returns the end of the copies. */
-    private EventFence copyOutputs(BufferSet buffers, PreparedExecution execution) {
+    private EventFence copyOutputs(BufferSet buffers, PreparedExecution execution) throws BackendException {
         long stream = resources.outputStream();
         EventFence executed = resources.events().record(resources.stream());
         try {
+            resources.gpu().await(executed, stream);
             resources.gpu().run(driver -> {
-                driver.waitFor(stream, executed.event());
                 for (Copy output : execution.outputs) {
                     long from = Optional.ofNullable(
                                     execution.inPlace.get(output.binding().name()))

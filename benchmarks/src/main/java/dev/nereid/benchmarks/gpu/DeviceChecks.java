@@ -129,7 +129,7 @@ final class DeviceChecks {
             slow.launch();
             EventFence of = events.record(slow.stream());
             boolean early = of.isDone();
-            gpu.run(driver -> driver.waitFor(fast.stream(), of.event()));
+            gpu.await(of, fast.stream());
             fast.launch();
             fast.awaitAll();
             double behind = (System.nanoTime() - start) / 1e6;

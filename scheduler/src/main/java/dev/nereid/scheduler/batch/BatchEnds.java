@@ -34,7 +34,14 @@ final class BatchEnds {
         }
     }
 
-    /** Delivers the terminal responses. */
+    /** Delivers the terminal responses, before {@link #finish}. */
+    static void deliver(ExecutedRequest[] executed) {
+        for (ExecutedRequest request : executed) {
+            request.deliver();
+        }
+    }
+
+    /** Delivers the terminal responses, unless that is done, and ends the use of the requests. */
     static void finish(ExecutedRequest[] executed) {
         for (ExecutedRequest request : executed) {
             request.finish();

@@ -7,6 +7,7 @@ import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.Fence;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -61,6 +62,17 @@ final class BatchOutputs {
             memory.release();
             throw e;
         }
+    }
+
+    /** Adds the work of a device that writes an output, which was added before. */
+    void fence(OutputSpec output, Fence fence, ExecutionLifecycle execution) throws BackendException {
+        for (Whole whole : outputs) {
+            if (whole.output().index() == output.index()) {
+                whole.tensor = execution.received(whole.tensor().withFence(fence), whole.memory());
+                return;
+            }
+        }
+        throw OutputChecks.notAllocated(scope.model(), output);
     }
 
     /** Throws if an output cannot be added. */

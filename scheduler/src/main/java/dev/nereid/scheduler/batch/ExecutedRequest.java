@@ -39,6 +39,7 @@ import org.jspecify.annotations.Nullable;
 final class ExecutedRequest extends CheckedRequestView
         implements InferenceRequest, CausingRequest, NewState.Owner, GatheredInputs.Holder {
     private final ExecutionScope scope;
+    private final ExecutionLifecycle batch;
     private final ExecutionInputs inputs;
 
     /** The number of the execution; the request may be in a later one when this is used last. */
@@ -57,6 +58,8 @@ final class ExecutedRequest extends CheckedRequestView
 
     /** The event to deliver at the end of the execution. */
     private @Nullable ResponseEvent settled;
+
+    private boolean delivered;
 
     /** Whether the backend wants the request to be executed again; from {@link #settle} on, whether it is. */
     private boolean rescheduled;
@@ -79,16 +82,18 @@ final class ExecutedRequest extends CheckedRequestView
     /**
      * Creates the view of a request.
      *
+     * @param batch the batch that it is in
      * @param inputs the request, and what the execution adds to it
      * @param gathered the inputs of its batch, or {@code null} for a batch of one that derives none
      * @param outputs the outputs of its batch, or {@code null} for a batch of one
      */
     ExecutedRequest(
-            ExecutionScope scope,
+            ExecutionLifecycle batch,
             ExecutionInputs inputs,
             @Nullable GatheredInputs gathered,
             @Nullable BatchOutputs outputs) {
-        this.scope = scope;
+        this.scope = batch.scope;
+        this.batch = batch;
         this.inputs = inputs;
         ScheduledRequest request = inputs.request();
         this.execution = request.execution();
@@ -191,6 +196,11 @@ final class ExecutedRequest extends CheckedRequestView
             memory = builder.retain(tensor);
         }
         return memory == null && outputs != null ? outputs.retain(tensor) : memory;
+    }
+
+    @Override
+    public Tensor received(Tensor value, ReferenceCountedMemory memory) {
+        return batch.received(value, memory);
     }
 
     @Override
@@ -347,7 +357,7 @@ final class ExecutedRequest extends CheckedRequestView
     /** Returns the builder of the response that is sent when the execution is finished. */
     ResponseBuilder builder() {
         if (builder == null) {
-            builder = new ResponseBuilder(scope, scheduled(), this, outputs);
+            builder = new ResponseBuilder(scope, scheduled(), this, batch, outputs);
         }
         return builder;
     }
@@ -413,17 +423,27 @@ final class ExecutedRequest extends CheckedRequestView
         }
     }
 
+    /** Delivers the settled event, once. */
+    void deliver() {
+        ResponseEvent event = settled;
+        if (event == null || delivered) {
+            return;
+        }
+        delivered = true;
+        try {
+            scheduled().deliver(event);
+        } catch (RuntimeException | Error e) { // the other requests complete all the same
+            scheduled().log("completion of request failed", e);
+        }
+    }
+
     /**
-     * Delivers the settled event, and releases the execution's reference to the request. Keeps the reference of a
-     * request that is to be executed again.
+     * Delivers the settled event, unless that is done, and releases the execution's reference to the request. Keeps the
+     * reference of a request that is to be executed again.
      */
     void finish() {
         try {
-            if (settled != null) {
-                scheduled().deliver(settled);
-            }
-        } catch (RuntimeException | Error e) { // the other requests complete all the same
-            scheduled().log("completion of request failed", e);
+            deliver();
         } finally {
             finished = true;
             if (builder != null) {

@@ -10,6 +10,7 @@ import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.Fence;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.SequenceState;
@@ -74,7 +75,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
         gathered = inPlace ? null : new GatheredInputs(scope, scheduled, sink == null ? List.of() : List.copyOf(begun));
         outputs = one ? null : new BatchOutputs(scope, scheduled, size);
         for (int i = 0; i < executed.length; i++) {
-            executed[i] = new ExecutedRequest(scope, begun.get(i), gathered, outputs);
+            executed[i] = new ExecutedRequest(this, begun.get(i), gathered, outputs);
         }
         requests = List.of(executed);
     }
@@ -197,6 +198,16 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     }
 
     @Override
+    public void fence(String output, Fence fence) throws BackendException {
+        checkOpen();
+        if (outputs == null) {
+            executed[0].builder().fence(output, fence);
+        } else {
+            outputs.fence(scope.output(output), fence, this);
+        }
+    }
+
+    @Override
     public void scatter(String output, Tensor tensor, Runnable release) throws BackendException {
         if (hasEnded()) {
             ReferenceCountedMemory.of(release, null).release();
@@ -216,7 +227,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
             memory.release();
             throw e;
         }
-        outputs.add(spec, scope.received(tensor), memory);
+        outputs.add(spec, received(tensor, memory), memory);
     }
 
     private void scatterToSingle(String output, Tensor tensor, Runnable release) throws BackendException {
@@ -313,6 +324,11 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
             for (ExecutedRequest request : executed) {
                 request.copied(output);
             }
+        }
+
+        @Override
+        public Tensor received(Tensor value, ReferenceCountedMemory memory) {
+            return ExecutionBatch.this.received(value, memory);
         }
 
         @Override

@@ -1,6 +1,8 @@
 package dev.nereid.scheduler.batch;
 
 import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.memory.OutputFences;
+import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ObserverScope;
 import dev.nereid.scheduler.request.RequestReturn;
@@ -9,6 +11,7 @@ import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.Tensor;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
@@ -53,6 +56,9 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
 
     /** Whether the execution has ended; the thread that sets it ends it. */
     private volatile boolean ended;
+
+    /** The work of devices that writes outputs; {@code null} for none. */
+    private @Nullable OutputFences fences;
 
     /** The actions after a deferred execution; {@code null} if it is not deferred. */
     private @Nullable EndActions afterwards;
@@ -236,6 +242,22 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
         }
     }
 
+    /**
+     * Returns an output of the backend as the server reads it and passes it on. Work that writes it is awaited at the end
+     * of the execution, and its memory is retained until then.
+     */
+    Tensor received(Tensor output, ReferenceCountedMemory memory) {
+        if (output.fence().isEmpty()) {
+            return output;
+        }
+        OutputFences work = fences;
+        if (work == null) {
+            work = new OutputFences();
+            fences = work;
+        }
+        return work.add(scope.isolated(output), memory);
+    }
+
     /** Settles all requests, counts them together with the execution, and only then calls their observers. */
     private void end(ResponseEvent.@Nullable Failure failure, long nowNanos) {
         if (!ENDED.compareAndSet(this, false, true)) {
@@ -260,6 +282,7 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
         }
         BatchEnds.settle(executed, failure, tally, returns);
         scope.model().meter().record(tally);
+        boolean computed = fences == null || endWork(fences, tally);
         releaseInputs();
         ObserverScope observers = ObserverScope.current();
         observers.open(); // requests that follow from this batch are queued together
@@ -268,8 +291,28 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
         } finally {
             observers.close();
         }
-        releaseOutputs(failure == null);
+        releaseOutputs(failure == null && computed);
         BatchEnds.passOn(executed, returns, again, nowNanos);
+    }
+
+    /**
+     * Delivers the responses, whose outputs may still be written, and then waits for that: inputs, buffers and outputs
+     * stay meanwhile.
+     *
+     * @return whether all work succeeded
+     */
+    private boolean endWork(OutputFences work, ExecutionTally tally) {
+        ObserverScope observers = ObserverScope.current();
+        observers.open();
+        try {
+            BatchEnds.deliver(executed);
+        } finally {
+            observers.close();
+        }
+        long start = scope.model().nanoTime().getAsLong();
+        boolean succeeded = work.await();
+        scope.model().meter().computed(tally, scope.model().nanoTime().getAsLong() - start);
+        return succeeded;
     }
 
     /** Returns whether the execution has ended. */

@@ -109,8 +109,8 @@ public record ExecutionScope(
                 model, accepted, derived, inputs, outputs, outputTracker, callbacks, changed, iterative);
     }
 
-    /** Returns an output as the server reads it: it calls the fence of the backend, if there is one, as a callback. */
-    Tensor received(Tensor output) {
+    /** Returns an output with a fence that calls that of the backend, if it has one, as a callback. */
+    Tensor isolated(Tensor output) {
         Optional<Fence> fence = output.fence();
         return fence.isPresent() ? output.withFence(callbacks.isolate(fence.get())) : output;
     }

@@ -15,6 +15,7 @@ import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Fence;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.SequenceState;
 import dev.nereid.spi.Shape;
@@ -40,6 +41,9 @@ final class NewState implements SequenceState {
 
         /** Copies the present values of a state with one buffer for both to the beginning of each item of a new one. */
         void copyPresent(String output, Tensor to);
+
+        /** Returns a value as the server reads it: work that writes it is awaited before its memory is freed. */
+        Tensor received(Tensor value, ReferenceCountedMemory memory);
 
         /** Counts a new value that was copied, since it lies in memory that is gone before the next execution. */
         void copied(String output);
@@ -102,7 +106,7 @@ final class NewState implements SequenceState {
      */
     void written(BitSet unused) {
         Tensor whole = requireNonNull(value);
-        if (!model.settings().batches() || items <= 1) {
+        if (!model.settings().batches() || items <= 1 || !isComplete(whole)) {
             return;
         }
         BitSet spare = new BitSet();
@@ -115,6 +119,17 @@ final class NewState implements SequenceState {
             }
         }
         buffer = new StateBuffer(whole, items, spare);
+    }
+
+    /** Waits for the work of a device that writes a value; returns whether it has succeeded. */
+    private static boolean isComplete(Tensor tensor) {
+        try {
+            DeviceCopies.awaitContent(tensor);
+            return true;
+        } catch (InferenceException e) { // thrown again when the value is cut
+            LOG.debug("state not written", e);
+            return false;
+        }
     }
 
     private boolean isCleared(MemorySegment data, MemoryPlace place) {
@@ -209,6 +224,15 @@ final class NewState implements SequenceState {
     }
 
     @Override
+    public void fence(Fence fence) throws BackendException {
+        Tensor allocatedValue = value;
+        if (!allocated || allocatedValue == null) {
+            throw error("a fence without memory (expected: allocated before)");
+        }
+        value = owner.received(allocatedValue.withFence(fence), memory());
+    }
+
+    @Override
     public void put(Tensor tensor, Runnable release) throws BackendException {
         ReferenceCountedMemory own;
         try {
@@ -287,6 +311,14 @@ final class NewState implements SequenceState {
         }
     }
 
+    private static Tensor complete(Tensor tensor) throws BackendException {
+        if (tensor.fence().isEmpty()) {
+            return tensor;
+        }
+        awaitContent(tensor);
+        return Tensor.of(tensor.type(), tensor.shape(), tensor.data(), tensor.place());
+    }
+
     private BackendException error(String problem) {
         return SchedulerErrors.state(model.settings(), spec.name(), problem);
     }
@@ -296,10 +328,10 @@ final class NewState implements SequenceState {
      *
      * @param firstItem the index of the first item of the request
      * @param count the number of its items
-     * @throws BackendException if byte strings are not framed
+     * @throws BackendException if byte strings are not framed, or if the work of a device that writes them failed
      */
     Tensor part(int firstItem, int count) throws BackendException {
-        Tensor whole = requireNonNull(value);
+        Tensor whole = complete(requireNonNull(value));
         if (!model.settings().batches() || count == items) {
             return whole;
         }

@@ -108,6 +108,12 @@ final class OutputChecks {
         return device.get();
     }
 
+    /** Returns the error of a fence for an output that does not exist. */
+    static BackendException notAllocated(ModelScope model, OutputSpec output) {
+        return SchedulerErrors.output(
+                model.settings(), output.tensor().name(), "a fence without memory (expected: allocated before)");
+    }
+
     /** Copies an output in memory of a device to the host. Failures are thrown to the backend. */
     static TensorBuffer copyToHost(ModelScope model, String output, Tensor tensor) throws BackendException {
         DeviceMemory device = device(model, output, tensor.place());

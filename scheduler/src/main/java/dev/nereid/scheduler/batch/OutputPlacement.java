@@ -57,21 +57,27 @@ final class OutputPlacement {
     }
 
     /**
-     * Moves an output, unless it lies in its place. Waits for the work of a device that computes it. Takes over the
-     * reference to its memory, even if it throws.
+     * Moves an output, unless it lies in its place. Waits for the work of a device that computes it, unless it is passed
+     * on before. Takes over the reference to its memory, even if it throws.
      *
      * @param request the request, which says where its client wants the output
+     * @param underWay whether an output that stays on its device may be passed on with its fence
      * @return the output in its place, with a reference to its memory
      * @throws BackendException if it does not fit the target, there is no memory, or the device failed
      */
-    static Output place(ModelScope model, CheckedRequest request, Output output) throws BackendException {
-        Output complete = output.content().fence().isPresent() ? awaited(output) : output;
+    static Output place(ModelScope model, CheckedRequest request, Output output, boolean underWay)
+            throws BackendException {
         OutputTarget target = request.target(output.name());
-        if (target != null) {
-            return at(model, complete, target);
+        MemoryPlace place = output.content().place();
+        boolean stays = target == null && !place.isHost() && request.takesOutput(output.name(), place);
+        if (stays && underWay) {
+            return output;
         }
-        MemoryPlace place = complete.content().place();
-        return !place.isHost() && request.takesOutput(output.name(), place) ? complete : onHost(model, complete);
+        Output complete = output.content().fence().isPresent() ? awaited(output) : output;
+        if (stays) {
+            return complete;
+        }
+        return target == null ? onHost(model, complete) : at(model, complete, target);
     }
 
     private static Output awaited(Output output) throws BackendException {

@@ -14,6 +14,7 @@ import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.Fence;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ParameterValue;
@@ -40,6 +41,7 @@ final class ResponseBuilder implements InferenceResponse {
     private final ScheduledRequest request;
     private final ExecutionScope scope;
     private final GatheredInputs.Holder inputs;
+    private final @Nullable ExecutionLifecycle execution;
     private final @Nullable BatchOutputs shared;
     private final @Nullable Output[] outputs;
     private @Nullable Map<String, ParameterValue> parameters;
@@ -50,16 +52,20 @@ final class ResponseBuilder implements InferenceResponse {
      *
      * @param request the request
      * @param inputs knows the inputs that its batch gathered, in which outputs may lie
+     * @param execution awaits the work that writes outputs, after the response was sent; {@code null} if this is done
+     *     before
      * @param shared the outputs of the whole batch, which are split among responses; {@code null} for none
      */
     ResponseBuilder(
             ExecutionScope scope,
             ScheduledRequest request,
             GatheredInputs.Holder inputs,
+            @Nullable ExecutionLifecycle execution,
             @Nullable BatchOutputs shared) {
         this.request = request;
         this.scope = scope;
         this.inputs = inputs;
+        this.execution = execution;
         this.shared = shared;
         this.outputs = new @Nullable Output[scope.outputs().size()];
     }
@@ -108,7 +114,23 @@ final class ResponseBuilder implements InferenceResponse {
             memory.release();
             throw e;
         }
-        add(spec, scope.received(tensor), memory);
+        add(spec, received(tensor, memory), memory);
+    }
+
+    @Override
+    public void fence(String output, Fence fence) throws BackendException {
+        checkOpen();
+        OutputSpec spec = scope.output(output);
+        Output allocated = outputs[spec.index()];
+        if (allocated == null) {
+            throw OutputChecks.notAllocated(scope.model(), spec);
+        }
+        Tensor fenced = received(allocated.content().withFence(fence), allocated.memory());
+        outputs[spec.index()] = new Output(new NamedTensor(allocated.name(), fenced), allocated.memory());
+    }
+
+    private Tensor received(Tensor output, ReferenceCountedMemory memory) {
+        return execution == null ? scope.isolated(output) : execution.received(output, memory);
     }
 
     /** Keeps the inputs that an output lies in; returns what the output has to release of those. */
@@ -208,7 +230,7 @@ final class ResponseBuilder implements InferenceResponse {
             Output output = outputs[i];
             if (output != null && request.checked().requestsOutput(output.name())) {
                 outputs[i] = null; // taken over
-                outputs[i] = OutputPlacement.place(scope.model(), request.checked(), output);
+                outputs[i] = OutputPlacement.place(scope.model(), request.checked(), output, execution != null);
             }
         }
         List<NamedTensor> tensors = new ArrayList<>(outputs.length);

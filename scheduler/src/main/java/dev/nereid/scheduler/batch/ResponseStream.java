@@ -94,7 +94,7 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
 
     @Override
     public InferenceResponse newResponse() {
-        return new ResponseBuilder(scope, request, this, null);
+        return new ResponseBuilder(scope, request, this, null, null);
     }
 
     @Override

@@ -46,7 +46,7 @@ public final class DeviceCopies {
         Optional<Fence> fence = tensor.fence();
         if (fence.isPresent()) {
             try {
-                if (!fence.get().await(MAX_WAIT)) {
+                if (!await(fence.get())) {
                     throw new InferenceException(
                             ErrorCode.INTERNAL,
                             "work of " + tensor.place() + " did not end within " + MAX_WAIT.toSeconds() + " s");
@@ -55,6 +55,11 @@ public final class DeviceCopies {
                 throw new InferenceException(e.code(), String.valueOf(e.getMessage()));
             }
         }
+    }
+
+    /** Waits for work of a device; returns whether it ended in a minute. */
+    static boolean await(Fence fence) throws BackendException {
+        return fence.await(MAX_WAIT);
     }
 
     /**

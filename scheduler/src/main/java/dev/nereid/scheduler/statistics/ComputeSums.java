@@ -22,6 +22,12 @@ final class ComputeSums {
         outputMicros += times * TimeUnit.NANOSECONDS.toMicros(tally.outputNanos);
     }
 
+    /** Adds to the inference time of an execution that was added before, a number of times. */
+    void addInfer(long nanos, long times) {
+        infer.add(0, times * nanos);
+        inferMicros += times * TimeUnit.NANOSECONDS.toMicros(nanos);
+    }
+
     ComputeTimings read() {
         return new ComputeTimings(input.read(), infer.read(), output.read());
     }

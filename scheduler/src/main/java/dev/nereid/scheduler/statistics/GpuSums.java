@@ -25,6 +25,11 @@ final class GpuSums {
         }
     }
 
+    /** Adds to the inference time of an execution that was added before. */
+    void addInfer(ExecutionTally tally, long nanos) {
+        requests.addInfer(nanos, tally.successes);
+    }
+
     GpuCounters read(int gpu) {
         MicrosCounters micros = new MicrosCounters(
                 requestMicros, queueMicros, requests.inputMicros, requests.inferMicros, requests.outputMicros, 0, 0);

@@ -173,6 +173,29 @@ public final class ModelMeter {
     }
 
     /**
+     * Adds the time that a device still computed after the responses of an execution were delivered.
+     *
+     * @param tally the execution, which was recorded before
+     * @param nanos the time, in nanoseconds
+     */
+    public void computed(ExecutionTally tally, long nanos) {
+        lock.lock();
+        try {
+            ComputeSums batch = batches.get(tally.executedItems);
+            if (batch != null) {
+                batch.addInfer(nanos, 1);
+            }
+            requests.addInfer(nanos, tally.successes);
+            GpuSums gpu = gpus.get(tally.gpu);
+            if (gpu != null) {
+                gpu.addInfer(tally, nanos);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
      * Counts a request that fails outside of an execution.
      *
      * @param reason the reason of the failure

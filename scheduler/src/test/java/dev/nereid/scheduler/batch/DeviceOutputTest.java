@@ -145,33 +145,6 @@ final class DeviceOutputTest {
     }
 
     @Test
-    void inAnyPlaceAreCompleteOrFail() {
-        List<String> events = new ArrayList<>();
-        try (Execution execution = execution(batch -> {
-            for (InferenceRequest request : batch.requests()) {
-                TensorBuffer buffer = gpu.allocate(8);
-                Fence fence = new FakeFence(() -> {
-                    events.add("awaited");
-                    if (events.size() == 2) {
-                        throw new BackendException(ErrorCode.UNAVAILABLE, "device lost");
-                    }
-                });
-                Tensor out = Tensor.of(DataType.FP32, Shape.of(1, 2), buffer.segment(), GPU0);
-                request.response().put("OUT", out.withFence(fence), releasing(buffer));
-            }
-        })) {
-            for (int i = 0; i < 2; i++) {
-                submitInAnyPlace(execution, i);
-            }
-            execution.run();
-
-            assertThat(execution.observers.getFirst().output("OUT").fence()).isEmpty();
-            execution.observers.getLast().assertError(ErrorCode.UNAVAILABLE, "device lost");
-        }
-        assertThat(released).hasSize(2);
-    }
-
-    @Test
     void ofABatchAreCopiedToTargetsOnTheirDevice() {
         TensorBuffer target = gpu.allocate(1024);
         try (Execution execution = execution(batch -> {

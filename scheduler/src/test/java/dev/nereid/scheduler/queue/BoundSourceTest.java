@@ -477,11 +477,6 @@ final class BoundSourceTest {
             step.run();
             return true;
         }
-
-        @Override
-        public long event() {
-            return 0;
-        }
     }
 
     @Test

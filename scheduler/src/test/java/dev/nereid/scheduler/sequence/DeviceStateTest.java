@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.scheduler.FakeFence;
 import dev.nereid.scheduler.SteppedSequences;
 import dev.nereid.scheduler.SteppedSequences.Position;
 import dev.nereid.scheduler.SteppedSequences.Sent;
@@ -42,6 +43,8 @@ final class DeviceStateTest {
         ALLOCATE,
         PUT,
         SAME_BUFFER,
+        /** By work of the device that has not ended when the execution does. */
+        FENCED,
         /** On the host every second time, as a backend does that gets no memory of the device. */
         EITHER,
     }
@@ -89,6 +92,8 @@ final class DeviceStateTest {
         }
         if (onHost) {
             MemorySegment.copy(sums, 0, next.data(), ValueLayout.JAVA_FLOAT_UNALIGNED, 0, sums.length);
+        } else if (way == Way.FENCED) {
+            batch.state("SUM_OUT").fence(new FakeFence(() -> device.write(MemorySegment.ofArray(sums), next.data())));
         } else {
             device.write(MemorySegment.ofArray(sums), next.data());
         }

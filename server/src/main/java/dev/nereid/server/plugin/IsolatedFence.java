@@ -4,6 +4,8 @@ import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Fence;
 import java.time.Duration;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
 
 /** Forwards to a plugin's fence through the plugin boundary. Immutable; safe for use by any thread. */
 final class IsolatedFence implements Fence {
@@ -29,12 +31,51 @@ final class IsolatedFence implements Fence {
         return boundary.invoke("Fence.await", () -> fence.await(timeout));
     }
 
+    /** Passes the event to an action, which belongs to another plugin or to the server: its failures are its own. */
     @Override
-    public long event() {
+    public boolean withEvent(LongConsumer action) {
+        ForeignAction foreign = new ForeignAction(action);
+        boolean ran = false;
         try {
-            return boundary.invoke("Fence.event", fence::event);
-        } catch (BackendException e) { // without its event a device would not wait
-            throw new IllegalStateException(e.getMessage(), e);
+            ran = boundary.invoke("Fence.withEvent", () -> fence.withEvent(foreign));
+        } catch (BackendException e) { // logged by the boundary
+            ran = foreign.hasRun();
+        }
+        foreign.rethrow();
+        return ran;
+    }
+
+    /** Keeps what an action throws from the plugin that calls it. Confined to one call. */
+    private static final class ForeignAction implements LongConsumer {
+        private final LongConsumer action;
+        private boolean ran;
+        private @Nullable Throwable failure;
+
+        ForeignAction(LongConsumer action) {
+            this.action = action;
+        }
+
+        @Override
+        public void accept(long event) {
+            ran = true;
+            try {
+                action.accept(event);
+            } catch (RuntimeException | Error e) {
+                failure = e;
+            }
+        }
+
+        boolean hasRun() {
+            return ran;
+        }
+
+        void rethrow() {
+            if (failure instanceof RuntimeException thrown) {
+                throw thrown;
+            }
+            if (failure instanceof Error thrown) {
+                throw thrown;
+            }
         }
     }
 }

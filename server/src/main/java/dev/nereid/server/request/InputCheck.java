@@ -61,7 +61,8 @@ final class InputCheck {
         if (hasBatchDimension && batch == 0) {
             throw RequestErrors.emptyBatch(id, model);
         }
-        return new NamedTensor(spec.name(), Tensor.of(spec.type(), Shape.of(shape), input.data(), input.place()));
+        Tensor tensor = Tensor.of(spec.type(), Shape.of(shape), input.data(), input.place());
+        return new NamedTensor(spec.name(), input.fence().map(tensor::withFence).orElse(tensor));
     }
 
     private void checkDims(String id, InputTensor input) {

@@ -12,7 +12,6 @@ import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.Fence;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryAllocator;
 import dev.nereid.spi.MemoryPlace;
@@ -33,7 +32,8 @@ import java.util.function.IntFunction;
  * Runs the kernel on one stream of a GPU. Confined to the instance's thread; completions run on a thread of their own.
  *
  * <p>An execution appends its copies and its kernel to the stream, and returns; its batch ends when the GPU has done
- * them. Each has a buffer for its input and its output on the GPU, of which there are as many as deferred executions.
+ * them. Each has a buffer for its input and its output on the GPU. An output that stays on the GPU is passed on before
+ * it is written.
  */
 final class PtxInstance implements ModelInstance {
     private static final int THREADS_OF_BLOCK = 256;
@@ -82,7 +82,7 @@ final class PtxInstance implements ModelInstance {
     }
 
     private void open(MemoryAllocator memory) throws BackendException {
-        for (int i = 0; i < PtxBackend.IN_FLIGHT; i++) {
+        for (int i = 0; i <= PtxBackend.IN_FLIGHT; i++) {
             Slot slot = new Slot(memory.allocate(2 * bytesOfSlot), arena);
             slots.add(slot);
             idle.add(slot);
@@ -99,15 +99,26 @@ final class PtxInstance implements ModelInstance {
     public void execute(Batch batch) throws BackendException {
         Tensor input = input(batch);
         Tensor output = output(batch, input.shape());
-        Slot slot = idle.remove(); // there are as many as executions
+        Slot slot = idle.remove(); // there is one for each execution, and for one that has just ended
         EventFence fence;
         try {
+            if (input.fence().isPresent()) {
+                gpu.await(input.fence().get(), stream);
+            }
             fence = events.recordAfter(driver -> enqueue(driver, input, output, slot), stream);
         } catch (GpuException e) {
             idle.add(slot);
             throw unavailable(e);
+        } catch (BackendException e) {
+            idle.add(slot);
+            throw e;
         }
         batch.inputsRead();
+        if (output.place().equals(device)) { // passed on before it is written
+            batch.fence(out.name(), fence);
+            completions.add(fence, batch.defer()::finish, _ -> idle.add(slot));
+            return;
+        }
         DeferredExecution execution = batch.defer();
         completions.add(fence, failure -> {
             idle.add(slot);
@@ -158,7 +169,6 @@ final class PtxInstance implements ModelInstance {
         long from = slot.input();
         if (input.place().equals(device)) {
             from = input.data().address();
-            input.fence().map(Fence::event).ifPresent(event -> driver.waitFor(stream, event));
         } else if (input.byteSize() > 0) {
             driver.copyFromHost(input.data().address(), from, input.byteSize(), stream);
         }
