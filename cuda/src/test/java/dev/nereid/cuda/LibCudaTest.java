@@ -81,6 +81,8 @@ final class LibCudaTest {
         driver.copyPeer(
                 first + 8, driver.retainPrimaryContext(1), second + 8, driver.retainPrimaryContext(0), 8, stream);
         driver.copyToHost(second, pinned + 32, 32, stream);
+        assertThat(host.get(ValueLayout.JAVA_BYTE, 63)).as("before its time").isEqualTo((byte) 63);
+        awaitWork(stream);
 
         for (int i = 0; i < 64; i++) {
             assertThat(host.get(ValueLayout.JAVA_BYTE, i)).isEqualTo((byte) (i < 32 ? i : i < 48 ? i - 32 : -3));
@@ -89,6 +91,40 @@ final class LibCudaTest {
         driver.free(first);
         driver.free(second);
         driver.destroyStream(stream);
+    }
+
+    private void awaitWork(long stream) {
+        long event = driver.createEvent();
+        driver.record(event, stream);
+        while (!driver.isDone(event)) {
+            Thread.onSpinWait();
+        }
+        driver.destroyEvent(event);
+    }
+
+    /** The other stream's work is done when the event that was recorded behind it is awaited, and not before. */
+    @Test
+    void waitsForOtherStreams() {
+        long first = stream();
+        long second = driver.createStream();
+        long pinned = driver.allocateHost(16);
+        long memory = driver.allocate(16);
+        long event = driver.createEvent();
+        driver.fill(memory, (byte) 5, 16, first);
+        driver.record(event, first);
+        driver.copyToHost(memory, pinned, 8, second);
+        awaitWork(second);
+        driver.waitFor(second, event);
+        driver.copyToHost(memory, pinned + 8, 8, second);
+        awaitWork(second);
+
+        assertThat(memory(pinned, 16).toArray(ValueLayout.JAVA_BYTE))
+                .containsExactly(0, 0, 0, 0, 0, 0, 0, 0, 5, 5, 5, 5, 5, 5, 5, 5);
+        driver.destroyEvent(event);
+        driver.destroyStream(first);
+        driver.destroyStream(second);
+        driver.freeHost(pinned);
+        driver.free(memory);
     }
 
     @Test
@@ -151,6 +187,7 @@ final class LibCudaTest {
             MemorySegment parameters = arena.allocateFrom(ValueLayout.JAVA_LONG, address.address(), number.address());
 
             driver.launch(kernel, 3, 128, stream, parameters.address());
+            awaitWork(stream);
 
             assertThat(memory(memory, 4).get(ValueLayout.JAVA_INT, 0)).isEqualTo(3135);
             assertFails(() -> driver.function(module, "sub"), 500, "cuModuleGetFunction: 500 CUDA_ERROR_NOT_FOUND");
