@@ -49,7 +49,7 @@ public interface InferResponse extends AutoCloseable {
      * Returns an output, or fails with an error that names it.
      *
      * @param name the name of an output
-     * @return the tensor, which may be read until the response is closed
+     * @return the tensor, which may be read until the response is closed; after its fence, if it has one
      * @throws InferenceException {@link ErrorCode#INTERNAL} if the response does not carry the output
      */
     default Tensor requireOutput(String name) {

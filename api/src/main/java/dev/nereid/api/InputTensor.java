@@ -59,8 +59,13 @@ public final class InputTensor {
      * @param name the name of the input
      * @param tensor its content, with batch dimension if the model batches; with its fence, if it has one
      * @return the input
+     * @throws IllegalArgumentException if the tensor lies on the host, and has a fence
      */
     public static InputTensor of(String name, Tensor tensor) {
+        if (tensor.place().isHost() && tensor.fence().isPresent()) {
+            throw new IllegalArgumentException(
+                    "tensor: " + tensor + " on the host with a fence (expected: without, after its work)");
+        }
         return new InputTensor(
                 name,
                 tensor.type().name(),

@@ -39,8 +39,9 @@ public record RequestedOutput(String name, long classes, Optional<OutputTarget> 
     }
 
     /**
-     * Requests an output as the model makes it, wherever it lies: on a device, it is not moved to the host. Such an
-     * output may be the input of the next request as it is, while its response is open.
+     * Requests an output as the model makes it, wherever it lies: on a device, it is not moved to the host, and may have a
+     * {@link dev.nereid.spi.Tensor#fence() fence} while the device writes it. Such an output may be the input of the next
+     * request as it is; its response stays open until the {@code release} of that request has run.
      *
      * @param name the name of the output
      * @return the output

@@ -10,7 +10,8 @@ package dev.nereid.spi;
 public interface DeferredExecution {
     /**
      * Ends the execution. The server completes every request that is not complete yet, as after a return of {@link
-     * ModelInstance#execute}, and frees inputs and buffers.
+     * ModelInstance#execute}, and frees inputs and buffers. It waits for the {@link Fence}s of outputs, so it is not for a
+     * thread that their work needs.
      */
     void finish();
 

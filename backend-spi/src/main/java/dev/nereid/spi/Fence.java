@@ -32,7 +32,9 @@ public interface Fence {
 
     /**
      * Passes the native event to an action, which lets a device wait for the work. The event is valid while the action
-     * runs, and not after it. A backend appends the wait to its stream, before the work that reads the tensor:
+     * runs, and not after it. It says when the work has ended, not whether it succeeded: where work may fail although
+     * the device works, {@link #await} says so afterwards. A backend appends the wait to its stream, before the work
+     * that reads the tensor:
      * {@snippet :
      * if (!fence.withEvent(event -> waitFor(stream, event))) {
      *     fence.await(limit);

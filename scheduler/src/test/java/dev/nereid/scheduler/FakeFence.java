@@ -3,6 +3,7 @@ package dev.nereid.scheduler;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Fence;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** A fence whose wait is code of the test, and which is done after that. Safe for use by any thread. */
 public final class FakeFence implements Fence {
@@ -13,22 +14,27 @@ public final class FakeFence implements Fence {
     }
 
     private final Work work;
-    private final boolean ends;
+    private final AtomicInteger waits;
     private volatile boolean done;
 
     /** Creates a fence whose work ends with the first wait. */
     public FakeFence(Work work) {
-        this(work, true);
+        this(work, 1);
     }
 
-    private FakeFence(Work work, boolean ends) {
+    private FakeFence(Work work, int waits) {
         this.work = work;
-        this.ends = ends;
+        this.waits = new AtomicInteger(waits);
+    }
+
+    /** Returns a fence whose work ends with the last of several waits. */
+    public static FakeFence ofLongWork(int waits, Work work) {
+        return new FakeFence(work, waits);
     }
 
     /** Returns a fence whose work does not end in the time that anyone waits. */
     public static FakeFence ofEndlessWork() {
-        return new FakeFence(() -> {}, false);
+        return new FakeFence(() -> {}, Integer.MAX_VALUE);
     }
 
     @Override
@@ -38,8 +44,8 @@ public final class FakeFence implements Fence {
 
     @Override
     public boolean await(Duration timeout) throws BackendException {
-        done = ends;
+        done = waits.decrementAndGet() <= 0;
         work.await();
-        return ends;
+        return done;
     }
 }

@@ -626,6 +626,38 @@ final class TestPlugins {
             }
             """;
 
+    /** A backend of TensorRT's name with an input in vectors of four, whose first three numbers are its output. */
+    private static final String PADDED = """
+            package padded;
+
+            import dev.nereid.spi.*;
+            import java.lang.foreign.MemorySegment;
+            import java.util.Map;
+
+            public final class Padded implements BackendProvider {
+                public String name() { return "tensorrt"; }
+
+                public Backend create(BackendContext context) {
+                    return model -> new Model() {
+                        public Map<String, Shape> paddedInputs() { return Map.of("INPUT0", Shape.of(4, 1, 1)); }
+
+                        public ModelInstance newInstance(InstanceContext instance) { return Padded::execute; }
+                    };
+                }
+
+                private static void execute(Batch batch) throws BackendException {
+                    Tensor in = batch.gather("INPUT0");
+                    if (!in.shape().equals(Shape.of(batch.size(), 4, 1, 1))) {
+                        throw new BackendException(ErrorCode.INTERNAL, "shape " + in.shape());
+                    }
+                    Tensor out = batch.allocate("OUTPUT0", DataType.FP32, Shape.of(batch.size(), 3));
+                    for (int item = 0; item < batch.size(); item++) {
+                        MemorySegment.copy(in.data(), 16L * item, out.data(), 12L * item, 12);
+                    }
+                }
+            }
+            """;
+
     private static final String LIBRARY = """
             package small;
 
@@ -694,6 +726,10 @@ final class TestPlugins {
 
     static void fenced(Path plugins) {
         PluginJar.of(FENCED).provider("fenced.Fenced").write(plugins.resolve("fenced.jar"));
+    }
+
+    static void padded(Path plugins) {
+        PluginJar.of(PADDED).provider("padded.Padded").write(plugins.resolve("padded.jar"));
     }
 
     static void ragged(Path plugins) {

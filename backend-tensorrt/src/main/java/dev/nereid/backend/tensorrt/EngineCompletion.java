@@ -88,6 +88,9 @@ final class EngineCompletion {
         if (dims.rank() == 0 && batched) {
             spec = spec.withReshape(Shape.SCALAR);
         }
+        if (!tensor.format().isLinear()) {
+            spec = spec.with(TensorSpec.Trait.NON_LINEAR_FORMAT);
+        }
         return tensor.isShapeTensor() ? spec.with(TensorSpec.Trait.SHAPE_TENSOR) : spec;
     }
 }

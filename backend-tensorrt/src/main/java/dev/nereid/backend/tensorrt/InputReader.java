@@ -39,13 +39,14 @@ final class InputReader {
     void read(Batch batch, BufferSet buffers, PreparedExecution execution) throws BackendException {
         for (Binding binding : bindings.inputs()) {
             Tensor tensor = tensor(batch, binding);
-            execution.shapes.put(binding.name(), tensor.shape());
+            Shape shape = binding.tensor().unpadded(tensor.shape());
+            execution.shapes.put(binding.name(), shape);
             if (binding.tensor().isShapeTensor()) {
                 execution.limited.put(binding.name(), values(tensor));
                 copyValues(tensor, buffers, binding);
                 continue;
             }
-            execution.limited.put(binding.name(), tensor.shape());
+            execution.limited.put(binding.name(), shape);
             if (tensor.place().equals(device)) {
                 tensor.fence().ifPresent(execution.awaited::add);
                 if (!copiesAll) {

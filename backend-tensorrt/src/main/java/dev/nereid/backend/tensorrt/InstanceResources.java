@@ -102,7 +102,7 @@ final class InstanceResources implements AutoCloseable {
                             binding.name(), values(arena, limit, binding.type()).address());
                 }
                 context.setShape(binding.name(), largest);
-                sizes.merge(binding.name(), largest.byteSize(binding.type()), Math::max);
+                sizes.merge(binding.name(), tensor.format().padded(largest).byteSize(binding.type()), Math::max);
             }
             for (Binding binding : bindings.outputs()) {
                 Shape largest = context.shape(binding.name());

@@ -1,59 +1,88 @@
 package dev.nereid.backend.tensorrt;
 
+import dev.nereid.backend.tensorrt.runtime.EngineFormat;
 import dev.nereid.backend.tensorrt.runtime.EngineTensor;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * Checks the formats of the tensors of an engine. Clients send and receive bytes in the format of the engine. Static
  * functions only.
  *
- * <p>Formats that TensorRT pads are refused: their tensors have more bytes than elements.
+ * <p>Clients send inputs in full vectors, with any elements in the padding. Outputs with padding are refused: their
+ * bytes are more than their elements.
  */
 final class TensorFormats {
-    /** How many channels each format joins to a vector; the number of channels is a multiple of it unless padded. */
-    private static final Map<String, Integer> CHANNELS_OF_VECTOR =
-            Map.of("kHWC", 1, "kCHW2", 2, "kCHW4", 4, "kHWC8", 8, "kCHW16", 16, "kHWC16", 16, "kCHW32", 32);
+    /** The formats without vectors that have no padding: channels last. */
+    private static final Set<String> WITHOUT_VECTORS = Set.of("kHWC", "kDHWC");
+
+    /** What the names of formats of another processor begin with, whose rows have padding. */
+    private static final String OF_DLA = "kDLA";
 
     private TensorFormats() {}
 
     /**
      * Checks the format of a tensor.
      *
-     * @throws BackendException if it is neither row-major order nor one that the configuration announces and that needs
-     *     no padding
+     * @throws BackendException if it is neither row-major order nor one that the configuration announces and that is
+     *     supported
      */
     static void check(EngineTensor tensor, ModelSettings settings) throws BackendException {
-        if (tensor.isLinear()) {
+        EngineFormat format = tensor.format();
+        if (format.isLinear()) {
             return;
         }
-        String name = "tensor '" + tensor.name() + "': format " + tensor.format();
-        Integer channels = CHANNELS_OF_VECTOR.get(tensor.format());
-        if (channels == null) {
-            throw TensorRtErrors.unsupported(name + " (expected: kLINEAR, elements in row-major order, or one of "
-                    + CHANNELS_OF_VECTOR.keySet().stream().sorted().toList() + ")");
-        }
+        String name = "tensor '" + tensor.name() + "': format " + format.name();
         Optional<TensorSpec> spec = tensor.isInput() ? settings.input(tensor.name()) : settings.output(tensor.name());
         if (spec.isEmpty() || !spec.get().is(TensorSpec.Trait.NON_LINEAR_FORMAT)) {
             throw TensorRtErrors.invalid(name + " (expected: kLINEAR, elements in row-major order, unless the"
                     + " configuration has is_non_linear_format_io: true for the tensor)");
         }
+        if (format.name().startsWith(OF_DLA) || (!format.hasVectors() && !WITHOUT_VECTORS.contains(format.name()))) {
+            throw TensorRtErrors.unsupported(name + " (expected: kLINEAR, elements in row-major order, kHWC, or one"
+                    + " that joins channels to vectors, such as kCHW32)");
+        }
+        if (!format.hasVectors()) {
+            return;
+        }
         Shape shape = tensor.shape();
-        int first = shape.rank() - 3;
-        int batch = settings.batches() ? 1 : 0;
-        boolean hasChannels = first >= batch;
-        if (!hasChannels || isPadded(shape.dim(first), channels)) {
-            throw TensorRtErrors.unsupported(name + " of " + shape + " (expected: a number of channels, the third"
-                    + " dimension from the last, that is a multiple of " + channels + ": padding is not supported)");
+        name += " of " + shape;
+        int first = settings.batches() ? 1 : 0;
+        if (format.dimension() < first || format.dimension() >= shape.rank()) {
+            throw TensorRtErrors.unsupported(name + " joins dimension " + format.dimension()
+                    + " to vectors (expected: one of each item, from " + first + " on)");
+        }
+        if (shape.dim(format.dimension()) == Shape.VARIABLE) {
+            throw TensorRtErrors.unsupported(name + " joins dimension " + format.dimension() + " to vectors of "
+                    + format.vectorLength() + " (expected: a dimension that is not variable, so that the padding is"
+                    + " known)");
+        }
+        if (!tensor.isInput() && isPadded(tensor)) {
+            throw TensorRtErrors.unsupported(name + " has padding (expected: for an output, a multiple of "
+                    + format.vectorLength() + " in dimension " + format.dimension() + ")");
         }
     }
 
-    /** Returns whether a number of channels may need padding. */
-    private static boolean isPadded(long channels, int ofVector) {
-        return ofVector > 1 && (channels == Shape.VARIABLE || channels % ofVector != 0);
+    private static boolean isPadded(EngineTensor tensor) {
+        return !tensor.format().padded(tensor.shape()).equals(tensor.shape());
+    }
+
+    /** Returns the dimensions of the inputs that clients pad, as of {@link dev.nereid.spi.Model#paddedInputs()}. */
+    static Map<String, Shape> paddedInputs(List<EngineTensor> tensors, ModelSettings settings) {
+        Map<String, Shape> padded = new HashMap<>();
+        for (EngineTensor tensor : tensors) {
+            if (tensor.isInput() && isPadded(tensor)) {
+                Shape stored = tensor.format().padded(tensor.shape());
+                padded.put(tensor.name(), settings.batches() ? stored.dropFirst() : stored);
+            }
+        }
+        return padded;
     }
 }

@@ -3,6 +3,7 @@ package dev.nereid.backend.tensorrt;
 import dev.nereid.backend.tensorrt.TensorRtModel.LoadedEngine;
 import dev.nereid.backend.tensorrt.runtime.BuildRequest;
 import dev.nereid.backend.tensorrt.runtime.Engine;
+import dev.nereid.backend.tensorrt.runtime.EngineTensor;
 import dev.nereid.backend.tensorrt.runtime.ProfileRange;
 import dev.nereid.backend.tensorrt.runtime.TensorRtRuntime;
 import dev.nereid.cuda.CudaDriver;
@@ -98,15 +99,31 @@ final class TensorRtBackend implements Backend {
                     engines.put(device.id(), load(context, options, device.id()));
                 }
             }
-            for (LoadedEngine engine : engines.values()) {
-                Bindings.of(engine.engine().tensors(), settings); // a difference fails the load before any instance
-            }
+            checkTensors(settings, engines);
             loaded = true;
             return new TensorRtModel(settings, options, engines);
         } finally {
             if (!loaded) {
                 new TensorRtModel(settings, options, engines).close();
             }
+        }
+    }
+
+    /** Compares all engines with the configuration, so that a difference fails the load before any instance. */
+    private static void checkTensors(ModelSettings settings, Map<Integer, LoadedEngine> engines)
+            throws BackendException {
+        Map<String, Shape> padded = null;
+        for (LoadedEngine loaded : engines.values()) {
+            List<EngineTensor> tensors = loaded.engine().tensors();
+            Bindings.of(tensors, settings);
+            Map<String, Shape> own = TensorFormats.paddedInputs(tensors, settings);
+            if (padded != null && !padded.equals(own)) {
+                throw TensorRtErrors.unsupported(
+                        "model '" + settings.name() + "': " + bindings.inputs().size()
+                                + " inputs, padded to " + own + " on one GPU and to " + padded
+                                + " on another (expected: the same for all plans of the model)");
+            }
+            padded = own;
         }
     }
 

@@ -10,6 +10,7 @@ import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -54,6 +55,14 @@ final class TensorRtModel implements Model {
                 loaded.gpu(), engine, bindings, profiles, options.priority(), options.eager() ? EAGER_SETS : SETS);
         return new TensorRtInstance(
                 context.name(), bindings, new ProfileChoice(engine.tensors(), profiles), resources, options.graphs());
+    }
+
+    @Override
+    public Map<String, Shape> paddedInputs() {
+        return engines.values().stream()
+                .findFirst()
+                .map(loaded -> TensorFormats.paddedInputs(loaded.engine().tensors(), settings))
+                .orElse(Map.of());
     }
 
     @Override

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.nereid.backend.tensorrt.Bindings.Role;
+import dev.nereid.backend.tensorrt.runtime.EngineFormat;
 import dev.nereid.backend.tensorrt.runtime.EngineTensor;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
@@ -19,9 +20,12 @@ import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.TensorSpec;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 final class BindingsTest {
+    private static final EngineFormat CHW32 = new EngineFormat("kCHW32", 1, 32);
+    private static final EngineFormat HWC = new EngineFormat("kHWC", -1, 1);
     private static final EngineTensor IN =
             input("IN", Shape.of(-1, 3), range(Shape.of(1, 3), Shape.of(1, 3), Shape.of(4, 3)));
     private static final EngineTensor OUT = output("OUT", Shape.of(-1, 2));
@@ -78,7 +82,7 @@ final class BindingsTest {
         assertDiffers("tensor 'IN' of model 'm': type FP16 (expected: FP32, as in the engine)", IN, OUT);
         assertDiffers(
                 "tensor 'IN' of model 'm': type FP16 (expected: UINT8, as in the engine)",
-                new EngineTensor("IN", true, "kFP8", Shape.of(-1, 3), false, "kLINEAR", List.of()),
+                new EngineTensor("IN", true, "kFP8", Shape.of(-1, 3), false, EngineFormat.LINEAR, List.of()),
                 OUT);
     }
 
@@ -99,32 +103,50 @@ final class BindingsTest {
         model.input(TensorSpec.of("IN", DataType.FP32, Shape.of(3)))
                 .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
         assertDiffers(
-                "tensor 'IN': format kDLA_LINEAR (expected: kLINEAR, elements in row-major order, or one of [kCHW16,"
-                        + " kCHW2, kCHW32, kCHW4, kHWC, kHWC16, kHWC8])",
-                new EngineTensor("IN", true, "kFLOAT", Shape.of(-1, 3), false, "kDLA_LINEAR", List.of()),
-                OUT);
-        assertDiffers(
                 "tensor 'IN': type kINT4 (expected: a type of at least 8 bits)",
-                new EngineTensor("IN", true, "kINT4", Shape.of(-1, 3), false, "kLINEAR", List.of()),
+                new EngineTensor("IN", true, "kINT4", Shape.of(-1, 3), false, EngineFormat.LINEAR, List.of()),
                 OUT);
     }
 
+    private static EngineTensor inFormat(String name, boolean isInput, Shape shape, EngineFormat format) {
+        return new EngineTensor(name, isInput, "kFLOAT", shape, false, format, List.of());
+    }
+
+    private static TensorSpec announced(String name, Shape dims) {
+        return TensorSpec.of(name, DataType.FP32, dims).with(TensorSpec.Trait.NON_LINEAR_FORMAT);
+    }
+
     @Test
-    void takesFormatsWithoutPaddingThatTheConfigurationAnnounces() throws BackendException {
-        TensorSpec in = TensorSpec.of("IN", DataType.FP32, Shape.of(64, 2, 2));
-        EngineTensor tensor =
-                new EngineTensor("IN", true, "kFLOAT", Shape.of(-1, 64, 2, 2), false, "kCHW32", List.of());
-        EngineTensor out = new EngineTensor("OUT", false, "kFLOAT", Shape.of(-1, 8, 2, 2), false, "kHWC8", List.of());
-        EngineTensor any = new EngineTensor("ANY", false, "kFLOAT", Shape.of(-1, -1, 2, 2), false, "kHWC", List.of());
-        model.input(in.with(TensorSpec.Trait.NON_LINEAR_FORMAT))
-                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(8, 2, 2)).with(TensorSpec.Trait.NON_LINEAR_FORMAT))
-                .output(TensorSpec.of("ANY", DataType.FP32, Shape.of(-1, 2, 2))
-                        .with(TensorSpec.Trait.NON_LINEAR_FORMAT));
+    void takesFormatsThatTheConfigurationAnnounces() throws BackendException {
+        model.input(announced("IN", Shape.of(64, 2, 2)))
+                .input(announced("PADDED", Shape.of(13, -1, 2)))
+                .output(announced("OUT", Shape.of(8, 2, 2)))
+                .output(announced("ANY", Shape.of(-1, 2, 2)));
+        List<EngineTensor> tensors = List.of(
+                inFormat("IN", true, Shape.of(-1, 64, 2, 2), CHW32),
+                inFormat("PADDED", true, Shape.of(-1, 13, -1, 2), CHW32),
+                inFormat("OUT", false, Shape.of(-1, 8, 2, 2), new EngineFormat("kHWC8", 1, 8)),
+                inFormat("ANY", false, Shape.of(-1, -1, 2, 2), HWC));
 
-        Bindings bindings = Bindings.of(List.of(tensor, out, any), model.build());
+        Bindings bindings = Bindings.of(tensors, model.build());
 
-        assertThat(bindings.inputs()).hasSize(1);
+        assertThat(bindings.inputs()).hasSize(2);
         assertThat(bindings.outputs()).hasSize(2);
+        assertThat(TensorFormats.paddedInputs(tensors, model.build()))
+                .containsExactly(Map.entry("PADDED", Shape.of(32, -1, 2)));
+    }
+
+    @Test
+    void padsToFullVectors() {
+        EngineTensor tensor = inFormat("IN", true, Shape.of(-1, 13, -1, 2), CHW32);
+
+        assertThat(CHW32.padded(Shape.of(5, 13, 7, 2))).isEqualTo(Shape.of(5, 32, 7, 2));
+        assertThat(CHW32.padded(Shape.of(5, 64, 7, 2))).isEqualTo(Shape.of(5, 64, 7, 2));
+        assertThat(CHW32.padded(Shape.of(5, 65, 7, 2))).isEqualTo(Shape.of(5, 96, 7, 2));
+        assertThat(HWC.padded(Shape.of(5, 13, 7, 2))).isEqualTo(Shape.of(5, 13, 7, 2));
+        assertThat(EngineFormat.LINEAR.padded(Shape.of(5))).isEqualTo(Shape.of(5));
+        assertThat(tensor.unpadded(Shape.of(5, 32, 7, 2))).isEqualTo(Shape.of(5, 13, 7, 2));
+        assertThat(IN.unpadded(Shape.of(5, 3))).isEqualTo(Shape.of(5, 3));
     }
 
     @Test
@@ -134,22 +156,43 @@ final class BindingsTest {
         assertDiffers(
                 "tensor 'IN': format kCHW32 (expected: kLINEAR, elements in row-major order, unless the configuration"
                         + " has is_non_linear_format_io: true for the tensor)",
-                new EngineTensor("IN", true, "kFLOAT", Shape.of(-1, 64, 2, 2), false, "kCHW32", List.of()),
+                inFormat("IN", true, Shape.of(-1, 64, 2, 2), CHW32),
                 OUT);
     }
 
     @Test
-    void refusesFormatsThatArePadded() {
-        model.input(TensorSpec.of("IN", DataType.FP32, Shape.of(-1, 2, 2)).with(TensorSpec.Trait.NON_LINEAR_FORMAT))
-                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
-        for (Shape shape :
-                List.of(Shape.of(-1, 3, 2, 2), Shape.of(-1, 33, 2, 2), Shape.of(-1, -1, 2, 2), Shape.of(32, 2, 2))) {
+    void refusesFormatsOfWhichItDoesNotKnowThePadding() {
+        model.input(announced("IN", Shape.of(-1, 2, 2))).output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
+        for (EngineFormat format :
+                List.of(new EngineFormat("kDLA_LINEAR", -1, 1), new EngineFormat("kDLA_HWC4", 1, 4))) {
             assertDiffers(
-                    "tensor 'IN': format kCHW32 of " + shape + " (expected: a number of channels, the third dimension"
-                            + " from the last, that is a multiple of 32: padding is not supported)",
-                    new EngineTensor("IN", true, "kFLOAT", shape, false, "kCHW32", List.of()),
+                    "tensor 'IN': format " + format.name() + " (expected: kLINEAR, elements in row-major order, kHWC,"
+                            + " or one that joins channels to vectors, such as kCHW32)",
+                    inFormat("IN", true, Shape.of(-1, 3, 2, 2), format),
                     OUT);
         }
+        assertDiffers(
+                "tensor 'IN': format kCHW32 of [-1,-1,2,2] joins dimension 1 to vectors of 32 (expected: a dimension"
+                        + " that is not variable, so that the padding is known)",
+                inFormat("IN", true, Shape.of(-1, -1, 2, 2), CHW32),
+                OUT);
+        for (int dimension : new int[] {0, 3}) {
+            assertDiffers(
+                    "tensor 'IN': format kCHW32 of [-1,2,2] joins dimension " + dimension
+                            + " to vectors (expected: one of each item, from 1 on)",
+                    inFormat("IN", true, Shape.of(-1, 2, 2), new EngineFormat("kCHW32", dimension, 32)),
+                    OUT);
+        }
+    }
+
+    @Test
+    void refusesOutputsWithPadding() {
+        model.input(TensorSpec.of("IN", DataType.FP32, Shape.of(3))).output(announced("OUT", Shape.of(13, 2, 2)));
+        assertDiffers(
+                "tensor 'OUT': format kCHW32 of [-1,13,2,2] has padding (expected: for an output, a multiple of 32 in"
+                        + " dimension 1)",
+                IN,
+                inFormat("OUT", false, Shape.of(-1, 13, 2, 2), CHW32));
     }
 
     @Test
@@ -161,7 +204,7 @@ final class BindingsTest {
         assertThat(Bindings.of(List.of(size, OUT), model.build()).inputs()).hasSize(1);
         assertDiffers(
                 "input 'SIZE' of model 'm': is_shape_tensor: true (expected: false, as in the engine)",
-                new EngineTensor("SIZE", true, "kINT64", Shape.of(2), false, "kLINEAR", List.of()),
+                new EngineTensor("SIZE", true, "kINT64", Shape.of(2), false, EngineFormat.LINEAR, List.of()),
                 OUT);
     }
 

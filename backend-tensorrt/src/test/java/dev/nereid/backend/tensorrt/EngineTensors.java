@@ -1,5 +1,6 @@
 package dev.nereid.backend.tensorrt;
 
+import dev.nereid.backend.tensorrt.runtime.EngineFormat;
 import dev.nereid.backend.tensorrt.runtime.EngineTensor;
 import dev.nereid.backend.tensorrt.runtime.ProfileRange;
 import dev.nereid.spi.Shape;
@@ -10,15 +11,15 @@ final class EngineTensors {
     private EngineTensors() {}
 
     static EngineTensor input(String name, Shape shape, ProfileRange... ranges) {
-        return new EngineTensor(name, true, "kFLOAT", shape, false, "kLINEAR", List.of(ranges));
+        return new EngineTensor(name, true, "kFLOAT", shape, false, EngineFormat.LINEAR, List.of(ranges));
     }
 
     static EngineTensor output(String name, Shape shape) {
-        return new EngineTensor(name, false, "kFLOAT", shape, false, "kLINEAR", List.of());
+        return new EngineTensor(name, false, "kFLOAT", shape, false, EngineFormat.LINEAR, List.of());
     }
 
     static EngineTensor shapeTensor(String name, Shape shape, ProfileRange... ranges) {
-        return new EngineTensor(name, true, "kINT64", shape, true, "kLINEAR", List.of(ranges));
+        return new EngineTensor(name, true, "kINT64", shape, true, EngineFormat.LINEAR, List.of(ranges));
     }
 
     static ProfileRange range(Shape min, Shape opt, Shape max) {

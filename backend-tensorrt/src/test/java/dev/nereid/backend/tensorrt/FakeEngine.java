@@ -17,7 +17,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * An engine without TensorRT: each output is the sum of all inputs of FP32, element by element, in the shape of the
- * first, or one number for each item of an input that is flat. It records the profiles of its executions. Safe for use by any thread; a context is used by one.
+ * first, or one number for each item of an input that is flat. It records the profiles of its executions. Safe for use
+ * by any thread; a context is used by one.
  */
 final class FakeEngine implements Engine {
     private final List<EngineTensor> tensors;
@@ -105,7 +106,8 @@ final class FakeEngine implements Engine {
             for (EngineTensor tensor : tensors) {
                 if (tensor.isInput()) {
                     for (int i = 0; i < count; i++) {
-                        sums[i] += at(tensor, count, used).getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, i);
+                        int place = place(tensor, i);
+                        sums[i] += at(tensor, place + 1, used).getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, place);
                     }
                 }
             }
@@ -114,6 +116,15 @@ final class FakeEngine implements Engine {
                     at(tensor, count, used).copyFrom(MemorySegment.ofArray(sums));
                 }
             }
+        }
+
+        /** Returns where an element lies; in a format of vectors, an item is one of them. */
+        private static int place(EngineTensor tensor, int element) {
+            if (!tensor.format().hasVectors()) {
+                return element;
+            }
+            int channels = (int) tensor.shape().dim(1);
+            return element / channels * tensor.format().vectorLength() + element % channels;
         }
 
         private static MemorySegment at(EngineTensor tensor, int count, Map<String, Long> used) {

@@ -8,6 +8,8 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.nereid.backend.tensorrt.TensorRtModel.LoadedEngine;
 import dev.nereid.backend.tensorrt.TensorRtOptions.Priority;
+import dev.nereid.backend.tensorrt.runtime.EngineFormat;
+import dev.nereid.backend.tensorrt.runtime.EngineTensor;
 import dev.nereid.cuda.GpuContext;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
@@ -242,6 +244,49 @@ final class TensorRtInstanceTest {
             instance.execute(batch);
             assertThat(batch.awaitFinish(Duration.ofSeconds(30))).isTrue();
             assertThat(batch.outputs().get("OUT").floats()).containsExactly(1, 2, 3, 4);
+        }
+    }
+
+    @Test
+    void takesPaddedInputs() throws Exception {
+        ModelSettings padded = ModelSettings.builder("m", 1)
+                .maxBatchSize(2)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(3, 1, 1)).with(TensorSpec.Trait.NON_LINEAR_FORMAT))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(3, 1, 1)))
+                .build();
+        Shape largest = Shape.of(2, 3, 1, 1);
+        engine = new FakeEngine(
+                driver,
+                1,
+                new EngineTensor(
+                        "IN",
+                        true,
+                        "kFLOAT",
+                        Shape.of(-1, 3, 1, 1),
+                        false,
+                        new EngineFormat("kCHW4", 1, 4),
+                        List.of(range(Shape.of(1, 3, 1, 1), largest, largest))),
+                output("OUT", Shape.of(-1, 3, 1, 1)));
+        TensorRtModel model = new TensorRtModel(
+                padded,
+                new TensorRtOptions(false, Priority.DEFAULT, false, Map.of(), "", "FP32", 0, Map.of()),
+                Map.of(0, new LoadedEngine(gpu, engine, 10)));
+        assertThat(model.paddedInputs()).containsExactly(Map.entry("IN", Shape.of(4, 1, 1)));
+        try (ModelInstance instance = model.newInstance(
+                        new FakeInstanceContext("i", new Device(Device.Kind.GPU, 0), List.of(), memory));
+                FakeBatch batch = new FakeBatch(
+                                padded,
+                                memory,
+                                new FakeRequest(1, List.of("OUT"))
+                                        .with("IN", Tensor.ofFloats(Shape.of(1, 4, 1, 1), 1, 2, 3, 0)),
+                                new FakeRequest(1, List.of("OUT"))
+                                        .with("IN", Tensor.ofFloats(Shape.of(1, 4, 1, 1), 4, 5, 6, 0)))
+                        .withDevice(GPU)) {
+            instance.execute(batch);
+            assertThat(batch.awaitFinish(Duration.ofSeconds(30))).isTrue();
+
+            assertThat(batch.outputs().get("OUT").shape()).isEqualTo(largest);
+            assertThat(batch.outputs().get("OUT").floats()).containsExactly(1, 2, 3, 4, 5, 6);
         }
     }
 

@@ -34,10 +34,10 @@ final class BatchEnds {
         }
     }
 
-    /** Delivers the terminal responses, before {@link #finish}. */
-    static void deliver(ExecutedRequest[] executed) {
+    /** Delivers the responses with outputs that may still be written, before {@link #finish}. */
+    static void deliverUnderWay(ExecutedRequest[] executed) {
         for (ExecutedRequest request : executed) {
-            request.deliver();
+            request.deliverUnderWay();
         }
     }
 

@@ -2,6 +2,7 @@ package dev.nereid.scheduler.batch;
 
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.scheduler.memory.ByteStrings;
+import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
@@ -75,6 +76,19 @@ final class BatchOutputs {
         throw OutputChecks.notAllocated(scope.model(), output);
     }
 
+    /** Returns whether no request has to wait until its outputs are written. */
+    boolean mayBeUnderWay() {
+        for (Whole whole : outputs) {
+            for (ScheduledRequest request : requests) {
+                if (!OutputPlacement.mayBeUnderWay(
+                        request.checked(), whole.output().tensor().name(), whole.tensor())) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
     /** Throws if an output cannot be added. */
     OutputSpec check(String output, DataType type, Shape shape) throws BackendException {
         OutputSpec spec = scope.output(output);
@@ -146,7 +160,7 @@ final class BatchOutputs {
     /** Releases the references of the batch. */
     void release() {
         for (Whole whole : outputs) {
-            OutputPlacement.releaseUnlessUnderWay(whole.tensor(), whole.memory());
+            DeviceCopies.releaseUnlessUnderWay(whole.tensor(), whole.memory());
         }
         outputs.clear();
     }

@@ -423,10 +423,20 @@ final class ExecutedRequest extends CheckedRequestView
         }
     }
 
-    /** Delivers the settled event, once. */
-    void deliver() {
-        ResponseEvent event = settled;
-        if (event == null || delivered) {
+    /** Returns whether the request need not wait until its outputs are written. */
+    boolean mayBeUnderWay() {
+        return builder == null || builder.mayBeUnderWay();
+    }
+
+    /** Delivers a response with outputs that may still be written; before {@link #finish}. */
+    void deliverUnderWay() {
+        if (settled instanceof FinishedResponse response && response.isUnderWay()) {
+            deliver(response);
+        }
+    }
+
+    private void deliver(ResponseEvent event) {
+        if (delivered) {
             return;
         }
         delivered = true;
@@ -443,7 +453,9 @@ final class ExecutedRequest extends CheckedRequestView
      */
     void finish() {
         try {
-            deliver();
+            if (settled != null) {
+                deliver(settled);
+            }
         } finally {
             finished = true;
             if (builder != null) {

@@ -220,14 +220,16 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
         }
         ReferenceCountedMemory memory = ReferenceCountedMemory.of(release, inputs.retain(tensor, null));
         OutputSpec spec;
+        Tensor received;
         try {
             spec = check(outputs, output, tensor.type(), tensor.shape());
             OutputChecks.checkMemory(scope.model(), spec, tensor);
-        } catch (BackendException | RuntimeException e) {
+            received = received(tensor, memory);
+        } catch (BackendException | RuntimeException | Error e) {
             memory.release();
             throw e;
         }
-        outputs.add(spec, received(tensor, memory), memory);
+        outputs.add(spec, received, memory);
     }
 
     private void scatterToSingle(String output, Tensor tensor, Runnable release) throws BackendException {
@@ -274,6 +276,19 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
             }
         }
         return states.state(output);
+    }
+
+    @Override
+    boolean mayBeUnderWay() {
+        if (outputs != null && !outputs.mayBeUnderWay()) {
+            return false;
+        }
+        for (ExecutedRequest request : executed) {
+            if (!request.mayBeUnderWay()) {
+                return false;
+            }
+        }
+        return true;
     }
 
     @Override

@@ -3,6 +3,7 @@ package dev.nereid.scheduler.batch;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.memory.OutputFences;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.request.Continuations;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ObserverScope;
 import dev.nereid.scheduler.request.RequestReturn;
@@ -18,6 +19,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -59,6 +61,8 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
 
     /** The work of devices that writes outputs; {@code null} for none. */
     private @Nullable OutputFences fences;
+
+    private long awaitedNanos;
 
     /** The actions after a deferred execution; {@code null} if it is not deferred. */
     private @Nullable EndActions afterwards;
@@ -110,6 +114,9 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
 
     /** Cuts the new states of each request; called before the requests are settled, after a success. */
     abstract void cutStates();
+
+    /** Returns whether no request has to wait until its outputs are written. */
+    abstract boolean mayBeUnderWay();
 
     /** Releases the inputs that were gathered; called when all outputs are settled. */
     abstract void releaseInputs();
@@ -244,7 +251,8 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
 
     /**
      * Returns an output of the backend as the server reads it and passes it on. Work that writes it is awaited at the end
-     * of the execution, and its memory is retained until then.
+     * of the execution, before a request is answered that does not take its output under way; its memory is retained
+     * until then.
      */
     Tensor received(Tensor output, ReferenceCountedMemory memory) {
         if (output.fence().isEmpty()) {
@@ -272,7 +280,15 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
         }
     }
 
-    private void endOnce(ResponseEvent.@Nullable Failure failure, long nowNanos) {
+    private void endOnce(ResponseEvent.@Nullable Failure failure, long calledNanos) {
+        OutputFences work = fences;
+        boolean passesOn = work != null && failure == null && mayBeUnderWay();
+        boolean computed = true;
+        long nowNanos = calledNanos;
+        if (work != null && !passesOn) {
+            computed = await(work);
+            nowNanos = calledNanos + awaitedNanos;
+        }
         ExecutionTally tally = new ExecutionTally(
                 startNanos, inputsMarked ? inputsNanos : startNanos, outputsMarked ? outputsNanos : nowNanos, nowNanos);
         tally.ranOn(first.device());
@@ -282,7 +298,10 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
         }
         BatchEnds.settle(executed, failure, tally, returns);
         scope.model().meter().record(tally);
-        boolean computed = fences == null || endWork(fences, tally);
+        if (work != null && passesOn) {
+            computed = passOn(work);
+            scope.model().meter().computed(tally, awaitedNanos);
+        }
         releaseInputs();
         ObserverScope observers = ObserverScope.current();
         observers.open(); // requests that follow from this batch are queued together
@@ -296,23 +315,46 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
     }
 
     /**
-     * Delivers the responses, whose outputs may still be written, and then waits for that: inputs, buffers and outputs
-     * stay meanwhile.
-     *
-     * @return whether all work succeeded
+     * Delivers the responses with outputs that may still be written, and waits for that. Those who read the outputs wait
+     * for their fences.
      */
-    private boolean endWork(OutputFences work, ExecutionTally tally) {
+    private boolean passOn(OutputFences work) {
+        boolean succeeded;
+        try {
+            deliverUnderWay();
+        } catch (RuntimeException | Error e) {
+            scope.model().fatalErrors().check(e);
+            first.log("delivery of responses failed", e);
+        } finally {
+            succeeded = await(work);
+        }
+        return succeeded;
+    }
+
+    private void deliverUnderWay() {
         ObserverScope observers = ObserverScope.current();
+        Continuations continuations = Continuations.current();
+        BooleanSupplier before = continuations.enter(() -> false); // this thread waits next
         observers.open();
         try {
-            BatchEnds.deliver(executed);
+            BatchEnds.deliverUnderWay(executed);
         } finally {
             observers.close();
+            continuations.exit(before);
         }
+    }
+
+    /** Waits for work: inputs, buffers and outputs stay meanwhile. Returns whether it succeeded. */
+    private boolean await(OutputFences work) {
         long start = scope.model().nanoTime().getAsLong();
         boolean succeeded = work.await();
-        scope.model().meter().computed(tally, scope.model().nanoTime().getAsLong() - start);
+        awaitedNanos = scope.model().nanoTime().getAsLong() - start;
         return succeeded;
+    }
+
+    /** Returns how long the end of the execution waited for work of devices, in nanoseconds. */
+    public long awaitedNanos() {
+        return awaitedNanos;
     }
 
     /** Returns whether the execution has ended. */

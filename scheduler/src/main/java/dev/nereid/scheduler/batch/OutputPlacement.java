@@ -15,8 +15,6 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Moves complete outputs to where their clients want them. Static functions only.
@@ -26,8 +24,6 @@ import org.slf4j.LoggerFactory;
  * memory on the host is accessed by Java code alone, so a copy on the host lies between it and a device.
  */
 final class OutputPlacement {
-    private static final Logger LOG = LoggerFactory.getLogger(OutputPlacement.class);
-
     private OutputPlacement() {}
 
     /**
@@ -67,9 +63,7 @@ final class OutputPlacement {
      */
     static Output place(ModelScope model, CheckedRequest request, Output output, boolean underWay)
             throws BackendException {
-        OutputTarget target = request.target(output.name());
-        MemoryPlace place = output.content().place();
-        boolean stays = target == null && !place.isHost() && request.takesOutput(output.name(), place);
+        boolean stays = stays(request, output.name(), output.content());
         if (stays && underWay) {
             return output;
         }
@@ -77,30 +71,32 @@ final class OutputPlacement {
         if (stays) {
             return complete;
         }
+        OutputTarget target = request.target(output.name());
         return target == null ? onHost(model, complete) : at(model, complete, target);
+    }
+
+    /** Returns whether an output is left where it is on its device, for a request that wants it. */
+    static boolean stays(CheckedRequest request, String output, Tensor content) {
+        MemoryPlace place = content.place();
+        return !place.isHost() && request.target(output) == null && request.takesOutput(output, place);
+    }
+
+    /** Returns whether an output need not be written before its request is answered. */
+    static boolean mayBeUnderWay(CheckedRequest request, String output, Tensor content) {
+        return content.fence().isEmpty() || !request.requestsOutput(output) || stays(request, output, content);
     }
 
     private static Output awaited(Output output) throws BackendException {
         try {
             DeviceCopies.awaitContent(output.content());
         } catch (InferenceException e) {
-            releaseUnlessUnderWay(output.content(), output.memory());
+            DeviceCopies.releaseUnlessUnderWay(output.content(), output.memory());
             throw SchedulerErrors.of(e);
         } catch (RuntimeException | Error e) {
-            releaseUnlessUnderWay(output.content(), output.memory());
+            DeviceCopies.releaseUnlessUnderWay(output.content(), output.memory());
             throw e;
         }
         return output.in(output.content().data(), output.content().place(), output.memory());
-    }
-
-    /** Releases memory, unless work of a device may still write it: that stays in use. */
-    static void releaseUnlessUnderWay(Tensor tensor, ReferenceCountedMemory memory) {
-        if (DeviceCopies.isUnderWay(tensor)) {
-            LOG.error(
-                    "{} bytes in {} stay in use: work of the device has not ended", tensor.byteSize(), tensor.place());
-        } else {
-            memory.release();
-        }
     }
 
     private static Output onHost(ModelScope model, Output output) throws BackendException {

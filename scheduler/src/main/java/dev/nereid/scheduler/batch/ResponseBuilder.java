@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.batch;
 
 import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.OutputTarget;
 import dev.nereid.api.Quoted;
@@ -27,6 +28,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Builds one response from the outputs of a backend. Confined to one thread at a time. Owns the memory of its outputs.
@@ -37,6 +40,8 @@ import org.jspecify.annotations.Nullable;
 final class ResponseBuilder implements InferenceResponse {
     /** The alignment that the SPI guarantees for output memory, in bytes. */
     private static final long ALIGNMENT = 64;
+
+    private static final Logger LOG = LoggerFactory.getLogger(ResponseBuilder.class);
 
     private final ScheduledRequest request;
     private final ExecutionScope scope;
@@ -107,14 +112,16 @@ final class ResponseBuilder implements InferenceResponse {
     public void put(String output, Tensor tensor, Runnable release) throws BackendException {
         ReferenceCountedMemory memory = ReferenceCountedMemory.of(release, retainInputs(tensor));
         OutputSpec spec;
+        Tensor received;
         try {
             spec = check(output, tensor.type(), tensor.shape());
             OutputChecks.checkMemory(scope.model(), spec, tensor);
-        } catch (BackendException | RuntimeException e) {
+            received = received(tensor, memory);
+        } catch (BackendException | RuntimeException | Error e) {
             memory.release();
             throw e;
         }
-        add(spec, received(tensor, memory), memory);
+        add(spec, received, memory);
     }
 
     @Override
@@ -162,8 +169,23 @@ final class ResponseBuilder implements InferenceResponse {
             Output output = outputs[i];
             if (output != null) {
                 outputs[i] = null;
-                output.memory().release();
+                release(output);
             }
+        }
+    }
+
+    /** Releases an output that is not sent. Its memory is retained for its work, or else the work is awaited here. */
+    private void release(Output output) {
+        if (execution == null && output.content().fence().isPresent()) {
+            try {
+                DeviceCopies.awaitContent(output.content());
+            } catch (InferenceException e) {
+                LOG.debug("work for an output that is not sent failed", e);
+            } finally {
+                DeviceCopies.releaseUnlessUnderWay(output.content(), output.memory());
+            }
+        } else {
+            output.memory().release();
         }
     }
 
@@ -194,6 +216,16 @@ final class ResponseBuilder implements InferenceResponse {
             }
         }
         return null;
+    }
+
+    /** Returns whether the request need not wait until its outputs are written. */
+    boolean mayBeUnderWay() {
+        for (Output output : outputs) {
+            if (output != null && !OutputPlacement.mayBeUnderWay(request.checked(), output.name(), output.content())) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Returns whether no output was added. */

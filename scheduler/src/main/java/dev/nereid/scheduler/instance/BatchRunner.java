@@ -101,6 +101,9 @@ final class BatchRunner {
         } finally {
             continuations.exit(before);
         }
+        if (!batch.isDeferred() && batch.awaitedNanos() > 0) { // this thread waited for a device
+            took.accept(batch.awaitedNanos());
+        }
     }
 
     private BackendException failure(ManagedInstance instance, Throwable thrown, boolean interrupted) {

@@ -14,9 +14,13 @@ import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Copies tensors between the host and memory of devices. Static functions only. */
 public final class DeviceCopies {
+    private static final Logger LOG = LoggerFactory.getLogger(DeviceCopies.class);
+
     /** The limit on the wait for work of a device: longer work is taken for lost. */
     private static final Duration MAX_WAIT = Duration.ofMinutes(1);
 
@@ -33,8 +37,18 @@ public final class DeviceCopies {
     }
 
     /** Returns whether work of a device may still write a tensor, so that its memory must not be freed. */
-    public static boolean isUnderWay(Tensor tensor) {
+    private static boolean isUnderWay(Tensor tensor) {
         return tensor.fence().isPresent() && !tensor.fence().get().isDone();
+    }
+
+    /** Releases the memory of a tensor, unless work of a device may still write it: that stays in use. */
+    public static void releaseUnlessUnderWay(Tensor tensor, ReferenceCountedMemory memory) {
+        if (isUnderWay(tensor)) {
+            LOG.error(
+                    "{} bytes in {} stay in use: work of the device has not ended", tensor.byteSize(), tensor.place());
+        } else {
+            memory.release();
+        }
     }
 
     /**

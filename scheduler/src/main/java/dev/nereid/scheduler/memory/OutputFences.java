@@ -4,6 +4,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -15,6 +16,9 @@ import org.slf4j.LoggerFactory;
  */
 public final class OutputFences {
     private static final Logger LOG = LoggerFactory.getLogger(OutputFences.class);
+
+    /** Between two attempts to wait. */
+    private static final long PAUSE_NANOS = 1_000_000;
 
     private final List<Pending> pending = new ArrayList<>(2);
 
@@ -37,7 +41,8 @@ public final class OutputFences {
     }
 
     /**
-     * Waits until all work has ended, and releases the memory. Called once, when the responses are delivered.
+     * Waits until all work has ended, however long that takes, and releases the memory: what the work uses must stay as
+     * long. Called once.
      *
      * @return whether all of it succeeded
      */
@@ -51,22 +56,30 @@ public final class OutputFences {
     }
 
     private static boolean await(Pending one) {
-        boolean succeeded = false;
-        try {
-            succeeded = DeviceCopies.await(one.fence());
-        } catch (BackendException e) { // also for those who read the output
-            LOG.debug("work of {} failed", one.output().place(), e);
-        } catch (RuntimeException | Error e) {
-            LOG.error("wait for work of {} failed", one.output().place(), e);
+        boolean logged = false;
+        while (true) {
+            try {
+                if (DeviceCopies.await(one.fence())) {
+                    one.memory().release();
+                    return true;
+                }
+                if (!logged) {
+                    LOG.warn(
+                            "work of {} goes on for more than a minute",
+                            one.output().place());
+                    logged = true;
+                }
+            } catch (BackendException e) { // those who read the output get it too
+                LOG.debug("work of {} failed", one.output().place(), e);
+                DeviceCopies.releaseUnlessUnderWay(one.output(), one.memory());
+                return false;
+            } catch (RuntimeException | Error e) { // such as no heap for an exception
+                if (!logged) {
+                    LOG.error("wait for work of {} failed", one.output().place(), e);
+                    logged = true;
+                }
+                LockSupport.parkNanos(PAUSE_NANOS);
+            }
         }
-        if (succeeded || one.fence().isDone()) {
-            one.memory().release();
-        } else {
-            LOG.error(
-                    "{} bytes in {} stay in use: work of the device has not ended",
-                    one.output().byteSize(),
-                    one.output().place());
-        }
-        return succeeded;
     }
 }

@@ -106,6 +106,16 @@ public final class FinishedResponse implements InferResponse, ResponseEvent {
         return last;
     }
 
+    /** Returns whether an output has a fence: work of a device may still write it. */
+    public boolean isUnderWay() {
+        for (NamedTensor output : outputs) {
+            if (output.tensor().fence().isPresent()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     @Override
     public TensorLease lease(int output) {
         NamedTensor leased = outputs.get(output);

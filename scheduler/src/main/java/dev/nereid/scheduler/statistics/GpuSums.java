@@ -2,6 +2,7 @@ package dev.nereid.scheduler.statistics;
 
 import dev.nereid.api.statistics.GpuCounters;
 import dev.nereid.api.statistics.MicrosCounters;
+import java.util.concurrent.TimeUnit;
 
 /** Sums up the executions of a model on one GPU. Guarded by the lock of its meter. */
 final class GpuSums {
@@ -28,6 +29,7 @@ final class GpuSums {
     /** Adds to the inference time of an execution that was added before. */
     void addInfer(ExecutionTally tally, long nanos) {
         requests.addInfer(nanos, tally.successes);
+        requestMicros += tally.successes * TimeUnit.NANOSECONDS.toMicros(nanos);
     }
 
     GpuCounters read(int gpu) {

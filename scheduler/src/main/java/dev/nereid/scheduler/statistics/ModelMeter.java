@@ -185,7 +185,9 @@ public final class ModelMeter {
             if (batch != null) {
                 batch.addInfer(nanos, 1);
             }
+            success.add(0, tally.successes * nanos);
             requests.addInfer(nanos, tally.successes);
+            requestMicros += tally.successes * TimeUnit.NANOSECONDS.toMicros(nanos);
             GpuSums gpu = gpus.get(tally.gpu);
             if (gpu != null) {
                 gpu.addInfer(tally, nanos);

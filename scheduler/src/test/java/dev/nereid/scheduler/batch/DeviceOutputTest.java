@@ -392,36 +392,85 @@ final class DeviceOutputTest {
     }
 
     @Test
-    void keepTheirMemoryIfTheirWorkDoesNotEnd() {
-        List<TensorBuffer> written = new ArrayList<>();
+    void keepTheirMemoryAndInputsUntilTheirWorkHasEnded() {
         List<FakeInstance.Execution> ways = List.of(
                 batch -> {
                     TensorBuffer buffer = gpu.allocate(8);
-                    written.add(buffer);
-                    batch.requests().getFirst().response().put("OUT", underWay(buffer), () -> released.add("response"));
+                    batch.requests().getFirst().response().put("OUT", longWork(buffer), releasing(buffer));
                 },
                 batch -> {
                     TensorBuffer buffer = gpu.allocate(8);
-                    written.add(buffer);
-                    batch.scatter("OUT", underWay(buffer), () -> released.add("batch"));
+                    batch.scatter("OUT", longWork(buffer), releasing(buffer));
                 });
         for (FakeInstance.Execution way : ways) {
+            released.clear();
             try (Execution execution = execution(way)) {
-                Execution.submit(execution, 1);
+                execution.submit(execution
+                        .request()
+                        .floats("IN", Shape.of(1, 2), 3)
+                        .onRelease(() -> released.add("inputs"))
+                        .of(1));
                 execution.run();
 
-                execution
-                        .observers
-                        .getFirst()
-                        .assertError(ErrorCode.INTERNAL, "work of " + GPU0 + " did not end within 60 s");
-                assertThat(released).isEmpty();
-                written.removeFirst().close();
+                assertThat(released).containsExactly("waits", "waits", "waits", "output", "inputs");
+                assertThat(execution.observers.getFirst().output("OUT").place()).isEqualTo(MemoryPlace.HOST);
             }
         }
     }
 
-    private static Tensor underWay(TensorBuffer buffer) {
-        return Tensor.of(DataType.FP32, Shape.of(1, 2), buffer.segment(), GPU0).withFence(FakeFence.ofEndlessWork());
+    private Tensor longWork(TensorBuffer buffer) {
+        return Tensor.of(DataType.FP32, Shape.of(1, 2), buffer.segment(), GPU0)
+                .withFence(FakeFence.ofLongWork(3, () -> released.add("waits")));
+    }
+
+    @Test
+    void ofAStreamKeepTheirMemoryIfTheirWorkDoesNotEnd() {
+        List<String> events = new ArrayList<>();
+        TensorBuffer written = gpu.allocate(8);
+        try (Execution execution = new Execution(settings(true), new LeakCheckingMemory(gpu), batch -> {
+            ResponseSender sender = batch.requests().getFirst().sender();
+            InferenceResponse response = sender.newResponse();
+            Tensor out = Tensor.of(DataType.FP32, Shape.of(1, 2), written.segment(), GPU0)
+                    .withFence(FakeFence.ofEndlessWork());
+            response.put("OUT", out, () -> events.add("released"));
+            sender.send(response);
+            sender.complete();
+        })) {
+            Execution.submit(execution, 1);
+            execution.run();
+
+            execution
+                    .observers
+                    .getFirst()
+                    .assertError(ErrorCode.INTERNAL, "work of " + GPU0 + " did not end within 60 s");
+            assertThat(events).isEmpty();
+            written.close();
+        }
+    }
+
+    @Test
+    void ofAStreamAreFreedWhenTheirWorkHasEnded() {
+        for (boolean sends : new boolean[] {true, false}) {
+            List<String> events = new ArrayList<>();
+            try (Execution execution = new Execution(settings(true), new LeakCheckingMemory(gpu), batch -> {
+                ResponseSender sender = batch.requests().getFirst().sender();
+                InferenceResponse response = sender.newResponse();
+                response.allocate("OUT", DataType.FP32, Shape.of(1, 2), GPU0);
+                response.fence("OUT", new FakeFence(() -> events.add("buffers " + gpu.buffersInUse())));
+                if (sends) {
+                    sender.send(response);
+                } else {
+                    response.discard();
+                }
+                sender.complete();
+            })) {
+                Execution.submit(execution, 1);
+                execution.run();
+
+                assertThat(events).containsExactly("buffers 1");
+                assertThat(gpu.buffersInUse()).isZero();
+            }
+        }
     }
 
     @Test

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import dev.nereid.api.OutputTarget;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.statistics.BatchStatistics;
 import dev.nereid.api.statistics.Timing;
@@ -11,6 +12,7 @@ import dev.nereid.scheduler.Execution;
 import dev.nereid.scheduler.FakeFence;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.RecordingObserver;
+import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
@@ -226,21 +228,93 @@ final class OutputFenceTest {
     }
 
     @Test
-    void keepsTheMemoryOfWorkThatDoesNotEnd() {
-        List<TensorBuffer> written = new ArrayList<>();
+    void keepsMemoryAndInputsForAsLongAsTheWorkGoesOn() {
         try (Execution running = execution(batch -> {
-            TensorBuffer buffer = gpu.allocate(8);
-            written.add(buffer);
-            Tensor out = Tensor.of(DataType.FP32, Shape.of(1, 2), buffer.segment(), GPU0);
-            batch.scatter("OUT", out.withFence(FakeFence.ofEndlessWork()), () -> events.add("released"));
+            batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2), GPU0);
+            batch.fence(
+                    "OUT",
+                    FakeFence.ofLongWork(
+                            3,
+                            () -> events.add(gpu.buffersInUse() + " in use, "
+                                    + execution.observers.getFirst().hasEnded())));
         })) {
-            submit(running, 1, () -> events.add("inputs"));
+            execution = running;
+            submit(1, () -> events.add("inputs"));
             running.run();
 
-            assertThat(running.observers.getFirst().output("OUT").place()).isEqualTo(GPU0);
-            running.observers.getFirst().close();
-            assertThat(events).containsExactly("inputs");
-            written.getFirst().close();
+            assertThat(events).containsExactly("1 in use, true", "1 in use, true", "1 in use, true", "inputs");
+        }
+    }
+
+    /** The GPU writes to memory of the client until its work has ended. */
+    @Test
+    void isAwaitedBeforeACancelledRequestIsAnswered() {
+        for (boolean intoTarget : new boolean[] {true, false}) {
+            events.clear();
+            TensorBuffer target = gpu.allocate(256);
+            try (Execution running = execution(batch -> {
+                batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2), GPU0);
+                execution.requests.getFirst().cancel();
+                batch.fence("OUT", work());
+            })) {
+                execution = running;
+                Requests request = running.request().floats("IN", Shape.of(1, 2), 3);
+                running.submit((intoTarget
+                                ? request.into("OUT", new OutputTarget(target.segment(), GPU0))
+                                : request.inAnyPlace("OUT"))
+                        .of(1));
+                running.run();
+
+                assertThat(events).containsExactly("awaited with 0 responses");
+                running.observers.getFirst().assertError(ErrorCode.CANCELLED, "request was cancelled");
+                target.close();
+            }
+            assertThat(gpu.buffersInUse()).isZero();
+        }
+    }
+
+    @Test
+    void isAwaitedBeforeAFailedRequestIsAnswered() {
+        for (int number = 1; number <= 2; number++) {
+            events.clear();
+            try (Execution running = execution(batch -> {
+                batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2), GPU0);
+                batch.fence("OUT", work());
+                throw new BackendException(ErrorCode.UNAVAILABLE, "of a test");
+            })) {
+                execution = running;
+                submit(number, () -> {});
+                running.run();
+
+                assertThat(events).containsExactly("awaited with 0 responses");
+                running.observers.forEach(observer -> observer.assertError(ErrorCode.UNAVAILABLE, "of a test"));
+            }
+            assertThat(gpu.buffersInUse()).isZero();
+        }
+    }
+
+    /** One of the batch goes to memory of its client, which may read it as soon as it is answered. */
+    @Test
+    void isAwaitedForAllIfOneOutputGoesToATarget() {
+        TensorBuffer target = gpu.allocate(256);
+        try (Execution running = execution(batch -> {
+            gpu.write(
+                    batch.gather("IN").data(),
+                    batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2), GPU0)
+                            .data());
+            batch.fence("OUT", work());
+        })) {
+            execution = running;
+            submit(1, () -> {});
+            running.submit(running.request()
+                    .floats("IN", Shape.of(1, 2), 3)
+                    .into("OUT", new OutputTarget(target.segment(), GPU0))
+                    .of(1));
+            running.run();
+
+            assertThat(events).containsExactly("awaited with 0 responses");
+            assertThat(gpu.floats(target.segment().asSlice(0, 8))).containsExactly(3, 4);
+            target.close();
         }
     }
 
@@ -259,6 +333,7 @@ final class OutputFenceTest {
                 Timing infer = read.inferences().compute().infer();
                 assertThat(infer.nanos()).isEqualTo(5_000L * number);
                 assertThat(infer.count()).isEqualTo(number);
+                assertThat(read.inferences().success().nanos()).isEqualTo(5_000L * number);
                 BatchStatistics batch = read.executions().batches().getFirst();
                 assertThat(batch.compute().infer()).isEqualTo(new Timing(1, 5_000));
             }

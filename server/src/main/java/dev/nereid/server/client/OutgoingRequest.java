@@ -103,6 +103,10 @@ final class OutgoingRequest implements ModelRequest {
 
     @Override
     public ModelRequest input(String name, Tensor tensor) {
+        if (tensor.fence().isPresent()) {
+            throw new IllegalArgumentException(
+                    "input '" + name + "': " + tensor + " with a fence (expected: without, after its work)");
+        }
         inputs.add(InputTensor.of(name, tensor));
         tensors.add(tensor);
         return this;

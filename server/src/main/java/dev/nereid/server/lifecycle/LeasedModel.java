@@ -11,7 +11,9 @@ import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
+import dev.nereid.spi.Shape;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -38,6 +40,11 @@ record LeasedModel(Model model, BackendLease lease, Function<String, ModelLoadWa
     @Override
     public Optional<BatchingStrategy> batching() throws BackendException {
         return model.batching();
+    }
+
+    @Override
+    public Map<String, Shape> paddedInputs() {
+        return model.paddedInputs();
     }
 
     @Override

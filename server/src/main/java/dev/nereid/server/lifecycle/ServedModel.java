@@ -90,7 +90,7 @@ public final class ServedModel implements AutoCloseable {
         this.classifier = classifier;
         this.load = load;
         description = ModelSettingsReader.description(config, List.of(settings.version()));
-        checks = RequestChecks.forModel(settings);
+        checks = RequestChecks.forModel(settings, model.paddedInputs());
     }
 
     /**

@@ -28,6 +28,7 @@ import dev.nereid.server.memory.ReportedMemory;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelKey;
+import dev.nereid.server.request.RequestChecks;
 import dev.nereid.server.warmup.RunningWarmups;
 import dev.nereid.server.warmup.WarmupSamples;
 import dev.nereid.spi.Backend;
@@ -166,7 +167,7 @@ public final class VersionLoader {
                     SequencePlanReader.plan(
                             config, context.settings(), prepared.directory().path()),
                     new Load(prepared.directory().key(), started, identity));
-            try (WarmupSamples warmup = warmup(prepared, config, context.settings())) {
+            try (WarmupSamples warmup = warmup(prepared, config, context.settings(), model)) {
                 ServedModel served = serve(parts, plans, instances, warmup.samples(), rollback);
                 rollback.commit();
                 return served;
@@ -197,9 +198,14 @@ public final class VersionLoader {
     }
 
     /** Reads the warm-up of a version, to be closed when its instances are warm. */
-    WarmupSamples warmup(PreparedModel prepared, ModelConfig config, ModelSettings settings) {
+    WarmupSamples warmup(PreparedModel prepared, ModelConfig config, ModelSettings settings, Model model) {
         return WarmupSamples.read(
-                config, settings, prepared.directory().path(), environment.memory(), new SplittableRandom());
+                config,
+                RequestChecks.forModel(settings, model.paddedInputs()),
+                settings,
+                prepared.directory().path(),
+                environment.memory(),
+                new SplittableRandom());
     }
 
     /** Completes the configuration of a version from its files, and checks it. */

@@ -122,8 +122,8 @@ public final class VersionUpdater {
                 update.removed().stream().map(served.instances()::get).toList();
         List<LoadedInstance> added = new ArrayList<>();
         try (Rollback rollback = new Rollback();
-                WarmupSamples warmup =
-                        loader.warmup(prepared, config, ModelSettingsReader.settings(config, served.version()))) {
+                WarmupSamples warmup = loader.warmup(
+                        prepared, config, ModelSettingsReader.settings(config, served.version()), served.model())) {
             List<ModelInstance> created = new InstanceFactory(
                             plan -> loader.newInstance(served.model(), plan), traits, options.instances())
                     .create(missing, rollback);

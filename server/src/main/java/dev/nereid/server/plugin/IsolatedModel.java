@@ -8,7 +8,9 @@ import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.Shape;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /** Forwards to a plugin's model through the plugin boundary. As safe for concurrent use as the model. */
@@ -16,15 +18,17 @@ final class IsolatedModel implements Model {
     private final Model model;
     private final PluginBoundary boundary;
     private final Optional<BackendTraits.Execution> execution;
+    private final Map<String, Shape> paddedInputs;
 
     /** Whether a call has failed that is repeated every second, and logged once. */
     private volatile boolean memoryFailed;
 
-    /** Wraps a model and reads its kind of execution. */
+    /** Wraps a model, and reads what does not change. */
     IsolatedModel(Model model, PluginBoundary boundary) throws BackendException {
         this.model = model;
         this.boundary = boundary;
         execution = boundary.invoke("Model.execution", model::execution);
+        paddedInputs = boundary.invoke("Model.paddedInputs", () -> Map.copyOf(model.paddedInputs()));
     }
 
     @Override
@@ -41,6 +45,11 @@ final class IsolatedModel implements Model {
     public Optional<BatchingStrategy> batching() throws BackendException {
         return boundary.invoke("Model.batching", model::batching)
                 .map(strategy -> new IsolatedBatchingStrategy(strategy, boundary));
+    }
+
+    @Override
+    public Map<String, Shape> paddedInputs() {
+        return paddedInputs;
     }
 
     @Override

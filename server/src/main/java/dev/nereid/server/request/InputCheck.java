@@ -1,8 +1,10 @@
 package dev.nereid.server.request;
 
+import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
@@ -19,15 +21,33 @@ final class InputCheck {
     private final String typeName;
     private final long[] dims;
     private final long @Nullable [] reshape;
+
+    /** The dimensions of its memory, variable where they are those of the input; {@code null} without padding. */
+    private final long @Nullable [] padded;
+
     private final boolean hasBatchDimension;
 
-    InputCheck(String model, boolean modelBatches, TensorSpec spec) {
+    /**
+     * Prepares the check of an input.
+     *
+     * @param padded the dimensions of its memory, variable where they are those of the input; {@code null} if they all
+     *     are
+     * @throws InferenceException if there are not as many as the input has
+     */
+    InputCheck(String model, boolean modelBatches, TensorSpec spec, @Nullable Shape padded) {
         this.model = model;
         this.modelBatches = modelBatches;
         this.spec = spec;
         typeName = spec.type().name();
         dims = spec.dims().toArray();
         reshape = spec.reshape().map(Shape::toArray).orElse(null);
+        this.padded = padded == null ? null : padded.toArray();
+        if (padded != null && padded.rank() != spec.backendDims().rank()) {
+            throw new InferenceException(
+                    ErrorCode.INTERNAL,
+                    "input '" + spec.name() + "' of model '" + model + "': padded to " + padded + " (expected: "
+                            + spec.backendDims().rank() + " dimensions, as the input has)");
+        }
         hasBatchDimension = modelBatches && !spec.is(TensorSpec.Trait.SHAPE_TENSOR);
     }
 
@@ -105,7 +125,26 @@ final class InputCheck {
                 shape[i + first] = target[i];
             }
         }
-        return shape;
+        return padded == null ? shape : storedDims(shape, first);
+    }
+
+    /**
+     * Returns the dimensions of the memory of the input.
+     *
+     * @param shape the dimensions that the backend sees
+     * @param first how many of them come before those of an item
+     */
+    long[] storedDims(long[] shape, int first) {
+        if (padded == null || padded.length != shape.length - first) {
+            return shape;
+        }
+        long[] stored = shape.clone();
+        for (int i = 0; i < padded.length; i++) {
+            if (padded[i] != Shape.VARIABLE) {
+                stored[i + first] = padded[i];
+            }
+        }
+        return stored;
     }
 
     private void checkData(String id, InputTensor input, long[] shape) {

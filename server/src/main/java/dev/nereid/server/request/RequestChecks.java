@@ -12,8 +12,10 @@ import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.spi.ControlInput;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -56,12 +58,12 @@ public final class RequestChecks {
     /** The control input with the id of the sequence; {@code null} if the model has none. */
     private final @Nullable ControlInput sequenceIdControl;
 
-    private RequestChecks(ModelSettings settings) {
+    private RequestChecks(ModelSettings settings, Map<String, Shape> padded) {
         model = settings.name();
         modelVersion = new ModelVersion(model, settings.version());
         maxBatchSize = settings.maxBatchSize();
         inputs = settings.inputs().stream()
-                .map(spec -> new InputCheck(model, settings.batches(), spec))
+                .map(spec -> new InputCheck(model, settings.batches(), spec, padded.get(spec.name())))
                 .toArray(InputCheck[]::new);
         requiredInputs =
                 (int) Arrays.stream(inputs).filter(input -> !input.isOptional()).count();
@@ -83,7 +85,34 @@ public final class RequestChecks {
      * @return the checks
      */
     public static RequestChecks forModel(ModelSettings settings) {
-        return new RequestChecks(settings);
+        return forModel(settings, Map.of());
+    }
+
+    /**
+     * Prepares the checks of a model version with padded inputs.
+     *
+     * @param settings its completed, checked configuration
+     * @param padded as of {@link Model#paddedInputs()}
+     * @return the checks
+     * @throws InferenceException if the dimensions of a padded input are not as many as those of the input
+     */
+    public static RequestChecks forModel(ModelSettings settings, Map<String, Shape> padded) {
+        return new RequestChecks(settings, padded);
+    }
+
+    /**
+     * Returns the dimensions of the memory of an input, which are those that a client gives unless it is padded.
+     *
+     * @param input the name of an input
+     * @param dims the dimensions that the backend sees, without batch dimension
+     */
+    public long[] storedDims(String input, long[] dims) {
+        for (InputCheck check : inputs) {
+            if (check.name().equals(input)) {
+                return check.storedDims(dims, 0);
+            }
+        }
+        return dims;
     }
 
     /**

@@ -47,19 +47,21 @@ public final class WarmupSamples implements AutoCloseable {
     private final List<WarmupSample> samples = new ArrayList<>();
     private final List<TensorBuffer> buffers = new ArrayList<>();
 
-    private WarmupSamples(ModelSettings model, Path directory, TensorMemory memory, RandomGenerator random) {
+    private WarmupSamples(
+            RequestChecks checks, ModelSettings model, Path directory, TensorMemory memory, RandomGenerator random) {
         this.model = model;
         this.directory = directory;
         this.memory = memory;
         this.random = random;
-        this.checks = RequestChecks.forModel(model);
+        this.checks = checks;
     }
 
     /**
      * Reads the warm-up samples of a model.
      *
      * @param config the completed configuration
-     * @param model the same, as schedulers see it
+     * @param checks the checks of its requests
+     * @param model the same configuration, as schedulers see it
      * @param directory the model's directory
      * @param memory the memory for the content of inputs
      * @param random generates content
@@ -67,8 +69,13 @@ public final class WarmupSamples implements AutoCloseable {
      * @throws InferenceException if a sample is wrong, a file is missing, or there is no memory; nothing is kept then
      */
     public static WarmupSamples read(
-            ModelConfig config, ModelSettings model, Path directory, TensorMemory memory, RandomGenerator random) {
-        WarmupSamples samples = new WarmupSamples(model, directory, memory, random);
+            ModelConfig config,
+            RequestChecks checks,
+            ModelSettings model,
+            Path directory,
+            TensorMemory memory,
+            RandomGenerator random) {
+        WarmupSamples samples = new WarmupSamples(checks, model, directory, memory, random);
         boolean read = false;
         try {
             for (ModelWarmup setting : config.getModelWarmupList()) {
@@ -167,7 +174,8 @@ public final class WarmupSamples implements AutoCloseable {
             }
         }
         // An empty string is its length alone, which takes four bytes.
-        long byteSize = InputTensor.byteSize(name, type == DataType.BYTES ? DataType.UINT32 : type, dims);
+        long byteSize = InputTensor.byteSize(
+                name, type == DataType.BYTES ? DataType.UINT32 : type, checks.storedDims(name, dims));
         return switch (input.getInputDataTypeCase()) {
             case ZERO_DATA -> keep(memory.allocate(byteSize)).fill((byte) 0);
             case RANDOM_DATA -> {

@@ -84,6 +84,7 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -665,6 +666,7 @@ final class PluginBoundaryCompletenessTest {
                 case "Path" -> Path.of("x");
                 case "Set" -> Set.of();
                 case "List" -> List.of();
+                case "Map" -> Map.of();
                 case "BackendTraits" -> BackendTraits.DEFAULT;
                 case "StoragePage" -> StoragePage.last(List.of());
                 case "MemorySegment" -> Arena.ofAuto().allocate(64);

@@ -6,6 +6,7 @@ import static dev.nereid.server.request.InferRequests.request;
 import static dev.nereid.server.request.InferRequests.strings;
 import static dev.nereid.server.request.InferRequests.zeros;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
@@ -24,6 +25,7 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -446,5 +448,33 @@ class RequestChecksTest {
 
     private static InferenceException refusal(RequestChecks checks, InferRequest request) {
         return catchThrowableOfType(InferenceException.class, () -> checks.check(request, 0));
+    }
+
+    @Test
+    void paddedInputsHaveTheirBytesAndDimensions() {
+        ModelSettings settings = ModelSettings.builder("m", 1)
+                .maxBatchSize(4)
+                .input(TensorSpec.of("a", DataType.FP32, Shape.of(13, -1, 1)).with(TensorSpec.Trait.NON_LINEAR_FORMAT))
+                .build();
+        RequestChecks checks = RequestChecks.forModel(settings, Map.of("a", Shape.of(32, -1, 1)));
+
+        Tensor tensor = checks.check(request(floats(2 * 32 * 5, 2, 13, 5, 1)), 0)
+                .inputs()
+                .getFirst()
+                .tensor();
+
+        assertThat(tensor.shape()).isEqualTo(Shape.of(2, 32, 5, 1));
+        for (int elements : new int[] {2 * 13 * 5, 2 * 32 * 5 + 1}) {
+            assertThatExceptionOfType(InferenceException.class)
+                    .isThrownBy(() -> checks.check(request(floats(elements, 2, 13, 5, 1)), 0))
+                    .withMessageContaining("input byte size mismatch for input 'a' for model 'm'. Expected 1280, got "
+                            + elements * 4L);
+        }
+        assertThatExceptionOfType(InferenceException.class)
+                .isThrownBy(() -> checks.check(request(floats(2 * 32 * 5, 2, 32, 5, 1)), 0))
+                .withMessageContaining("[-1,13,-1,1]");
+        assertThatExceptionOfType(InferenceException.class)
+                .isThrownBy(() -> RequestChecks.forModel(settings, Map.of("a", Shape.of(32))))
+                .withMessage("input 'a' of model 'm': padded to [32] (expected: 3 dimensions, as the input has)");
     }
 }

@@ -9,8 +9,10 @@ import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.server.config.ModelConfigReader;
 import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.request.RequestChecks;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.testkit.LeakCheckingMemory;
@@ -20,6 +22,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
@@ -33,6 +36,8 @@ final class WarmupSamplesTest {
     @TempDir
     private Path directory;
 
+    private Map<String, Shape> padded = Map.of();
+
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory(1 << 20);
 
@@ -40,6 +45,24 @@ final class WarmupSamplesTest {
     void skipsASampleOfNothing() {
         try (WarmupSamples read = read(sample("a", "batch_size: 0", "dims: [ -1 ]"))) {
             assertThat(read.samples()).isEmpty();
+        }
+    }
+
+    @Test
+    void fillsThePaddingOfInputs() {
+        padded = Map.of("IN", Shape.of(4));
+        for (String content : List.of("zero_data: true", "random_data: true")) {
+            try (WarmupSamples read = read(sample("a", "batch_size: 1", "dims: [ 3 ] " + content))) {
+                Tensor tensor = read.samples()
+                        .getFirst()
+                        .batch()
+                        .get()
+                        .getFirst()
+                        .inputs()
+                        .getFirst()
+                        .tensor();
+                assertThat(tensor.shape()).isEqualTo(Shape.of(1, 4));
+            }
         }
     }
 
@@ -342,7 +365,9 @@ final class WarmupSamplesTest {
                 "test/config.pbtxt",
                 "name: \"m\" backend: \"b\"\n" + batch + "output { name: \"OUT\" data_type: TYPE_FP32 dims: [ -1 ] }\n"
                         + more);
-        return WarmupSamples.read(config, ModelSettingsReader.settings(config, 3), directory, memory, new Random(1));
+        ModelSettings settings = ModelSettingsReader.settings(config, 3);
+        RequestChecks checks = RequestChecks.forModel(settings, padded);
+        return WarmupSamples.read(config, checks, settings, directory, memory, new Random(1));
     }
 
     private void file(String name, byte[] content) throws IOException {

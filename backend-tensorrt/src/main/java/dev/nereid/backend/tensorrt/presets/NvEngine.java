@@ -1,6 +1,7 @@
 package dev.nereid.backend.tensorrt.presets;
 
 import dev.nereid.backend.tensorrt.runtime.Engine;
+import dev.nereid.backend.tensorrt.runtime.EngineFormat;
 import dev.nereid.backend.tensorrt.runtime.EngineTensor;
 import dev.nereid.backend.tensorrt.runtime.ExecutionContext;
 import dev.nereid.backend.tensorrt.runtime.ProfileRange;
@@ -53,13 +54,15 @@ final class NvEngine implements Engine {
                     range(name, ofShape, shape, profile, OptProfileSelector.kMAX)));
         }
         return new EngineTensor(
-                name,
-                input,
-                engine.getTensorDataType(name).intern().name(),
-                shape,
-                ofShape,
-                engine.getTensorFormat(name).intern().name(),
-                ranges);
+                name, input, engine.getTensorDataType(name).intern().name(), shape, ofShape, format(name), ranges);
+    }
+
+    private EngineFormat format(String name) {
+        String format = engine.getTensorFormat(name).intern().name();
+        return format.equals(EngineFormat.LINEAR.name())
+                ? EngineFormat.LINEAR
+                : new EngineFormat(
+                        format, engine.getTensorVectorizedDim(name), engine.getTensorComponentsPerElement(name));
     }
 
     @SuppressWarnings("deprecation") // in later versions, in favor of a method that this one does not have

@@ -11,7 +11,7 @@ import java.util.List;
  * @param type the name of its type at TensorRT: {@code kFLOAT}, {@code kHALF} and so on
  * @param shape its dimensions, {@link Shape#VARIABLE} for those that a profile limits
  * @param isShapeTensor whether its values decide shapes; it lies on the host then
- * @param format the name of its format: {@code kLINEAR} for row-major order
+ * @param format the order of its elements in memory
  * @param ranges for an input, its limits in each profile; empty for an output
  */
 public record EngineTensor(
@@ -20,15 +20,24 @@ public record EngineTensor(
         String type,
         Shape shape,
         boolean isShapeTensor,
-        String format,
+        EngineFormat format,
         List<ProfileRange> ranges) {
     /** Copies the components. */
     public EngineTensor {
         ranges = List.copyOf(ranges);
     }
 
-    /** Returns whether the elements lie in row-major order. */
-    public boolean isLinear() {
-        return format.equals("kLINEAR");
+    /**
+     * Returns the dimensions of the tensor without padding.
+     *
+     * @param stored its dimensions in memory
+     */
+    public Shape unpadded(Shape stored) {
+        if (!format.hasVectors() || shape.dim(format.dimension()) == Shape.VARIABLE) {
+            return stored;
+        }
+        long[] dims = stored.toArray();
+        dims[format.dimension()] = shape.dim(format.dimension());
+        return Shape.of(dims);
     }
 }

@@ -23,6 +23,7 @@ import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -113,12 +114,11 @@ final class PtxInstance implements ModelInstance {
             idle.add(slot);
             throw e;
         }
-        batch.inputsRead();
-        if (output.place().equals(device)) { // passed on before it is written
-            batch.fence(out.name(), fence);
-            completions.add(fence, batch.defer()::finish, _ -> idle.add(slot));
+        if (output.place().equals(device)) {
+            passOn(batch, slot, fence);
             return;
         }
+        batch.inputsRead();
         DeferredExecution execution = batch.defer();
         completions.add(fence, failure -> {
             idle.add(slot);
@@ -128,6 +128,24 @@ final class PtxInstance implements ModelInstance {
                 execution.fail(failure);
             }
         });
+    }
+
+    /** Passes an output on before it is written. */
+    private void passOn(Batch batch, Slot slot, EventFence fence) throws BackendException {
+        boolean passedOn = false;
+        try {
+            batch.inputsRead();
+            batch.fence(out.name(), fence);
+            completions.add(fence, batch.defer()::finish, _ -> idle.add(slot));
+            passedOn = true;
+        } finally {
+            if (!passedOn) {
+                boolean ignored =
+                        fence.await(Duration.ofSeconds(Long.MAX_VALUE)); // the batch ends now, with its memory
+                fence.release();
+                idle.add(slot);
+            }
+        }
     }
 
     /** Returns the input on the GPU if it lies there, or else in pinned memory. */
