@@ -118,10 +118,8 @@ final class TensorRtBackend implements Backend {
             Bindings.of(tensors, settings);
             Map<String, Shape> own = TensorFormats.paddedInputs(tensors, settings);
             if (padded != null && !padded.equals(own)) {
-                throw TensorRtErrors.unsupported(
-                        "model '" + settings.name() + "': " + bindings.inputs().size()
-                                + " inputs, padded to " + own + " on one GPU and to " + padded
-                                + " on another (expected: the same for all plans of the model)");
+                throw TensorRtErrors.unsupported("model '" + settings.name() + "': inputs padded to " + padded
+                        + " in one plan and to " + own + " in another (expected: the same in all plans of the model)");
             }
             padded = own;
         }

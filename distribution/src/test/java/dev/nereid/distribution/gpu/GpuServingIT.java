@@ -99,7 +99,7 @@ final class GpuServingIT {
     @ValueSource(
             strings = {
                 "--cuda-memory-pool-byte-size=0:67108864",
-                "--cuda-memory-pool-byte-size=0:524288 --cuda-memory-pool-byte-size=1:524288"
+                "--cuda-memory-pool-byte-size=0:589824 --cuda-memory-pool-byte-size=1:589824"
             })
     void servesAnEnsembleOfKernels(String flags) throws IOException, InterruptedException {
         Repository repository = new Repository(directory);
