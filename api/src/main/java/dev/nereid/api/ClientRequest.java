@@ -89,7 +89,7 @@ public final class ClientRequest {
      *     can be read by every thread, and stays valid and unchanged until the response is closed; if there is none, since
      *     the request failed or was cancelled, an execution may still read it: memory of {@link Arena#ofAuto} is safe
      * @return this request
-     * @throws IllegalArgumentException if a device has not computed the tensor yet
+     * @throws IllegalArgumentException if the tensor lies on the host, and has a fence
      */
     public ClientRequest input(String name, Tensor tensor) {
         InputTensor input = InputTensor.of(name, tensor);
@@ -116,8 +116,15 @@ public final class ClientRequest {
      *
      * @param output the output, such as its largest elements, or in memory of the caller
      * @return this request
+     * @throws IllegalArgumentException for {@link RequestedOutput#inAnyPlace}: its response may come while a device reads
+     *     the inputs, and only a request of {@link InferenceServer#infer} says when that has ended
      */
     public ClientRequest output(RequestedOutput output) {
+        if (output.anyPlace()) {
+            throw new IllegalArgumentException(
+                    "output '" + Quoted.text(output.name())
+                            + "': in any place (expected: on the host or in memory of the caller; others by InferenceServer.infer)");
+        }
         outputs.add(requireNonNull(output, "output"));
         return this;
     }

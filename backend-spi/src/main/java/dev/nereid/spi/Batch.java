@@ -156,9 +156,10 @@ public interface Batch {
 
     /**
      * Names the work of a device that writes an allocated output of the batch. The execution may finish before the work
-     * has ended: inputs, buffers and outputs of the batch stay until then. If all requests leave the output on the device
-     * ({@link #takesOutput}, and not in memory of the client), it is passed on with the fence at once. Without a fence
-     * the output is written when the execution is finished.
+     * has ended: inputs, buffers and outputs of the batch stay until then. If all requests leave all outputs with fences
+     * on the device ({@link #takesOutput}, and not in memory of the client), and the model has no states, they are passed
+     * on with their fences at once; otherwise the server waits before it responds. Without a fence the output is written
+     * when the execution is finished.
      *
      * @param output the name of an output of {@link #allocate(String, DataType, Shape, MemoryPlace)}
      * @param fence the work that writes it

@@ -16,7 +16,8 @@ public interface DeferredExecution {
     void finish();
 
     /**
-     * Ends the execution with an error. Every request that is not complete yet fails with it.
+     * Ends the execution with an error. Every request that is not complete yet fails with it. Waits as {@link #finish}
+     * does.
      *
      * @param error the error
      */

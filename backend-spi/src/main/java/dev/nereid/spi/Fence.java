@@ -26,7 +26,7 @@ public interface Fence {
      *
      * @param timeout the limit on the wait
      * @return whether the work ended in time, so that the tensor may be read
-     * @throws BackendException if the work failed: the tensor has no content
+     * @throws BackendException if the work failed, and has ended: the tensor has no content
      */
     boolean await(Duration timeout) throws BackendException;
 

@@ -46,8 +46,8 @@ public interface InferenceResponse {
 
     /**
      * Names the work of a device that writes an allocated output. The execution may finish before the work has ended: the
-     * inputs of the request stay until then. {@link ResponseSender#send} and {@link #discard} wait for it. Without a fence
-     * the output is written when the response is sent.
+     * inputs of the request stay until then. For a response of a sender, {@link ResponseSender#send} and {@link #discard}
+     * wait for it. Without a fence the output is written when the response is sent.
      *
      * @param output the name of an output of {@link #allocate(String, DataType, Shape, MemoryPlace)}
      * @param fence the work that writes it

@@ -9,6 +9,7 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.DataType;
@@ -48,6 +49,17 @@ final class ClientRequestTest {
                 """;
         models.model("twice", tensors, 1, 2);
         models.model("old", tensors + "version_policy { all {} }\n", 1, 2);
+    }
+
+    /** Its response may come while a device reads the inputs, and the close of the response frees those. */
+    @Test
+    void takesNoOutputInAnyPlace() throws Exception {
+        try (NereidServer server = server()) {
+            ClientRequest request = server.request("twice");
+            assertThatThrownBy(() -> request.output(RequestedOutput.inAnyPlace("OUTPUT")))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("InferenceServer.infer");
+        }
     }
 
     @Test

@@ -6,6 +6,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -64,6 +65,13 @@ final class TensorFormats {
                     + format.vectorLength() + " (expected: a dimension that is not variable, so that the padding is"
                     + " known)");
         }
+        Shape configured = spec.get().backendDims();
+        int item = format.dimension() - first;
+        if (item < configured.rank() && configured.dim(item) == Shape.VARIABLE) {
+            throw TensorRtErrors.invalid(name + " joins dimension " + format.dimension() + " to vectors of "
+                    + format.vectorLength() + ", and dims has -1 there (expected: " + shape.dim(format.dimension())
+                    + ", as in the engine)");
+        }
         if (!tensor.isInput() && isPadded(tensor)) {
             throw TensorRtErrors.unsupported(name + " has padding (expected: for an output, a multiple of "
                     + format.vectorLength() + " in dimension " + format.dimension() + ")");
@@ -79,7 +87,12 @@ final class TensorFormats {
         Map<String, Shape> padded = new HashMap<>();
         for (EngineTensor tensor : tensors) {
             if (tensor.isInput() && isPadded(tensor)) {
-                Shape stored = tensor.format().padded(tensor.shape());
+                Shape shape = tensor.shape();
+                long[] dims = new long[shape.rank()];
+                Arrays.fill(dims, Shape.VARIABLE);
+                int dimension = tensor.format().dimension();
+                dims[dimension] = tensor.format().padded(shape).dim(dimension);
+                Shape stored = Shape.of(dims);
                 padded.put(tensor.name(), settings.batches() ? stored.dropFirst() : stored);
             }
         }

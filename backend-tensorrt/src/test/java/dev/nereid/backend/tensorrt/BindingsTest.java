@@ -133,7 +133,7 @@ final class BindingsTest {
         assertThat(bindings.inputs()).hasSize(2);
         assertThat(bindings.outputs()).hasSize(2);
         assertThat(TensorFormats.paddedInputs(tensors, model.build()))
-                .containsExactly(Map.entry("PADDED", Shape.of(32, -1, 2)));
+                .containsExactly(Map.entry("PADDED", Shape.of(32, -1, -1)));
     }
 
     @Test
@@ -147,6 +147,11 @@ final class BindingsTest {
         assertThat(EngineFormat.LINEAR.padded(Shape.of(5))).isEqualTo(Shape.of(5));
         assertThat(tensor.unpadded(Shape.of(5, 32, 7, 2))).isEqualTo(Shape.of(5, 13, 7, 2));
         assertThat(IN.unpadded(Shape.of(5, 3))).isEqualTo(Shape.of(5, 3));
+        for (long other : new long[] {1, 31, 33, 64, 4096}) {
+            assertThat(tensor.unpadded(Shape.of(5, other, 7, 2)))
+                    .as("not its size")
+                    .isEqualTo(Shape.of(5, other, 7, 2));
+        }
     }
 
     @Test
@@ -175,6 +180,11 @@ final class BindingsTest {
                 "tensor 'IN': format kCHW32 of [-1,-1,2,2] joins dimension 1 to vectors of 32 (expected: a dimension"
                         + " that is not variable, so that the padding is known)",
                 inFormat("IN", true, Shape.of(-1, -1, 2, 2), CHW32),
+                OUT);
+        assertDiffers(
+                "tensor 'IN': format kCHW32 of [-1,64,2,2] joins dimension 1 to vectors of 32, and dims has -1 there"
+                        + " (expected: 64, as in the engine)",
+                inFormat("IN", true, Shape.of(-1, 64, 2, 2), CHW32),
                 OUT);
         for (int dimension : new int[] {0, 3}) {
             assertDiffers(

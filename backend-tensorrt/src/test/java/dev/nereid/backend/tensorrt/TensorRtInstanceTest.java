@@ -271,7 +271,7 @@ final class TensorRtInstanceTest {
                 padded,
                 new TensorRtOptions(false, Priority.DEFAULT, false, Map.of(), "", "FP32", 0, Map.of()),
                 Map.of(0, new LoadedEngine(gpu, engine, 10)));
-        assertThat(model.paddedInputs()).containsExactly(Map.entry("IN", Shape.of(4, 1, 1)));
+        assertThat(model.paddedInputs()).containsExactly(Map.entry("IN", Shape.of(4, -1, -1)));
         try (ModelInstance instance = model.newInstance(
                         new FakeInstanceContext("i", new Device(Device.Kind.GPU, 0), List.of(), memory));
                 FakeBatch batch = new FakeBatch(
@@ -287,6 +287,14 @@ final class TensorRtInstanceTest {
 
             assertThat(batch.outputs().get("OUT").shape()).isEqualTo(largest);
             assertThat(batch.outputs().get("OUT").floats()).containsExactly(1, 2, 3, 4, 5, 6);
+
+            FakeRequest larger =
+                    new FakeRequest(1, List.of("OUT")).with("IN", Tensor.ofFloats(Shape.of(1, 8, 1, 1), new float[8]));
+            try (FakeBatch refused = new FakeBatch(padded, memory, larger).withDevice(GPU)) {
+                assertThatExceptionOfType(BackendException.class)
+                        .isThrownBy(() -> instance.execute(refused))
+                        .withMessageContaining("'IN' [1,8,1,1] (expected: [1,3,1,1] to [2,3,1,1])");
+            }
         }
     }
 

@@ -76,14 +76,12 @@ final class BatchOutputs {
         throw OutputChecks.notAllocated(scope.model(), output);
     }
 
-    /** Returns whether no request has to wait until its outputs are written. */
-    boolean mayBeUnderWay() {
+    /** Returns whether a request need not wait until its outputs are written. */
+    boolean mayBeUnderWay(ScheduledRequest request) {
         for (Whole whole : outputs) {
-            for (ScheduledRequest request : requests) {
-                if (!OutputPlacement.mayBeUnderWay(
-                        request.checked(), whole.output().tensor().name(), whole.tensor())) {
-                    return false;
-                }
+            if (!OutputPlacement.mayBeUnderWay(
+                    request.checked(), whole.output().tensor().name(), whole.tensor())) {
+                return false;
             }
         }
         return true;

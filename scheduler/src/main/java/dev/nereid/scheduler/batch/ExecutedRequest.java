@@ -425,7 +425,7 @@ final class ExecutedRequest extends CheckedRequestView
 
     /** Returns whether the request need not wait until its outputs are written. */
     boolean mayBeUnderWay() {
-        return builder == null || builder.mayBeUnderWay();
+        return (outputs == null || outputs.mayBeUnderWay(scheduled())) && (builder == null || builder.mayBeUnderWay());
     }
 
     /** Delivers a response with outputs that may still be written; before {@link #finish}. */

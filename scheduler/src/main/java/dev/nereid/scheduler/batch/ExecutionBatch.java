@@ -280,11 +280,11 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
 
     @Override
     boolean mayBeUnderWay() {
-        if (outputs != null && !outputs.mayBeUnderWay()) {
-            return false;
+        if (sink != null) {
+            return false; // states are written when the requests are settled
         }
         for (ExecutedRequest request : executed) {
-            if (!request.mayBeUnderWay()) {
+            if (!request.isNullRequest() && !request.mayBeUnderWay()) {
                 return false;
             }
         }

@@ -1,5 +1,7 @@
 package dev.nereid.scheduler.batch;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.memory.OutputFences;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
@@ -31,9 +33,11 @@ import org.jspecify.annotations.Nullable;
  */
 abstract sealed class ExecutionLifecycle permits ExecutionBatch {
     private static final VarHandle ENDED;
+    private static final VarHandle FENCES;
 
     static {
         try {
+            FENCES = MethodHandles.lookup().findVarHandle(ExecutionLifecycle.class, "fences", OutputFences.class);
             ENDED = MethodHandles.lookup().findVarHandle(ExecutionLifecycle.class, "ended", boolean.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
@@ -59,8 +63,11 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
     /** Whether the execution has ended; the thread that sets it ends it. */
     private volatile boolean ended;
 
-    /** The work of devices that writes outputs; {@code null} for none. */
-    private @Nullable OutputFences fences;
+    /** The work of devices that writes outputs; {@code null} for none. Any thread may set it, once. */
+    private volatile @Nullable OutputFences fences;
+
+    /** Whether responses are delivered before their outputs are written; set at the end. */
+    private boolean passesOn;
 
     private long awaitedNanos;
 
@@ -258,12 +265,10 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
         if (output.fence().isEmpty()) {
             return output;
         }
-        OutputFences work = fences;
-        if (work == null) {
-            work = new OutputFences();
-            fences = work;
+        if (fences == null) {
+            FENCES.compareAndSet(this, null, new OutputFences());
         }
-        return work.add(scope.isolated(output), memory);
+        return requireNonNull(fences).add(scope.isolated(output), memory);
     }
 
     /** Settles all requests, counts them together with the execution, and only then calls their observers. */
@@ -282,7 +287,7 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
 
     private void endOnce(ResponseEvent.@Nullable Failure failure, long calledNanos) {
         OutputFences work = fences;
-        boolean passesOn = work != null && failure == null && mayBeUnderWay();
+        passesOn = work != null && failure == null && mayBeUnderWay();
         boolean computed = true;
         long nowNanos = calledNanos;
         if (work != null && !passesOn) {
@@ -350,6 +355,16 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
         boolean succeeded = work.await();
         awaitedNanos = scope.model().nanoTime().getAsLong() - start;
         return succeeded;
+    }
+
+    /** Returns whether responses are delivered before their outputs are written. */
+    boolean passesOn() {
+        return passesOn;
+    }
+
+    /** Returns whether work of devices writes outputs. */
+    public boolean hasFences() {
+        return fences != null;
     }
 
     /** Returns how long the end of the execution waited for work of devices, in nanoseconds. */

@@ -262,7 +262,8 @@ final class ResponseBuilder implements InferenceResponse {
             Output output = outputs[i];
             if (output != null && request.checked().requestsOutput(output.name())) {
                 outputs[i] = null; // taken over
-                outputs[i] = OutputPlacement.place(scope.model(), request.checked(), output, execution != null);
+                outputs[i] = OutputPlacement.place(
+                        scope.model(), request.checked(), output, execution != null && execution.passesOn());
             }
         }
         List<NamedTensor> tensors = new ArrayList<>(outputs.length);

@@ -84,7 +84,10 @@ final class BatchRunner {
         if (!direct) {
             interrupted = Thread.interrupted(); // meant for this execution
         }
-        took.accept(end - start);
+        boolean waits = batch.hasFences() && !batch.isDeferred(); // this thread waits for a device next
+        if (!waits) {
+            took.accept(end - start);
+        }
         memory.ended(thrown, end);
         model.fatalErrors().check(thrown);
         Continuations continuations = Continuations.current();
@@ -101,8 +104,8 @@ final class BatchRunner {
         } finally {
             continuations.exit(before);
         }
-        if (!batch.isDeferred() && batch.awaitedNanos() > 0) { // this thread waited for a device
-            took.accept(batch.awaitedNanos());
+        if (waits) {
+            took.accept(end - start + batch.awaitedNanos());
         }
     }
 

@@ -2,14 +2,14 @@ package dev.nereid.scheduler.memory;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Tensor;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The work of devices that writes outputs of one execution. Confined to the execution.
+ * The work of devices that writes outputs of one execution. Safe for use by any thread until {@link #await}.
  *
  * <p>Holds a reference to the memory of each output, so that whatever becomes of its response, the memory is not freed
  * while the work is under way.
@@ -20,7 +20,7 @@ public final class OutputFences {
     /** Between two attempts to wait. */
     private static final long PAUSE_NANOS = 1_000_000;
 
-    private final List<Pending> pending = new ArrayList<>(2);
+    private final Queue<Pending> pending = new ConcurrentLinkedQueue<>();
 
     /** An output whose work has not been awaited. */
     private record Pending(OutputFence fence, Tensor output, ReferenceCountedMemory memory) {}
@@ -35,8 +35,8 @@ public final class OutputFences {
     public Tensor add(Tensor output, ReferenceCountedMemory memory) {
         OutputFence passed = new OutputFence(output.fence().orElseThrow());
         Tensor fenced = output.withFence(passed);
-        pending.add(new Pending(passed, fenced, memory));
         memory.retain();
+        pending.add(new Pending(passed, fenced, memory));
         return fenced;
     }
 
@@ -48,10 +48,9 @@ public final class OutputFences {
      */
     public boolean await() {
         boolean succeeded = true;
-        for (Pending one : pending) {
+        for (Pending one = pending.poll(); one != null; one = pending.poll()) {
             succeeded &= await(one);
         }
-        pending.clear();
         return succeeded;
     }
 

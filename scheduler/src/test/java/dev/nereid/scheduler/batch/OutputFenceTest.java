@@ -30,12 +30,24 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongConsumer;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
 /** Outputs on a device that are passed on while work of it writes them. */
 final class OutputFenceTest {
     private static final MemoryPlace GPU0 = new MemoryPlace(MemoryPlace.Kind.GPU, 0);
+
+    private static final int THREADS = 4;
+
+    @AutoClose
+    private final ExecutorService threads = Executors.newFixedThreadPool(THREADS);
 
     private final FakeDeviceMemory gpu = new FakeDeviceMemory(GPU0);
     private final List<String> events = new ArrayList<>();
@@ -315,6 +327,57 @@ final class OutputFenceTest {
             assertThat(events).containsExactly("awaited with 0 responses");
             assertThat(gpu.floats(target.segment().asSlice(0, 8))).containsExactly(3, 4);
             target.close();
+        }
+    }
+
+    @Test
+    void failsAllRequestsIfOneOfThemHasToWait() {
+        try (Execution running = execution(batch -> {
+            batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2), GPU0);
+            batch.fence("OUT", new FakeFence(() -> {
+                throw new BackendException(ErrorCode.UNAVAILABLE, "device lost");
+            }));
+        })) {
+            submit(running, 1, () -> {});
+            Execution.submit(running, 1);
+            running.run();
+
+            running.observers.forEach(observer -> observer.assertError(ErrorCode.UNAVAILABLE, "device lost"));
+        }
+        assertThat(gpu.buffersInUse()).isZero();
+    }
+
+    /** Each request may be continued by a thread of its own. */
+    @Test
+    void isAwaitedWhicheverThreadNamesIt() {
+        for (int round = 0; round < 100; round++) {
+            AtomicInteger awaited = new AtomicInteger();
+            CyclicBarrier together = new CyclicBarrier(THREADS);
+            try (Execution running = execution(batch -> {
+                for (InferenceRequest request : batch.requests()) {
+                    request.response().allocate("OUT", DataType.FP32, Shape.of(1, 2), GPU0);
+                }
+                CompletableFuture.allOf(batch.requests().stream()
+                                .map(request ->
+                                        CompletableFuture.runAsync(() -> fence(request, together, awaited), threads))
+                                .toArray(CompletableFuture[]::new))
+                        .join();
+            })) {
+                submit(running, THREADS, () -> {});
+                running.run();
+
+                assertThat(awaited).hasValue(THREADS);
+            }
+            assertThat(gpu.buffersInUse()).isZero();
+        }
+    }
+
+    private static void fence(InferenceRequest request, CyclicBarrier together, AtomicInteger awaited) {
+        try {
+            together.await();
+            request.response().fence("OUT", new FakeFence(awaited::incrementAndGet));
+        } catch (BackendException | InterruptedException | BrokenBarrierException e) {
+            throw new AssertionError(e);
         }
     }
 

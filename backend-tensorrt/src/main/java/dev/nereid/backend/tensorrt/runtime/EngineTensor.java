@@ -31,13 +31,17 @@ public record EngineTensor(
      * Returns the dimensions of the tensor without padding.
      *
      * @param stored its dimensions in memory
+     * @return its own dimensions; the given ones if they are not those of this tensor with its padding
      */
     public Shape unpadded(Shape stored) {
-        if (!format.hasVectors() || shape.dim(format.dimension()) == Shape.VARIABLE) {
+        int dimension = format.dimension();
+        if (!format.hasVectors()
+                || dimension >= stored.rank()
+                || stored.dim(dimension) != format.padded(shape).dim(dimension)) {
             return stored;
         }
         long[] dims = stored.toArray();
-        dims[format.dimension()] = shape.dim(format.dimension());
+        dims[dimension] = shape.dim(dimension);
         return Shape.of(dims);
     }
 }
