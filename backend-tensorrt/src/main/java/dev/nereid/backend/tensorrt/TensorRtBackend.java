@@ -43,6 +43,9 @@ import java.util.TreeMap;
 final class TensorRtBackend implements Backend {
     private static final String DEFAULT_FILE = "model.plan";
 
+    /** The most bytes of a plan that are read at once. */
+    private static final long CHUNK = 1 << 26;
+
     private static final BackendTraits TRAITS = BackendTraits.DEFAULT
             .withPreferredGroups(PreferredGroup.of(Device.Kind.GPU, 1))
             .withPlaces(MemoryPlace.Kind.HOST, MemoryPlace.Kind.PINNED, MemoryPlace.Kind.GPU)
@@ -201,12 +204,12 @@ final class TensorRtBackend implements Backend {
     }
 
     private LoadedEngine deserialize(Path plan, GpuContext gpu) throws BackendException {
-        try (Arena arena = Arena.ofShared();
+        try (Arena arena = Arena.ofConfined();
                 FileChannel file = FileChannel.open(plan, StandardOpenOption.READ)) {
             if (file.size() == 0) {
                 throw TensorRtErrors.invalid(plan + ": empty (expected: a plan of TensorRT)");
             }
-            MemorySegment content = file.map(FileChannel.MapMode.READ_ONLY, 0, file.size(), arena);
+            MemorySegment content = read(file, arena);
             Engine engine = runtime.deserialize(content);
             return new LoadedEngine(gpu, engine, file.size());
         } catch (IOException e) {
@@ -214,5 +217,20 @@ final class TensorRtBackend implements Backend {
         } catch (BackendException e) {
             throw new BackendException(e.code(), plan + ": " + e.getMessage(), e);
         }
+    }
+
+    /** Reads a file. It is not mapped: TensorRT would end the process if the file is truncated meanwhile. */
+    private static MemorySegment read(FileChannel file, Arena arena) throws IOException {
+        long size = file.size();
+        MemorySegment content = arena.allocate(size);
+        long at = 0;
+        while (at < size) {
+            int read = file.read(content.asSlice(at, Math.min(CHUNK, size - at)).asByteBuffer());
+            if (read < 0) {
+                throw new IOException("ended after " + at + " bytes (expected: " + size + ")");
+            }
+            at += read;
+        }
+        return content;
     }
 }

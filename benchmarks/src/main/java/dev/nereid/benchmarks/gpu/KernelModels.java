@@ -14,7 +14,30 @@ final class KernelModels {
         model(repository, "fast", "copy", ClientMemory.COUNT, 0, 2);
         model(repository, "slow", "copy", ClientMemory.COUNT, 10_000_000, 2);
         model(repository, "copy", "copy", ClientMemory.COUNT, nanos, 2);
+        model(repository, "later", "increment", ClientMemory.COUNT, 1_000_000, 2);
+        chain(repository);
         return repository;
+    }
+
+    /** Writes an ensemble that adds one three times, by kernels of a millisecond. */
+    private static void chain(Path repository) throws IOException {
+        String[] tensors = {"IN", "ONE", "TWO", "OUT"};
+        StringBuilder steps = new StringBuilder();
+        for (int i = 1; i < tensors.length; i++) {
+            steps.append("""
+                    step { model_name: "later" model_version: -1
+                      input_map { key: "IN" value: "%s" } output_map { key: "OUT" value: "%s" } }
+                    """.formatted(tensors[i - 1], tensors[i]));
+        }
+        Files.createDirectories(repository.resolve("chain").resolve("1"));
+        Files.writeString(
+                repository.resolve("chain").resolve("config.pbtxt"), """
+                platform: "ensemble"
+                max_batch_size: 0
+                input { name: "IN" data_type: TYPE_FP32 dims: %1$d }
+                output { name: "OUT" data_type: TYPE_FP32 dims: %1$d }
+                ensemble_scheduling { %2$s }
+                """.formatted(ClientMemory.COUNT, steps));
     }
 
     /** Writes a model whose kernel writes where there is no memory. Returns its directory. */

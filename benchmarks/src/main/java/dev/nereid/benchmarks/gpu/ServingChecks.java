@@ -16,6 +16,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 
 /** The installed server with kernels behind it. Confined to one thread. */
 final class ServingChecks {
@@ -26,6 +29,8 @@ final class ServingChecks {
     private static final long KERNEL_NANOS = 100_000;
     private static final double GOAL = 0.95;
     private static final int REQUESTS = 10_000;
+    private static final int CHAINS = 8;
+    private static final int CHAINED_REQUESTS = 25;
 
     private final Path home;
     private final Path plugins;
@@ -74,6 +79,7 @@ final class ServingChecks {
             list.check("a kernel behind HTTP", () -> http(server));
             list.check("CUDA shared memory of a client", () -> sharedMemory(server));
             list.check("two instances overlap", () -> overlap(server));
+            list.check("an ensemble of kernels, tensors on the GPU", () -> chain(server));
             list.check("metrics of the GPU", () -> metrics(server));
             list.check("10,000 requests, no growth of device memory", () -> growth(server));
             list.check("throughput over HTTP, of a bare loop", () -> throughput(() -> overHttp(server)));
@@ -138,6 +144,34 @@ final class ServingChecks {
         double two = HttpConnections.perSecond(server.httpPort(), "slow", body, 2, Duration.ofSeconds(10), 50);
         require(two > 1.8 * one, format("%.1f requests/s, two at a time %.1f (expected: > 1.8 times)", one, two));
         return format("kernels of 10 ms: %.1f requests/s, two at a time %.1f", one, two);
+    }
+
+    /** Each kernel begins while the one before is under way: a result that did not wait for it is too small. */
+    private String chain(GpuServer server) throws Exception {
+        float[] expected = HttpConnections.infer(server.httpPort(), "increment", body);
+        for (int i = 0; i < expected.length; i++) {
+            expected[i] += 2;
+        }
+        try (ExecutorService clients = Executors.newFixedThreadPool(CHAINS)) {
+            List<Future<?>> running = new ArrayList<>();
+            for (int client = 0; client < CHAINS; client++) {
+                running.add(clients.submit(() -> {
+                    for (int i = 0; i < CHAINED_REQUESTS; i++) {
+                        float[] result = HttpConnections.infer(server.httpPort(), "chain", body);
+                        require(Arrays.equals(result, expected), "wrong numbers: " + Arrays.toString(result));
+                    }
+                    return null;
+                }));
+            }
+            for (Future<?> each : running) {
+                each.get();
+            }
+        }
+        double chain = HttpConnections.perSecond(server.httpPort(), "chain", body, 1, Duration.ofSeconds(10), 100);
+        double one = HttpConnections.perSecond(server.httpPort(), "later", body, 1, Duration.ofSeconds(10), 100);
+        return format(
+                "%d requests; three kernels of 1 ms: %.2f ms, one: %.2f ms",
+                CHAINS * CHAINED_REQUESTS, 1000 / chain, 1000 / one);
     }
 
     private static String metrics(GpuServer server) throws Exception {
