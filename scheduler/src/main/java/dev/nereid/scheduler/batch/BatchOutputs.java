@@ -3,6 +3,7 @@ package dev.nereid.scheduler.batch;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.scheduler.memory.ByteStrings;
 import dev.nereid.scheduler.memory.DeviceCopies;
+import dev.nereid.scheduler.memory.OutputReceiver;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
@@ -66,7 +67,7 @@ final class BatchOutputs {
     }
 
     /** Adds the work of a device that writes an output, which was added before. */
-    void fence(OutputSpec output, Fence fence, ExecutionLifecycle execution) throws BackendException {
+    void fence(OutputSpec output, Fence fence, OutputReceiver execution) throws BackendException {
         for (Whole whole : outputs) {
             if (whole.output().index() == output.index()) {
                 whole.tensor = execution.received(whole.tensor().withFence(fence), whole.memory());

@@ -6,6 +6,7 @@ import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.client.CausingRequest;
 import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.MemoryRanges;
+import dev.nereid.scheduler.memory.OutputReceiver;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ExecutionInputs;
@@ -39,7 +40,7 @@ import org.jspecify.annotations.Nullable;
 final class ExecutedRequest extends CheckedRequestView
         implements InferenceRequest, CausingRequest, NewState.Owner, GatheredInputs.Holder {
     private final ExecutionScope scope;
-    private final ExecutionLifecycle batch;
+    private final OutputReceiver batch;
     private final ExecutionInputs inputs;
 
     /** The number of the execution; the request may be in a later one when this is used last. */
@@ -88,11 +89,12 @@ final class ExecutedRequest extends CheckedRequestView
      * @param outputs the outputs of its batch, or {@code null} for a batch of one
      */
     ExecutedRequest(
-            ExecutionLifecycle batch,
+            ExecutionScope scope,
+            OutputReceiver batch,
             ExecutionInputs inputs,
             @Nullable GatheredInputs gathered,
             @Nullable BatchOutputs outputs) {
-        this.scope = batch.scope;
+        this.scope = scope;
         this.batch = batch;
         this.inputs = inputs;
         ScheduledRequest request = inputs.request();

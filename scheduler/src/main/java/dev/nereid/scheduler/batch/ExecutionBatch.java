@@ -75,7 +75,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
         gathered = inPlace ? null : new GatheredInputs(scope, scheduled, sink == null ? List.of() : List.copyOf(begun));
         outputs = one ? null : new BatchOutputs(scope, scheduled, size);
         for (int i = 0; i < executed.length; i++) {
-            executed[i] = new ExecutedRequest(this, begun.get(i), gathered, outputs);
+            executed[i] = new ExecutedRequest(scope, this, begun.get(i), gathered, outputs);
         }
         requests = List.of(executed);
     }

@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.memory.OutputFences;
+import dev.nereid.scheduler.memory.OutputReceiver;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.Continuations;
 import dev.nereid.scheduler.request.ExecutionInputs;
@@ -31,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A superclass and no component of {@link ExecutionBatch}, since every batch would need one more object.
  */
-abstract sealed class ExecutionLifecycle permits ExecutionBatch {
+abstract sealed class ExecutionLifecycle implements OutputReceiver permits ExecutionBatch {
     private static final VarHandle ENDED;
     private static final VarHandle FENCES;
 
@@ -256,12 +257,8 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
         }
     }
 
-    /**
-     * Returns an output of the backend as the server reads it and passes it on. Work that writes it is awaited at the end
-     * of the execution, before a request is answered that does not take its output under way; its memory is retained
-     * until then.
-     */
-    Tensor received(Tensor output, ReferenceCountedMemory memory) {
+    @Override
+    public Tensor received(Tensor output, ReferenceCountedMemory memory) {
         if (output.fence().isEmpty()) {
             return output;
         }
@@ -357,8 +354,8 @@ abstract sealed class ExecutionLifecycle permits ExecutionBatch {
         return succeeded;
     }
 
-    /** Returns whether responses are delivered before their outputs are written. */
-    boolean passesOn() {
+    @Override
+    public boolean passesOn() {
         return passesOn;
     }
 

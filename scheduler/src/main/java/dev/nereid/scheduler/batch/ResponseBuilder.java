@@ -9,6 +9,7 @@ import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.scheduler.batch.OutputPlacement.Output;
 import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.MemoryRanges;
+import dev.nereid.scheduler.memory.OutputReceiver;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.FinishedResponse;
 import dev.nereid.scheduler.request.ScheduledRequest;
@@ -46,7 +47,7 @@ final class ResponseBuilder implements InferenceResponse {
     private final ScheduledRequest request;
     private final ExecutionScope scope;
     private final GatheredInputs.Holder inputs;
-    private final @Nullable ExecutionLifecycle execution;
+    private final @Nullable OutputReceiver execution;
     private final @Nullable BatchOutputs shared;
     private final @Nullable Output[] outputs;
     private @Nullable Map<String, ParameterValue> parameters;
@@ -65,7 +66,7 @@ final class ResponseBuilder implements InferenceResponse {
             ExecutionScope scope,
             ScheduledRequest request,
             GatheredInputs.Holder inputs,
-            @Nullable ExecutionLifecycle execution,
+            @Nullable OutputReceiver execution,
             @Nullable BatchOutputs shared) {
         this.request = request;
         this.scope = scope;
