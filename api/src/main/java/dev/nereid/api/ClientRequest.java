@@ -121,9 +121,9 @@ public final class ClientRequest {
      */
     public ClientRequest output(RequestedOutput output) {
         if (output.anyPlace()) {
-            throw new IllegalArgumentException(
-                    "output '" + Quoted.text(output.name())
-                            + "': in any place (expected: on the host or in memory of the caller; others by InferenceServer.infer)");
+            throw new IllegalArgumentException("output '" + Quoted.text(output.name())
+                    + "': in any place (expected: on the host, or in memory of the caller; InferenceServer.infer takes"
+                    + " others)");
         }
         outputs.add(requireNonNull(output, "output"));
         return this;

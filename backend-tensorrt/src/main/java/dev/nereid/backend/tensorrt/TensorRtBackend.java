@@ -46,6 +46,9 @@ final class TensorRtBackend implements Backend {
     /** The most bytes of a plan that are read at once. */
     private static final long CHUNK = 1 << 26;
 
+    /** The alignment of a plan in memory, in bytes. */
+    private static final long ALIGNMENT = 64;
+
     private static final BackendTraits TRAITS = BackendTraits.DEFAULT
             .withPreferredGroups(PreferredGroup.of(Device.Kind.GPU, 1))
             .withPlaces(MemoryPlace.Kind.HOST, MemoryPlace.Kind.PINNED, MemoryPlace.Kind.GPU)
@@ -222,7 +225,7 @@ final class TensorRtBackend implements Backend {
     /** Reads a file. It is not mapped: TensorRT would end the process if the file is truncated meanwhile. */
     private static MemorySegment read(FileChannel file, Arena arena) throws IOException {
         long size = file.size();
-        MemorySegment content = arena.allocate(size);
+        MemorySegment content = arena.allocate(size, ALIGNMENT);
         long at = 0;
         while (at < size) {
             int read = file.read(content.asSlice(at, Math.min(CHUNK, size - at)).asByteBuffer());

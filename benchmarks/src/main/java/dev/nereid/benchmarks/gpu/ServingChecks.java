@@ -158,7 +158,9 @@ final class ServingChecks {
                 running.add(clients.submit(() -> {
                     for (int i = 0; i < CHAINED_REQUESTS; i++) {
                         float[] result = HttpConnections.infer(server.httpPort(), "chain", body);
-                        require(Arrays.equals(result, expected), "wrong numbers: " + Arrays.toString(result));
+                        require(
+                                Arrays.equals(result, expected),
+                                format("%.1f (expected: %.1f)", result[0], expected[0]));
                     }
                     return null;
                 }));

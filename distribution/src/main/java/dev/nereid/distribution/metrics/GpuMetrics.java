@@ -27,6 +27,7 @@ import org.slf4j.LoggerFactory;
  */
 final class GpuMetrics {
     private static final Logger LOG = LoggerFactory.getLogger(GpuMetrics.class);
+
     /** The label with the identity of a GPU. */
     static final String LABEL = "gpu_uuid";
 

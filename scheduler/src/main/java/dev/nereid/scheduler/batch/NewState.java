@@ -106,7 +106,7 @@ final class NewState implements SequenceState {
      */
     void written(BitSet unused) {
         Tensor whole = requireNonNull(value);
-        if (!model.settings().batches() || items <= 1 || !isComplete(whole)) {
+        if (!model.settings().batches() || items <= 1) {
             return;
         }
         BitSet spare = new BitSet();
@@ -119,17 +119,6 @@ final class NewState implements SequenceState {
             }
         }
         buffer = new StateBuffer(whole, items, spare);
-    }
-
-    /** Waits for the work of a device that writes a value; returns whether it has succeeded. */
-    private static boolean isComplete(Tensor tensor) {
-        try {
-            DeviceCopies.awaitContent(tensor);
-            return true;
-        } catch (InferenceException e) { // thrown again when the value is cut
-            LOG.debug("state not written", e);
-            return false;
-        }
     }
 
     private boolean isCleared(MemorySegment data, MemoryPlace place) {
@@ -311,6 +300,7 @@ final class NewState implements SequenceState {
         }
     }
 
+    /** Returns a value without its fence, which the execution has awaited before; throws what its work failed with. */
     private static Tensor complete(Tensor tensor) throws BackendException {
         if (tensor.fence().isEmpty()) {
             return tensor;
