@@ -109,7 +109,7 @@ final class RepositoryAgentTest {
     void failsTheLoadWithTheReasonOfTheAgent() throws Exception {
         models.recording("m", tracing("parameters { key: \"reason\" value: \"no license\" }"));
 
-        assertThat(failure()).isEqualTo("Unavailable: repository agent 'tracing': no license");
+        assertThat(failure()).isEqualTo("Unavailable: no license (repository agent 'tracing')");
         assertThat(events()).containsExactly("load m", "loadFail m", "close m");
     }
 
@@ -163,8 +163,9 @@ final class RepositoryAgentTest {
 
         Files.writeString(weights, "abd");
         assertThat(failure())
-                .isEqualTo("Invalid argument: repository agent 'checksum': Mismatched MD5 hash for file 1/weights,"
-                        + " expect: 900150983cd24fb0d6963f7d28e17f72, got: 4911e516e5aa21d327512e0c8b197616");
+                .isEqualTo("Invalid argument: Mismatched MD5 hash for file 1/weights,"
+                        + " expect: 900150983cd24fb0d6963f7d28e17f72, got: 4911e516e5aa21d327512e0c8b197616"
+                        + " (repository agent 'checksum')");
     }
 
     @Test

@@ -147,11 +147,12 @@ public final class AgentChain {
             Path result = running.getLast().agent().load(directory);
             if (!Files.isDirectory(result)) {
                 throw new BackendException(
-                        ErrorCode.INTERNAL, "it returned '" + result + "' (expected: a directory with the model)");
+                        ErrorCode.INTERNAL, "the result is no directory (expected: a directory with the model)");
             }
             return result;
         } catch (BackendException e) {
-            throw new BackendException(e.code(), "repository agent '" + agent.name() + "': " + e.getMessage(), e);
+            // The agent's own text comes first, as on the reference server, whose scripts search for it.
+            throw new BackendException(e.code(), e.getMessage() + " (repository agent '" + agent.name() + "')", e);
         } finally {
             if (!created) {
                 context.delete();

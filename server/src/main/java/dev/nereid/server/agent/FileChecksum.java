@@ -1,12 +1,14 @@
 package dev.nereid.server.agent;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.server.repository.ContainedPath;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -21,7 +23,7 @@ import java.util.regex.Pattern;
  *
  * @param algorithm the algorithm, as messages name it
  * @param file the path of the file, relative to the model's directory
- * @param expected the expected checksum, in lower-case hexadecimal digits
+ * @param expected the expected checksum, in lower-case hexadecimal digits; another text fits no file
  */
 record FileChecksum(Algorithm algorithm, String file, String expected) {
     /** The algorithms of checksums. */
@@ -66,13 +68,13 @@ record FileChecksum(Algorithm algorithm, String file, String expected) {
                     "Unsupported checksum algorithm: " + key.substring(0, colon) + " for file " + file
                             + " (expected: SHA256 or MD5)");
         }
-        String expected = value.strip().toLowerCase(Locale.ROOT);
-        int digits = algorithm.get().digits;
-        if (expected.length() != digits || !HEXADECIMAL.matcher(expected).matches()) {
-            throw invalid(algorithm.get() + " hash for file " + file + ": '" + value + "' (expected: " + digits
-                    + " hexadecimal digits)");
-        }
-        return new FileChecksum(algorithm.get(), file, expected);
+        return new FileChecksum(algorithm.get(), file, value.strip().toLowerCase(Locale.ROOT));
+    }
+
+    /** Returns whether the expected checksum is one. No file has another one. */
+    private boolean isPossible() {
+        return expected.length() == algorithm.digits
+                && HEXADECIMAL.matcher(expected).matches();
     }
 
     /** Compares the checksum of the file in a model's directory with the expected one. */
@@ -83,14 +85,16 @@ record FileChecksum(Algorithm algorithm, String file, String expected) {
             found = compute(path);
         } catch (IOException e) {
             throw new BackendException(
-                    ErrorCode.INTERNAL,
-                    "failed to read file " + file + " (expected: " + algorithm + " " + expected + "): "
-                            + e.getClass().getSimpleName(),
+                    ErrorCode.INVALID_ARGUMENT,
+                    "failed to open text file for read " + file + ": " + reason(e) + " (expected: " + algorithm + " "
+                            + Quoted.text(expected) + ")",
                     e);
         }
         if (!found.equals(expected)) {
+            String mismatch = "Mismatched " + algorithm + " hash for file " + file + ", expect: "
+                    + Quoted.text(expected) + ", got: " + found;
             throw invalid(
-                    "Mismatched " + algorithm + " hash for file " + file + ", expect: " + expected + ", got: " + found);
+                    isPossible() ? mismatch : mismatch + " (expected: " + algorithm.digits + " hexadecimal digits)");
         }
     }
 
@@ -101,6 +105,12 @@ record FileChecksum(Algorithm algorithm, String file, String expected) {
         } catch (InferenceException e) {
             throw new BackendException(ErrorCode.INVALID_ARGUMENT, e.publicMessage(), e);
         }
+    }
+
+    private static String reason(IOException failure) {
+        return failure instanceof NoSuchFileException
+                ? "No such file or directory"
+                : failure.getClass().getSimpleName();
     }
 
     private String compute(Path path) throws IOException {

@@ -79,7 +79,7 @@ final class AgentChainTest {
         assertThatThrownBy(() -> chain.load(model))
                 .isInstanceOfSatisfying(
                         InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND))
-                .hasMessage("repository agent 'failing': no key for it");
+                .hasMessage("no key for it (repository agent 'failing')");
         assertThat(events)
                 .containsExactly(
                         "create a",
@@ -100,7 +100,7 @@ final class AgentChainTest {
 
         assertThatThrownBy(() -> chain.load(model))
                 .isInstanceOf(InferenceException.class)
-                .hasMessage("repository agent 'refusing': parameter x: unknown");
+                .hasMessage("parameter x: unknown (repository agent 'refusing')");
         assertThat(events)
                 .containsExactly(
                         "create a",
@@ -149,8 +149,8 @@ final class AgentChainTest {
     @Test
     void refusesAResultThatIsNoDirectory() {
         assertThatThrownBy(() -> chain("lost").load(model))
-                .hasMessage("repository agent 'lost': it returned '" + model.resolve("none")
-                        + "' (expected: a directory with the model)");
+                .hasMessage(
+                        "the result is no directory (expected: a directory with the model) (repository agent 'lost')");
     }
 
     @Test

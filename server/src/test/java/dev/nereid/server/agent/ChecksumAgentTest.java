@@ -134,17 +134,27 @@ final class ChecksumAgentTest {
     @CsvSource({
         "model.txt, failed to parse key: model.txt (expected: SHA256:<file> or MD5:<file>)",
         "MD5:, failed to parse key: MD5: (expected: SHA256:<file> or MD5:<file>)",
-        "SHA1:a, Unsupported checksum algorithm: SHA1 for file a (expected: SHA256 or MD5)",
-        "SHA256:a, SHA256 hash for file a: '" + MD5 + "' (expected: 64 hexadecimal digits)"
+        "SHA1:a, Unsupported checksum algorithm: SHA1 for file a (expected: SHA256 or MD5)"
     })
     void refusesParametersBeforeItReadsAFile(String key, String message) {
         assertThatThrownBy(() -> agent(Map.of(key, MD5))).hasMessage(message);
     }
 
-    @Test
-    void refusesAChecksumOfOtherCharacters() {
-        assertThatThrownBy(() -> agent(Map.of("MD5:a", MD5.replace('9', 'x'))))
-                .hasMessage("MD5 hash for file a: '" + MD5.replace('9', 'x') + "' (expected: 32 hexadecimal digits)");
+    /** As on the reference server, where a text that is no checksum is one that no file has. */
+    @ParameterizedTest
+    @CsvSource({
+        "MD5, 900150983cd24fb0d6963f7d28e17f72, invalid_checksum, 32",
+        "MD5, 900150983cd24fb0d6963f7d28e17f72, x00150983cd24fb0d6963f7d28e17f72, 32",
+        "MD5, 900150983cd24fb0d6963f7d28e17f72, '', 32",
+        "SHA256, ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad, 900150983cd24fb0d6963f7d28e17f72, 64"
+    })
+    void refusesAChecksumThatIsNone(String algorithm, String found, String value, int digits) throws Exception {
+        Files.writeString(model.resolve("abc"), "abc");
+        RepositoryAgent agent = agent(Map.of(algorithm + ":abc", value));
+
+        assertThatThrownBy(() -> agent.load(model))
+                .hasMessage("Mismatched " + algorithm + " hash for file abc, expect: " + value + ", got: " + found
+                        + " (expected: " + digits + " hexadecimal digits)");
     }
 
     private static RepositoryAgent agent(Map<String, String> parameters) throws BackendException {
