@@ -182,8 +182,11 @@ final class LoadCommandsIT {
         for (String verb : new String[] {"load", "unload"}) {
             HttpResponse<String> response = post("/v2/repository/models/" + name + "/" + verb, "{}");
 
-            boolean isUnloadOfNothing = verb.equals("unload") && !name.equals("..");
-            if (!isUnloadOfNothing) {
+            if (verb.equals("unload")) {
+                assertThat(response.statusCode())
+                        .as("as that of an unknown model")
+                        .isEqualTo(200);
+            } else {
                 assertThat(response.statusCode()).as(response.body()).isBetween(400, 499);
                 assertThat(response.body()).startsWith("{\"error\":\"");
             }
@@ -222,8 +225,9 @@ final class LoadCommandsIT {
         String body = "{\"parameters\":{\"config\":\"" + CONFIG.replace("\"", "\\\"") + "\",\"file:"
                 + path.replace("\\", "\\\\") + "\":\"" + content + "\"}}";
         HttpResponse<String> response = post("/v2/repository/models/echo/load", body);
-        assertThat(response.statusCode()).as(response.body()).isEqualTo(400);
-        assertThat(response.body()).contains("failed to load 'echo', file override: '");
+        assertThat(response.statusCode()).as(response.body()).isEqualTo(500);
+        assertThat(response.body())
+                .contains("failed to load 'echo', failed to poll from model repository: file override: '");
 
         assertThatThrownBy(() -> grpc.repositoryModelLoad(RepositoryModelLoadRequest.newBuilder()
                         .setModelName("echo")
@@ -240,8 +244,8 @@ final class LoadCommandsIT {
                         .build()))
                 .isInstanceOfSatisfying(
                         StatusRuntimeException.class,
-                        e -> assertThat(e.getStatus().getCode()).isEqualTo(Status.Code.INVALID_ARGUMENT))
-                .hasMessageContaining("failed to load 'echo', file override: '");
+                        e -> assertThat(e.getStatus().getCode()).isEqualTo(Status.Code.INTERNAL))
+                .hasMessageContaining("failed to load 'echo', failed to poll from model repository: file override: '");
         assertNothingOutside();
     }
 
@@ -259,8 +263,9 @@ final class LoadCommandsIT {
                 "{\"parameters\":{\"config\":\"" + CONFIG.replace("\"", "\\\"") + "\",\"file:" + path + "\":\"eA==\"}}";
         HttpResponse<String> response = post("/v2/repository/models/echo/load", body);
 
-        assertThat(response.statusCode()).as(response.body()).isEqualTo(400);
-        assertThat(response.body()).contains("failed to load 'echo', file override: '");
+        assertThat(response.statusCode()).as(response.body()).isEqualTo(500);
+        assertThat(response.body())
+                .contains("failed to load 'echo', failed to poll from model repository: file override: '");
         assertNothingOutside();
     }
 

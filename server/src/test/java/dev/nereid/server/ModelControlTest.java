@@ -101,23 +101,65 @@ final class ModelControlTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"..", ".", "a/b", "../m", "/m", "a\\b", "a\0b", "a\nb"})
+    @ValueSource(
+            strings = {
+                "..",
+                ".",
+                "a/b",
+                "../m",
+                "/m",
+                "a\\b",
+                "a\0b",
+                "a\nb",
+                " ..",
+                ".. ",
+                "\t..\n",
+                " . ",
+                "model/",
+                "model/..",
+                " ../m "
+            })
     void refusesNamesThatAreNone(String name) throws Exception {
         try (NereidServer server = NereidServer.start(options())) {
-            for (boolean isLoad : new boolean[] {true, false}) {
-                assertThatThrownBy(() -> {
-                            if (isLoad) {
-                                load(server, name);
-                            } else {
-                                unload(server, name);
-                            }
-                        })
-                        .isInstanceOfSatisfying(
-                                InferenceException.class,
-                                e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
-                        .hasMessageStartingWith("invalid model name '")
-                        .hasMessageEndingWith("', model name must not contain path traversal characters");
-            }
+            assertThatThrownBy(() -> load(server, name))
+                    .isInstanceOfSatisfying(
+                            InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
+                    .hasMessageStartingWith("invalid model name '")
+                    .hasMessageEndingWith("', model name must not contain path traversal characters");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", " ", "   ", "\t", "\n", "\r", "\f", "\u000b", " \t \n "})
+    void refusesNamesThatAreBlank(String name) throws Exception {
+        try (NereidServer server = NereidServer.start(options())) {
+            assertFails(
+                    () -> load(server, name),
+                    ErrorCode.INVALID_ARGUMENT,
+                    "Model name cannot be empty. Please enter a valid name to deploy.");
+        }
+    }
+
+    /** As every model that is not loaded, and without a look at the disk. */
+    @ParameterizedTest
+    @ValueSource(strings = {"", " ", "..", " ..", "../m", "/m", "a\\b", "a\0b", "models/m", "m/"})
+    void unloadsNothingUnderANameThatIsNone(String name) throws Exception {
+        models.recording("m", "");
+        try (NereidServer server = NereidServer.start(options("m"))) {
+            unload(server, name);
+            unload(server, "n".repeat(100_000));
+            assertThat(index(server)).containsExactly("m 1 READY");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"model123", "model  OAI", "model.version1", "...", "..my_model", "model..1", "model....1"})
+    void looksForModelsUnderUnusualNames(String name) throws Exception {
+        try (NereidServer server = NereidServer.start(options())) {
+            assertFails(
+                    () -> load(server, name),
+                    ErrorCode.NOT_FOUND,
+                    "failed to load '" + name + "', failed to poll from model repository");
         }
     }
 
@@ -603,8 +645,9 @@ final class ModelControlTest {
                                     Optional.of(CONFIG.formatted("")),
                                     Map.of("1/good", text("good"), path, text("bad"))))))
                     .isInstanceOfSatisfying(
-                            InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
-                    .hasMessageStartingWith("failed to load 'm', file override: '")
+                            InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL))
+                    .hasMessageStartingWith(
+                            "failed to load 'm', failed to poll from model repository: file override: '")
                     .hasMessageContaining("expected: a path below its directory");
             assertThat(overrides()).noneMatch(file -> file.contains("good"));
         }
@@ -623,8 +666,9 @@ final class ModelControlTest {
                                         "m", Optional.of(CONFIG.formatted("")), Map.of(path, text("x"))))))
                         .isInstanceOfSatisfying(
                                 InferenceException.class,
-                                e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
-                        .hasMessageStartingWith("failed to load 'm', file override: '")
+                                e -> assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL))
+                        .hasMessageStartingWith(
+                                "failed to load 'm', failed to poll from model repository: file override: '")
                         .hasMessageContaining("(expected: ");
             }
         }
@@ -638,7 +682,8 @@ final class ModelControlTest {
                                     "m",
                                     Optional.of(CONFIG.formatted("")),
                                     Map.of("1", text("a file"), "1/model.bin", text("below it"))))))
-                    .hasMessageStartingWith("failed to load 'm', file override: '1/model.bin'");
+                    .hasMessageStartingWith(
+                            "failed to load 'm', failed to poll from model repository: file override: '1/model.bin'");
             assertFails(
                     () -> await(server.control()
                             .load(new ModelControl.Load("m", Optional.empty(), Map.of("x", text("y"))))),

@@ -73,8 +73,9 @@ final class OverrideAttackTest {
             assertThatThrownBy(
                             () -> TestControl.load(server, "m", CONFIG.formatted("labels.txt"), files("1/good", path)))
                     .isInstanceOfSatisfying(
-                            InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
-                    .hasMessageStartingWith("failed to load 'm', file override: '")
+                            InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL))
+                    .hasMessageStartingWith(
+                            "failed to load 'm', failed to poll from model repository: file override: '")
                     .hasMessageContaining("expected: a path below its directory");
 
             assertThat(written()).isEmpty();

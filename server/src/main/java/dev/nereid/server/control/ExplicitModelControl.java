@@ -31,12 +31,8 @@ final class ExplicitModelControl implements ModelControl {
 
     @Override
     public CompletionStage<Void> unload(String model, boolean dependents) {
-        try {
-            ModelName.check(model);
-        } catch (InferenceException e) {
-            return CompletableFuture.failedStage(e);
-        }
-        return models.unload(model, dependents);
+        // As that of an unknown model, which the reference server does not refuse either.
+        return ModelName.isPossible(model) ? models.unload(model, dependents) : CompletableFuture.completedStage(null);
     }
 
     @Override

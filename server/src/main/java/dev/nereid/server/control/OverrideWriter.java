@@ -58,9 +58,9 @@ final class OverrideWriter {
      * @param key the model's key
      * @param files the content of the files by their paths in the model's directory
      * @return the files, in use by the caller
-     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if they are too many or too large, or a path leads
-     *     out of the model's directory, or two exclude each other; {@link ErrorCode#INTERNAL} if they cannot be written.
-     *     Nothing is left then
+     * @throws InferenceException a {@linkplain InferenceException#isClientError client error} if they are too many or too
+     *     large, or a path is too long or leads out of the model's directory, or two exclude each other; {@link
+     *     ErrorCode#INTERNAL} if they cannot be written. Nothing is left then
      */
     ModelFiles write(String key, Map<String, ByteBuffer> files) {
         String model = ModelKey.name(key);
@@ -137,7 +137,12 @@ final class OverrideWriter {
             throw invalid(
                     model, "'" + Quoted.text(path) + "' (expected: a path of at most " + MAX_PATH + " characters)");
         }
-        Path resolved = ContainedPath.resolve("failed to load '" + model + "', file override", directory, path);
+        Path resolved;
+        try {
+            resolved = ContainedPath.resolve("file override", directory, path);
+        } catch (InferenceException e) {
+            throw refused(model, e.publicMessage());
+        }
         if (Path.of(path).getNameCount() > MAX_DEPTH) {
             throw invalid(model, "'" + Quoted.text(path) + "' (expected: at most " + MAX_DEPTH + " names in a path)");
         }
@@ -151,7 +156,12 @@ final class OverrideWriter {
     }
 
     private static InferenceException invalid(String model, String what) {
-        return new InferenceException(
-                ErrorCode.INVALID_ARGUMENT, "failed to load '" + model + "', file override: " + what);
+        return refused(model, "file override: " + what);
+    }
+
+    /** Returns a failure with the text and the code of the reference server, which cannot poll such a model. */
+    private static InferenceException refused(String model, String reason) {
+        return InferenceException.clientError(
+                "failed to load '" + model + "', failed to poll from model repository: " + reason);
     }
 }

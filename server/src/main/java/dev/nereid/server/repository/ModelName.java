@@ -11,18 +11,17 @@ public final class ModelName {
     private ModelName() {}
 
     /**
-     * Refuses a text that is not the name of one directory.
+     * Refuses a text that is not the name of one directory. White space around it does not make it one.
      *
      * @param name any text
-     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it is empty, too long, or could lead out of the
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it is blank, too long, or could lead out of the
      *     repository
      */
     public static void check(String name) {
-        if (name.isEmpty()) {
+        if (name.isBlank()) {
             throw invalid("Model name cannot be empty. Please enter a valid name to deploy.");
         }
-        boolean leadsElsewhere = name.equals(".") || name.equals("..") || name.contains("/") || name.contains("\\");
-        if (leadsElsewhere || name.chars().anyMatch(Character::isISOControl)) {
+        if (leadsElsewhere(name)) {
             throw invalid("invalid model name '" + Quoted.text(name)
                     + "', model name must not contain path traversal characters");
         }
@@ -30,6 +29,25 @@ public final class ModelName {
             throw invalid("invalid model name '" + Quoted.text(name) + "': " + name.length()
                     + " characters (expected: at most " + MAX_LENGTH + ")");
         }
+    }
+
+    /**
+     * Returns whether a model may have a name.
+     *
+     * @param name any text
+     * @return {@code false} if {@link #check} refuses it
+     */
+    public static boolean isPossible(String name) {
+        return !name.isBlank() && !leadsElsewhere(name) && name.length() <= MAX_LENGTH;
+    }
+
+    private static boolean leadsElsewhere(String name) {
+        String trimmed = name.strip();
+        return trimmed.equals(".")
+                || trimmed.equals("..")
+                || name.contains("/")
+                || name.contains("\\")
+                || name.chars().anyMatch(Character::isISOControl);
     }
 
     private static InferenceException invalid(String text) {

@@ -79,7 +79,8 @@ final class PrivateDirectoryTest {
 
             assertThatThrownBy(() -> writer.write("n", Map.of("1/a", ByteBuffer.allocate(41))))
                     .isInstanceOf(InferenceException.class)
-                    .hasMessage("failed to load 'n', file override: 41 bytes (expected: at most 100 for all loaded"
+                    .hasMessage("failed to load 'n', failed to poll from model repository: file override: 41 bytes"
+                            + " (expected: at most 100 for all loaded"
                             + " models)");
             first.retain();
             first.release();
@@ -93,7 +94,8 @@ final class PrivateDirectoryTest {
                 many.put("1/" + i, ByteBuffer.allocate(0));
             }
             assertThatThrownBy(() -> writer.write("m", many))
-                    .hasMessage("failed to load 'm', file override: 1001 files (expected: at most 1000)");
+                    .hasMessage("failed to load 'm', failed to poll from model repository: file override: 1001 files"
+                            + " (expected: at most 1000)");
             assertThatThrownBy(() -> writer.write("m", Map.of("a".repeat(1025), ByteBuffer.allocate(1))))
                     .hasMessageContaining("a path of at most 1024 characters");
             assertThatThrownBy(() -> writer.write("m", Map.of("a".repeat(300), ByteBuffer.allocate(1))))
