@@ -1,5 +1,6 @@
 package dev.nereid.server.config;
 
+import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParseException;
@@ -26,7 +27,8 @@ import java.util.regex.Pattern;
 /**
  * Reads model configurations in protobuf's JSON format. Static functions only.
  *
- * <p>Strict: unknown fields are refused. Names are in snake case or lower camel case, those of enum values in any case.
+ * <p>Strict: unknown fields are refused. Names are in snake case or lower camel case, those of enum values in any case. A
+ * single value in place of an array is its only element, as for the reference server.
  */
 public final class ModelConfigJsonReader {
     private static final Pattern PLACE = Pattern.compile("at line \\d+ column \\d+");
@@ -53,7 +55,7 @@ public final class ModelConfigJsonReader {
             if (!parsed.isJsonObject()) {
                 throw InferenceException.clientError(FIRST + "no JSON object (expected: a model configuration)");
             }
-            raiseEnums(parsed.getAsJsonObject(), ModelConfig.getDescriptor());
+            adapt(parsed.getAsJsonObject(), ModelConfig.getDescriptor());
             JsonFormat.parser().merge(parsed.toString(), config);
         } catch (InvalidProtocolBufferException e) {
             throw InferenceException.clientError(FIRST + Quoted.text(String.valueOf(e.getMessage())));
@@ -76,8 +78,11 @@ public final class ModelConfigJsonReader {
         return parsed;
     }
 
-    /** Writes the names of enum values in capitals, as they are declared. As deep as configurations are. */
-    private static void raiseEnums(JsonObject message, Descriptor type) {
+    /**
+     * Writes the names of enum values in capitals, as they are declared, and arrays where fields are repeated. As deep as
+     * configurations are.
+     */
+    private static void adapt(JsonObject message, Descriptor type) {
         Map<String, FieldDescriptor> fields = new HashMap<>();
         for (FieldDescriptor field : type.getFields()) {
             fields.put(field.getName(), field);
@@ -85,26 +90,42 @@ public final class ModelConfigJsonReader {
         }
         for (Map.Entry<String, JsonElement> member : message.entrySet()) {
             FieldDescriptor field = fields.get(member.getKey());
-            if (field != null && field.isMapField() && member.getValue().isJsonObject()) {
-                FieldDescriptor value = field.getMessageType().findFieldByName("value");
-                for (Map.Entry<String, JsonElement> entry :
-                        member.getValue().getAsJsonObject().entrySet()) {
-                    entry.setValue(raised(entry.getValue(), value));
-                }
-            } else if (field != null && member.getValue().isJsonArray()) {
-                var items = member.getValue().getAsJsonArray();
-                for (int i = 0; i < items.size(); i++) {
-                    items.set(i, raised(items.get(i), field));
-                }
-            } else if (field != null) {
-                member.setValue(raised(member.getValue(), field));
+            if (field != null) {
+                member.setValue(adapted(member.getValue(), field));
             }
         }
     }
 
-    private static JsonElement raised(JsonElement value, FieldDescriptor field) {
+    private static JsonElement adapted(JsonElement value, FieldDescriptor field) {
+        if (field.isMapField()) {
+            if (value.isJsonObject()) {
+                FieldDescriptor entryValue = field.getMessageType().findFieldByName("value");
+                for (Map.Entry<String, JsonElement> entry :
+                        value.getAsJsonObject().entrySet()) {
+                    entry.setValue(adaptedItem(entry.getValue(), entryValue));
+                }
+            }
+            return value;
+        }
+        if (value.isJsonArray()) {
+            JsonArray items = value.getAsJsonArray();
+            for (int i = 0; i < items.size(); i++) {
+                items.set(i, adaptedItem(items.get(i), field));
+            }
+            return value;
+        }
+        JsonElement item = adaptedItem(value, field);
+        if (!field.isRepeated() || value.isJsonNull()) {
+            return item;
+        }
+        JsonArray single = new JsonArray(1);
+        single.add(item);
+        return single;
+    }
+
+    private static JsonElement adaptedItem(JsonElement value, FieldDescriptor field) {
         if (field.getJavaType() == FieldDescriptor.JavaType.MESSAGE && value.isJsonObject()) {
-            raiseEnums(value.getAsJsonObject(), field.getMessageType());
+            adapt(value.getAsJsonObject(), field.getMessageType());
         } else if (field.getJavaType() == FieldDescriptor.JavaType.ENUM
                 && value.isJsonPrimitive()
                 && value.getAsJsonPrimitive().isString()) {

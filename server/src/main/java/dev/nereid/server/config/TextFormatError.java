@@ -28,13 +28,20 @@ final class TextFormatError {
     private final int line;
     private final int column;
     private final String problem;
+
+    /** What stands at the position: a token, or which end. */
+    private final String found;
+
+    /** The same for messages: a token in quotes. */
     private final String token;
 
     TextFormatError(TextFormat.ParseException error, String text) {
         line = error.getLine();
         column = error.getColumn();
         problem = POSITION.matcher(String.valueOf(error.getMessage())).replaceFirst("");
-        token = tokenAt(text);
+        Optional<String> here = tokenAt(text);
+        found = here.orElseGet(() -> end(text));
+        token = here.map(TextFormatError::quoted).orElse(found);
     }
 
     /** Returns the line, from 1. */
@@ -58,6 +65,7 @@ final class TextFormatError {
                 .or(this::unknownEnumValue)
                 .or(this::givenTwice)
                 .or(this::nestedTooDeep)
+                .or(this::noInteger)
                 .or(this::unexpectedToken)
                 .orElseGet(() -> problem.replaceAll("\\s+", " "));
     }
@@ -110,17 +118,29 @@ final class TextFormatError {
                 : Optional.empty();
     }
 
+    /** Describes a value that is no integer of its field, first in the words of the reference server's parser. */
+    private Optional<String> noInteger() {
+        Matcher range = INTEGER_RANGE.matcher(problem);
+        if (range.find()) {
+            return Optional.of("Integer out of range (" + found + ") (expected: a " + range.group(1) + ")");
+        }
+        Matcher plain = EXPECTED.matcher(problem);
+        String expected;
+        if (problem.contains("Number must be positive")) {
+            expected = "an integer of 0 or more";
+        } else if (problem.startsWith("Couldn't parse integer")
+                || (plain.find() && plain.group(1).equals("integer"))) {
+            expected = "an integer";
+        } else {
+            return Optional.empty();
+        }
+        return Optional.of("Expected integer, got: " + found + " (expected: " + expected + ")");
+    }
+
     private Optional<String> unexpectedToken() {
         String expected;
-        Matcher range = INTEGER_RANGE.matcher(problem);
         Matcher plain = EXPECTED.matcher(problem);
-        if (range.find()) {
-            expected = "a " + range.group(1);
-        } else if (problem.contains("Number must be positive")) {
-            expected = "an integer of 0 or more";
-        } else if (problem.startsWith("Couldn't parse integer")) {
-            expected = "an integer";
-        } else if (problem.startsWith("Couldn't parse number")) {
+        if (problem.startsWith("Couldn't parse number")) {
             expected = "a number";
         } else if (problem.startsWith("String missing ending quote")) {
             expected = "a string that ends on the same line with the quote it starts with";
@@ -135,18 +155,20 @@ final class TextFormatError {
         return Optional.of("found " + token + " (expected: " + expected + ")");
     }
 
-    private String tokenAt(String text) {
-        List<String> lines = text.lines().toList();
-        if (line > lines.size()) {
-            return "the end of the file";
-        }
-        String here = lines.get(line - 1);
+    /** Finds the token at the position; empty at the end of a line or of the file. */
+    private Optional<String> tokenAt(String text) {
+        String here = text.lines().skip(line - 1L).findFirst().orElse("");
         String rest = here.substring(Math.min(column - 1, here.length()));
         Matcher next = TOKEN.matcher(rest);
-        if (!rest.isEmpty() && next.lookingAt()) {
-            String quote = next.group().startsWith("'") ? "\"" : "'";
-            return quote + next.group() + quote;
-        }
-        return line == lines.size() ? "the end of the file" : "the end of the line";
+        return !rest.isEmpty() && next.lookingAt() ? Optional.of(next.group()) : Optional.empty();
+    }
+
+    private String end(String text) {
+        return line >= text.lines().count() ? "the end of the file" : "the end of the line";
+    }
+
+    private static String quoted(String token) {
+        String quote = token.startsWith("'") ? "\"" : "'";
+        return quote + token + quote;
     }
 }

@@ -105,7 +105,7 @@ class ConfigDiagnosisTest {
     void describesOtherErrorsAsTheReaderDoes() {
         assertThat(ConfigDiagnosis.ofText("\uFEFFname: 'm'\nmax_batch_size: many\n"))
                 .containsExactly(new ConfigProblem(
-                        2, 17, "found 'many' (expected: an integer)", "", "max_batch_size: many", 16));
+                        2, 17, "Expected integer, got: many (expected: an integer)", "", "max_batch_size: many", 16));
         assertThat(ConfigDiagnosis.ofText("name: \"m\"")).isEmpty();
     }
 

@@ -45,19 +45,31 @@ class ModelConfigReaderTest {
                     "dynamic_batching {}\nsequence_batching {}",
                     "2:1: field 'sequence_batching' is given beside 'dynamic_batching'"
                             + " (expected: at most one of the two)"),
-            Arguments.of("max_batch_size: 1.5", "1:17: found '1.5' (expected: an integer)"),
-            Arguments.of("max_batch_size: \"8\"", "1:17: found '\"8\"' (expected: an integer)"),
-            Arguments.of("max_batch_size: 08", "1:17: found '08' (expected: an integer)"),
-            Arguments.of("max_batch_size: 2147483648", "1:17: found '2147483648' (expected: a 32-bit signed integer)"),
+            Arguments.of("max_batch_size: 1.5", "1:17: Expected integer, got: 1.5 (expected: an integer)"),
+            Arguments.of("max_batch_size: \"8\"", "1:17: Expected integer, got: \"8\" (expected: an integer)"),
+            Arguments.of("max_batch_size: 08", "1:17: Expected integer, got: 08 (expected: an integer)"),
+            Arguments.of(
+                    "max_batch_size: 2147483648",
+                    "1:17: Integer out of range (2147483648) (expected: a 32-bit signed integer)"),
             Arguments.of(
                     "dynamic_batching { max_queue_delay_microseconds: -1 }",
-                    "1:50: found '-1' (expected: an integer of 0 or more)"),
+                    "1:50: Expected integer, got: -1 (expected: an integer of 0 or more)"),
+            Arguments.of(
+                    "ensemble_scheduling { max_inflight_requests: -5 }",
+                    "1:46: Expected integer, got: -5 (expected: an integer of 0 or more)"),
+            Arguments.of(
+                    "ensemble_scheduling { max_inflight_requests: \"invalid_value\" }",
+                    "1:46: Expected integer, got: \"invalid_value\" (expected: an integer)"),
+            Arguments.of(
+                    "ensemble_scheduling { max_inflight_requests: 12345678901 }",
+                    "1:46: Integer out of range (12345678901) (expected: a 32-bit unsigned integer)"),
+            Arguments.of("max_batch_size:", "1:16: Expected integer, got: the end of the file (expected: an integer)"),
             Arguments.of(
                     "sequence_batching { direct { minimum_slot_utilization: x } }",
                     "1:56: found 'x' (expected: a number)"),
             Arguments.of(
                     "model_transaction_policy { decoupled: yes }", "1:39: found 'yes' (expected: 'true' or 'false')"),
-            Arguments.of("input {\n  dims: [ 1, 2, ]\n}", "2:17: found ']' (expected: an integer)"),
+            Arguments.of("input {\n  dims: [ 1, 2, ]\n}", "2:17: Expected integer, got: ] (expected: an integer)"),
             Arguments.of("name: simple", "1:7: found 'simple' (expected: a string)"),
             Arguments.of("name \"simple\"", "1:6: found '\"simple\"' (expected: ':')"),
             Arguments.of("name: 'it", "1:7: found \"'it\" (expected: a string that ends on the same line"),
