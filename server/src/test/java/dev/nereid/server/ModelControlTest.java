@@ -10,6 +10,7 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
+import inference.ModelConfig;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -298,6 +299,70 @@ final class ModelControlTest {
         }
     }
 
+    /** What was completed counts as what was written: backend, name, tensors, batching and all defaults. */
+    @Test
+    void addsAnInstanceByTheConfigurationThatItServes() throws Exception {
+        models.model("auto", "backend: \"recording\"\ninstance_group { count: 1 kind: KIND_CPU }\n");
+        try (NereidServer server = NereidServer.start(options("auto"))) {
+            infer(server, "auto", 1);
+            String served = server.models().configJson(ModelRef.latest("auto"));
+            assertThat(served).contains("\"max_batch_size\":4", "\"INPUT0\"", "\"count\":1");
+            forgetEvents();
+
+            load(server, "auto", served);
+            assertThat(events("load")).isEmpty();
+            assertThat(events("instance")).isEmpty();
+
+            load(server, "auto", served.replace("\"count\":1", "\"count\":2"));
+            assertThat(events("load")).isEmpty();
+            assertThat(events("instance")).containsExactly("instance auto_0_1 on cpu");
+            assertThat(events("close")).isEmpty();
+            assertThat(server.models().configJson(ModelRef.latest("auto"))).contains("\"count\":2");
+
+            load(server, "auto", served);
+            assertThat(events("load")).isEmpty();
+            assertThat(server.models().configJson(ModelRef.latest("auto"))).isEqualTo(served);
+
+            load(
+                    server,
+                    "auto",
+                    served.replace("\"max_queue_delay_microseconds\":0", "\"max_queue_delay_microseconds\":1"));
+            assertThat(events("load")).as("another setting").hasSize(1);
+        }
+    }
+
+    /** The file is what the owner has copied from the server. */
+    @Test
+    void addsAnInstanceByAFileWithTheConfigurationThatItServes() throws Exception {
+        models.model("auto", "backend: \"recording\"\ninstance_group { count: 1 kind: KIND_CPU }\n");
+        try (NereidServer server = NereidServer.start(options("auto"))) {
+            infer(server, "auto", 1);
+            ModelConfig served = server.models().config(ModelRef.latest("auto"));
+            forgetEvents();
+            ModelConfig.Builder more = served.toBuilder();
+            more.getInstanceGroupBuilder(0).setCount(2);
+            models.model("auto", more.build().toString());
+
+            load(server, "auto");
+
+            assertThat(events("load")).isEmpty();
+            assertThat(events("instance")).containsExactly("instance auto_0_1 on cpu");
+        }
+    }
+
+    @Test
+    void loadsFilesOfTheClientThoughItsConfigurationIsTheSame() throws Exception {
+        models.recording("m", "");
+        try (NereidServer server = NereidServer.start(options())) {
+            ModelControl.Load files =
+                    new ModelControl.Load("m", Optional.of(CONFIG.formatted("")), Map.of("1/model.bin", text("new")));
+            load(server, "m", CONFIG.formatted(""));
+            await(server.control().load(files));
+            await(server.control().load(files));
+            assertThat(events("load")).hasSize(3);
+        }
+    }
+
     @Test
     void keepsServingIfAReloadFails() throws Exception {
         models.recording("m", "");
@@ -554,9 +619,7 @@ final class ModelControlTest {
             load(server, "m");
             assertThat(events("load")).as("the configuration stays").isEmpty();
             load(server, "m", CONFIG.formatted(""));
-            assertThat(events("load"))
-                    .as("a load with a configuration is forced")
-                    .hasSize(1);
+            assertThat(events("load")).as("nothing has changed").isEmpty();
 
             touch(models.root().resolve("m/config.pbtxt"));
             load(server, "m");

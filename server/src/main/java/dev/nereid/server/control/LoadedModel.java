@@ -27,9 +27,9 @@ record LoadedModel(ModelConfig config, ModelSource source, String plugin) {
         return hasSameOrigin(other) && other.files().hasSameFiles(version, source.files());
     }
 
-    /** Returns whether a configuration differs in nothing but instance groups and version policy. */
-    boolean differsInInstancesAlone(ModelConfig other) {
-        return withoutInstances(config).equals(withoutInstances(other));
+    /** Returns whether two configurations differ in nothing but instance groups and version policy. */
+    static boolean differInInstancesAlone(ModelConfig one, ModelConfig other) {
+        return withoutInstances(one).equals(withoutInstances(other));
     }
 
     private static ModelConfig withoutInstances(ModelConfig config) {

@@ -98,8 +98,9 @@ final class ModelLoads implements RepositoryPoller.Actions {
     }
 
     /**
-     * Loads a model with the configuration and files of a client, also if nothing of it has changed. Equal requests that
-     * wait in a row are done once, unless their files are large.
+     * Loads a model with the configuration and files of a client. Files are always new; versions whose configuration has
+     * not changed stay, or get other instances. Equal requests that wait in a row are done once, unless their files are
+     * large.
      *
      * @param model its key
      * @param load the request
@@ -119,7 +120,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
     private enum Reason {
         /** For its own sake. */
         REQUESTED,
-        /** For its own sake, from what a client has sent: all versions, also if nothing of it has changed. */
+        /** For its own sake, from what a client has sent. */
         GIVEN,
         /** Because another model needs it. */
         NEEDED,
@@ -133,7 +134,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
 
         /** Returns whether all its versions are loaded although nothing of it has changed. */
         boolean isWhole() {
-            return this == GIVEN || this == DEPENDENT;
+            return this == DEPENDENT;
         }
     }
 

@@ -2,10 +2,13 @@ package dev.nereid.server.control;
 
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.PreparedModel;
+import inference.ModelConfig;
+import java.util.List;
 import java.util.NavigableMap;
 import java.util.NavigableSet;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,22 +35,28 @@ record VersionChanges(
             @Nullable LoadedModel before,
             NavigableMap<Long, Generation> serving,
             String plugin) {
-        boolean isSame = before != null
+        boolean mayStay = before != null
                 && before.plugin().equals(plugin)
-                && before.differsInInstancesAlone(prepared.config())
                 && !prepared.config().hasEnsembleScheduling();
-        boolean hasSameInstances = before != null
-                && before.config()
-                        .getInstanceGroupList()
-                        .equals(prepared.config().getInstanceGroupList());
         NavigableSet<Long> loaded = new TreeSet<>();
         NavigableMap<Long, Generation> updated = new TreeMap<>();
         NavigableMap<Long, Generation> kept = new TreeMap<>();
         for (long version : prepared.versions()) {
             Generation generation = serving.get(version);
-            if (generation == null || before == null || !isSame || !before.hasSameFiles(version, source)) {
+            if (generation == null || before == null || !mayStay || !before.hasSameFiles(version, source)) {
                 loaded.add(version);
-            } else if (hasSameInstances) {
+                continue;
+            }
+            // What was completed counts as what was written: clients load configurations that they have read.
+            List<ModelConfig> same = Stream.of(
+                            before.config(), generation.model().config())
+                    .filter(config -> LoadedModel.differInInstancesAlone(config, prepared.config()))
+                    .toList();
+            if (same.isEmpty()) {
+                loaded.add(version);
+            } else if (same.stream()
+                    .anyMatch(config -> config.getInstanceGroupList()
+                            .equals(prepared.config().getInstanceGroupList()))) {
                 kept.put(version, generation);
             } else {
                 updated.put(version, generation);
