@@ -110,6 +110,10 @@ public interface RequestView {
      * Says whether the client or the server cancelled the request. The server does so when its own time to stop has
      * expired. A backend may stop working on it and fail it with {@link ErrorCode#CANCELLED}.
      *
+     * <p>A request of a sequence is a step of its state: once it executes it counts, whether its client waits for it or
+     * not. A model with sequence batching therefore does not see that the client cancelled it, unless the model is
+     * decoupled or its sequences are iterative. It sees that the server did.
+     *
      * @return whether it was cancelled
      */
     boolean isCancelled();

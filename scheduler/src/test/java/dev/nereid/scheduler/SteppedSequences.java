@@ -169,19 +169,27 @@ public final class SteppedSequences implements AutoCloseable {
         return submit(request.options(position.options()).of(1));
     }
 
+    /** Submits a request that its client cancelled before it is queued. */
+    public Sent sendCancelled(Position position, Requests request) {
+        return submit(request.options(position.options()).of(1), new RecordingObserver(), true);
+    }
+
     /** Submits a request without a sequence of its client, with one number. */
     public Sent sendAlone(float value, FakeFlow flow) {
-        return submit(request(value).of(1), new RecordingObserver(flow));
+        return submit(request(value).of(1), new RecordingObserver(flow), false);
     }
 
     public Sent submit(CheckedRequest checked) {
-        return submit(checked, new RecordingObserver());
+        return submit(checked, new RecordingObserver(), false);
     }
 
-    private Sent submit(CheckedRequest checked, RecordingObserver observer) {
+    private Sent submit(CheckedRequest checked, RecordingObserver observer, boolean cancelled) {
         long now = clock.getAsLong();
         observers.add(observer);
         ScheduledRequest request = new ScheduledRequest(model, null, checked.arrivedAt(now), observer, now);
+        if (cancelled) {
+            request.cancel();
+        }
         try {
             offer(request);
         } catch (IllegalStateException e) { // for a test

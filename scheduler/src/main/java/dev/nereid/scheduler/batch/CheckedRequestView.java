@@ -53,6 +53,6 @@ abstract sealed class CheckedRequestView implements RequestView permits Candidat
 
     @Override
     public final boolean isCancelled() {
-        return scheduled().isCancelled();
+        return scheduled().isCancelledForBackend();
     }
 }

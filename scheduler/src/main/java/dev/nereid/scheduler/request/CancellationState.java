@@ -19,6 +19,10 @@ import org.jspecify.annotations.Nullable;
  * after the step back to waiting they are removed. If actions ran by then, the request is cancelled and does not wait
  * again. A cancellation that comes later finds the request waiting, or is found by the thread that queues it.
  *
+ * <p><b>Shield.</b> A step of a sequence counts once it executes. The backend of such a request does not see a
+ * cancellation by the client, so that it neither stops nor leaves the state as it was. It sees that the server stops
+ * waiting for the request.
+ *
  * <p>An execution that begins before either of them looks is found by its own actions: the canceller sets
  * {@code requested} and then reads the actions, perhaps those of the execution before; {@link #onCancel} adds an action
  * and then reads {@code requested}. Both are volatile, so at least one of the two runs the action.
@@ -36,6 +40,12 @@ final class CancellationState {
 
     private volatile @Nullable CancelActions actions;
     private volatile boolean requested;
+
+    /** Whether the server stopped waiting for the request, so that its backend is notified in any case. */
+    private volatile boolean abandoned;
+
+    /** Whether the backend is not notified when the client cancels. Written before the request is queued. */
+    private boolean shielded;
 
     /** The failure to deliver if the server cancelled the request, not the client. */
     private volatile ResponseEvent.@Nullable Failure failure;
@@ -55,6 +65,17 @@ final class CancellationState {
             failure = reported;
             requested = true;
         }
+        abandoned = true;
+    }
+
+    /** Hides cancellations of the client from the backend. Called before the request is queued. */
+    void shield() {
+        shielded = true;
+    }
+
+    /** Returns whether the request is cancelled as far as its backend is concerned. */
+    boolean isNotified() {
+        return shielded ? abandoned : requested;
     }
 
     /** Returns the failure with which the cancelled request completes. */
@@ -70,9 +91,9 @@ final class CancellationState {
         return requested;
     }
 
-    /** Notifies the backend of the cancellation, if the request is in execution. */
+    /** Notifies the backend of the cancellation, if the request is in execution and its backend may know. */
     void notifyBackend(CompletionLatch latch) {
-        if (latch.isExecuting()) {
+        if (latch.isExecuting() && isNotified()) {
             CancelActions current = actions();
             if (latch.isExecuting()) {
                 current.cancel();
@@ -90,7 +111,7 @@ final class CancellationState {
             CancelActions current = actions();
             if (latch.isExecuting(execution)) {
                 CancelHook hook = current.add(action);
-                if (requested) {
+                if (isNotified()) {
                     current.cancel(); // the canceller may have seen an earlier execution
                 }
                 return hook;

@@ -328,6 +328,19 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
         return cancellation.isRequested();
     }
 
+    /**
+     * Executes the request to its end though its client cancels it, and hides the cancellation from the backend: a step
+     * of a sequence counts once it has begun. Called before it is offered.
+     */
+    public void completeSteps() {
+        cancellation.shield();
+    }
+
+    /** Returns whether the request is cancelled as far as its backend is concerned. */
+    public boolean isCancelledForBackend() {
+        return cancellation.isNotified();
+    }
+
     /** Registers an action that runs when the request is cancelled in an execution, as the SPI describes. */
     public CancelHook onCancel(Runnable action, int execution) {
         return cancellation.onCancel(action, latch, execution);

@@ -38,6 +38,12 @@ public final class SequenceQueue implements RequestIntake {
     private final Consumer<SequenceEntry> remover = this::remove;
     private final SequenceLock lock = new SequenceLock();
 
+    /**
+     * Whether an execution is a step that counts even if its client leaves meanwhile. An iterative request is a whole
+     * sequence, and a decoupled one may send responses for long: their backends are notified.
+     */
+    private final boolean isStep;
+
     @GuardedBy("lock")
     private final SequenceTable table;
 
@@ -63,6 +69,7 @@ public final class SequenceQueue implements RequestIntake {
         this.model = model;
         this.plan = plan;
         this.inputs = new SequenceInputs(model, plan);
+        this.isStep = !plan.batching().iterative() && !model.settings().decoupled();
         this.times = new SequenceTimes(lock, timer, plan.maxIdleNanos(), this::onTimeout);
         this.table =
                 new SequenceTable(lock, model.nanoTime(), times, model.meter().sequenceEnds());
@@ -122,6 +129,9 @@ public final class SequenceQueue implements RequestIntake {
         }
         SequenceEntry entry =
                 new SequenceEntry(request, position, inputs.equalInputs().content(request.checked()), remover);
+        if (isStep) {
+            request.completeSteps();
+        }
         request.waitsAt(entry);
         return offer(entry, fresh, mayRun);
     }
@@ -164,7 +174,7 @@ public final class SequenceQueue implements RequestIntake {
         boolean used = false;
         lock.lock();
         try {
-            OfferResult result = table.add(entry, fresh);
+            OfferResult result = table.add(entry, fresh, plan.batching().iterative());
             LiveSequence sequence = entry.sequence;
             InstanceHandle acquired = sequence == null ? null : table.serve(sequence, mayRun);
             return acquired == null ? result : acquired;

@@ -85,24 +85,25 @@ final class SequenceTable {
      * Adds a request to its sequence.
      *
      * @param fresh the sequence that the request starts, if none of that id lives; {@code null} if it starts none
+     * @param iterative whether the request is a sequence, so that its cancellation ends no other one
      */
-    OfferResult add(SequenceEntry entry, @Nullable LiveSequence fresh) {
+    OfferResult add(SequenceEntry entry, @Nullable LiveSequence fresh, boolean iterative) {
         if (!placement.hasInstances()) {
             return OfferResult.Outcome.NO_INSTANCE;
         }
         LiveSequence found = live.get(entry.id());
+        if (!entry.request().isWaiting()) { // cancelled before it was here
+            if (!iterative) {
+                cancel(entry.id());
+            }
+            return OfferResult.Outcome.ACCEPTED;
+        }
         if (stopped && (entry.starts() || found == null)) {
             return new OfferResult.Refused(SequenceErrors.stopped());
         }
         LiveSequence sequence = found == null ? fresh : found;
         if (sequence == null) {
             return new OfferResult.Refused(SequenceErrors.notStarted(entry.checked(), entry.id()));
-        }
-        if (!entry.request().isWaiting()) { // cancelled before it was here
-            if (!entry.starts()) {
-                endAfterWaiting(sequence, SequenceEndReason.CANCELLED);
-            }
-            return OfferResult.Outcome.ACCEPTED;
         }
         long now = nanoTime.getAsLong(); // fails before anything is changed
         if (found == null) {
@@ -260,6 +261,17 @@ final class SequenceTable {
             long now = nanoTime.getAsLong();
             sequence.instance.changed(sequence, now);
             sequence.instance.wakeForWork(now);
+        }
+    }
+
+    /**
+     * Ends a sequence after the requests that wait, if it lives: one that was to follow them, or to start another one in
+     * its place, was cancelled before it was added.
+     */
+    void cancel(Sequence.Id id) {
+        LiveSequence sequence = live.get(id);
+        if (sequence != null) {
+            endAfterWaiting(sequence, SequenceEndReason.CANCELLED);
         }
     }
 

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.SteppedSequences;
 import dev.nereid.scheduler.SteppedSequences.Sent;
+import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
@@ -117,6 +118,59 @@ final class ImplicitStateTest {
             Sent next = s.send(sequence(1), 4);
             s.steps();
             assertThat(next.sum()).isEqualTo(5);
+        }
+    }
+
+    /** A backend may stop an execution when all requests of the batch are cancelled; steps of sequences are not. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void aRequestThatIsCancelledWhileItExecutesCounts(int sequences) {
+        List<Sent> executing = new ArrayList<>();
+        List<String> notified = new ArrayList<>();
+        try (SteppedSequences s = start(plan(true, sum(0)), batch -> {
+            for (InferenceRequest request : batch.requests()) {
+                request.onCancel(() -> notified.add(request.id()));
+            }
+            executing.forEach(one -> one.cancellation().cancel());
+            for (InferenceRequest request : batch.requests()) {
+                if (request.isCancelled()) {
+                    throw new BackendException(ErrorCode.CANCELLED, "stopped");
+                }
+            }
+            addUp(batch);
+        })) {
+            s.send(sequence(1).start(), 1);
+            s.send(sequence(2).start(), 1);
+            s.steps();
+            for (int id = 1; id <= sequences; id++) {
+                executing.add(s.send(sequence(id), 10));
+            }
+            s.steps();
+            executing.forEach(one -> one.observer().assertError(ErrorCode.CANCELLED, "request was cancelled"));
+            executing.clear();
+            Sent next = s.send(sequence(1), 100);
+            s.steps();
+            assertThat(next.sum()).isEqualTo(111);
+            assertThat(notified).isEmpty();
+        }
+    }
+
+    @Test
+    void aRequestThatIsAbandonedWhileItExecutesNotifiesTheBackend() {
+        ScheduledRequest[] executing = new ScheduledRequest[1];
+        List<String> notified = new ArrayList<>();
+        try (SteppedSequences s = start(plan(true, sum(0)), batch -> {
+            InferenceRequest request = batch.requests().getFirst();
+            request.onCancel(() -> notified.add("action"));
+            executing[0].cancel();
+            executing[0].abandon();
+            notified.add("is cancelled: " + request.isCancelled());
+            addUp(batch);
+        })) {
+            Sent sent = s.send(sequence(1).start(), 1);
+            executing[0] = (ScheduledRequest) sent.cancellation();
+            s.steps();
+            assertThat(notified).containsExactly("action", "is cancelled: true");
         }
     }
 

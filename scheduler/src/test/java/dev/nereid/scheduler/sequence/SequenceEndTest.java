@@ -211,6 +211,47 @@ final class SequenceEndTest {
 
     @ParameterizedTest
     @FieldSource("PLANS")
+    void aStartThatIsCancelledBeforeItIsQueuedEndsTheOlderSequence(SequencePlan plan) {
+        try (SteppedSequences s = start(plan, 1)) {
+            s.send(sequence(1).start(), 1);
+            s.steps();
+            Sent waiting = s.send(sequence(1), 2);
+            s.sendCancelled(sequence(1).start(), s.request(3));
+            Sent behind = s.send(sequence(1), 4);
+            behind.observer().error();
+            s.steps();
+            assertThat(waiting.sum()).isEqualTo(2);
+            assertThat(s.instances.getFirst().ended()).containsExactly(ended(1, SequenceEnd.CANCELLED));
+            assertThat(s.queue.sequences()).isZero();
+        }
+    }
+
+    @ParameterizedTest
+    @FieldSource("PLANS")
+    void aStartThatIsCancelledBeforeItIsQueuedLeavesNoSequence(SequencePlan plan) {
+        try (SteppedSequences s = start(plan, 1)) {
+            s.sendCancelled(sequence(1).start(), s.request(3))
+                    .observer()
+                    .assertError(ErrorCode.CANCELLED, "request was cancelled");
+            assertThat(s.queue.sequences()).isZero();
+            s.send(sequence(1), 4).observer().error();
+        }
+    }
+
+    @Test
+    void anIterativeRequestThatIsCancelledBeforeItIsQueuedLeavesTheOneOfItsId() {
+        try (SteppedSequences s = start(Plans.iterative(Plans.oldest(2, 0)), 1)) {
+            Sent first = s.send(sequence(1).start(), 1);
+            s.sendCancelled(sequence(1).start(), s.request(2));
+            Sent third = s.send(sequence(1).start(), 3);
+            s.steps();
+            assertThat(first.sum()).isEqualTo(1);
+            assertThat(third.sum()).isEqualTo(3);
+        }
+    }
+
+    @ParameterizedTest
+    @FieldSource("PLANS")
     void aFailureAtTheEndOfOneExecutionLeavesTheOthersOfTheBatch(SequencePlan plan) {
         try (SteppedSequences s = start(plan, 1)) {
             s.send(sequence(1).start(), 1);
