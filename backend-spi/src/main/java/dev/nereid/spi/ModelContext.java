@@ -32,6 +32,31 @@ public interface ModelContext {
     Path versionDirectory();
 
     /**
+     * Returns a directory with private copies of files of the model, for a backend that maps files into memory.
+     *
+     * <p>The owner of a model may overwrite, truncate and remove its files at any time. A mapped file that is truncated
+     * ends the process, and one that is overwritten changes a loaded model. Therefore a backend reads the files of {@link
+     * #modelDirectory()} and {@link #versionDirectory()}, and maps only what this method returns, or passes that to a
+     * library that maps it. Libraries of native code are mapped too.
+     *
+     * <p>The copies take space in the directory for files of plugins ({@code --plugin-cache-directory}), and are removed
+     * after the close of the model; those of {@link Backend#complete}, with its end at the earliest. Files that belong to
+     * the server, such as the copies of a remote repository, are not copied: the result is {@code directory}.
+     *
+     * @param directory the model's directory, or one below it
+     * @param files the files as paths relative to {@code directory}, separated by slashes
+     * @return a directory with these files at the same relative paths, the same for equal arguments; read only
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if a path leaves the directory or is no regular file,
+     *     {@link ErrorCode#NOT_FOUND} if there is no such file, {@link ErrorCode#UNAVAILABLE} if there is no space for the
+     *     copy, or if a file changes meanwhile
+     * @throws UnsupportedOperationException if the server has none
+     */
+    @Incubating
+    default Path privateFiles(Path directory, Collection<String> files) throws BackendException {
+        throw new UnsupportedOperationException("privateFiles: not available from this server");
+    }
+
+    /**
      * Returns the devices on which instances of the model will be made. There is one entry for each instance, in the
      * order of their making. A backend uses it to size what instances share, such as threads. Empty during {@link
      * Backend#complete}.

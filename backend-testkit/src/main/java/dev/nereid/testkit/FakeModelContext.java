@@ -1,9 +1,13 @@
 package dev.nereid.testkit;
 
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
@@ -89,6 +93,34 @@ public record FakeModelContext(
                                 name -> parameter.equals(name) || (name.endsWith(".") && parameter.startsWith(name))))
                 .forEach(parameter ->
                         logger.log(System.Logger.Level.WARNING, "parameter '" + parameter + "' is not declared"));
+    }
+
+    /**
+     * Copies the files into a temporary directory, which is removed when the process ends.
+     *
+     * @param directory the directory of the files
+     * @param files the paths of the files below it
+     * @return the directory with the copies
+     */
+    @Override
+    public Path privateFiles(Path directory, Collection<String> files) throws BackendException {
+        try {
+            Path target = Files.createTempDirectory("nereid-private-files");
+            target.toFile().deleteOnExit();
+            for (String file : files) {
+                Path copy = target.resolve(file);
+                Files.createDirectories(copy.resolveSibling(""));
+                Files.copy(directory.resolve(file), copy);
+                Path made = target;
+                for (Path name : target.relativize(copy)) { // directories first, since they are deleted last
+                    made = made.resolve(name);
+                    made.toFile().deleteOnExit();
+                }
+            }
+            return target;
+        } catch (IOException e) {
+            throw new BackendException(ErrorCode.UNAVAILABLE, "private files: " + e.getMessage(), e);
+        }
     }
 
     @Override

@@ -38,11 +38,11 @@ record ServerPlugins(BackendRegistry backends, Optional<ServerCache> cache, Remo
             RemoteRepositories remote =
                     RemoteRepositories.open(options.directories().remote(), environment);
             repositories = Optional.of(remote);
-            ServerPlugins plugins = new ServerPlugins(
-                    BackendRegistry.open(options.directories().plugins(), options.providers(), environment),
-                    cache,
-                    remote);
+            BackendRegistry backends =
+                    BackendRegistry.open(options.directories().plugins(), options.providers(), environment);
+            ServerPlugins plugins = new ServerPlugins(backends, cache, remote);
             opened = true;
+            backends.fileCopies().exempt(remote::contains);
             environment.removeLeftovers(Instant.now()); // those in use are known by now
             return plugins;
         } finally {

@@ -96,11 +96,12 @@ final class OnnxBackend implements Backend {
             return Optional.empty();
         }
         OnnxModelOptions modelOptions = OnnxModelOptions.of(context, options);
+        OnnxFiles files = OnnxFiles.of(context);
         try (OrtSession session =
-                OrtSession.open(library, OnnxModelPath.of(context), modelOptions.forReadingTheSignature())) {
+                OrtSession.open(library, files.model(), modelOptions.forReadingTheSignature())) {
             return Optional.of(OnnxCompletion.of(context, session, options.defaultMaxBatchSize()));
         } catch (OrtException e) {
-            throw OnnxErrors.of(e);
+            throw OnnxErrors.ofLoad(e, files);
         }
     }
 

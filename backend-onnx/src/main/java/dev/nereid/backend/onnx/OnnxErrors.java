@@ -23,8 +23,8 @@ final class OnnxErrors {
     }
 
     /** Returns a failure to open a session, as {@link #of}. If a library is missing, the text says what it belongs to. */
-    static BackendException ofLoad(OrtException failure) {
-        String text = String.valueOf(failure.getMessage());
+    static BackendException ofLoad(OrtException failure, OnnxFiles files) {
+        String text = files.publicText(String.valueOf(failure.getMessage()));
         return new BackendException(
                 ErrorCode.INTERNAL,
                 "onnx runtime error " + failure.code().number() + ": " + text.strip()

@@ -8,11 +8,12 @@ import dev.nereid.backend.onnx.ort.OrtSession;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
-import java.nio.file.Path;
 import java.util.List;
 
 /**
@@ -23,13 +24,19 @@ final class OnnxModel implements Model {
     private final PerDevice<OrtSession> sessions;
     private final OnnxSignature signature;
     private final OnnxModelOptions options;
+    private final long mappedBytes;
     private final Runnable whenClosed;
 
     private OnnxModel(
-            PerDevice<OrtSession> sessions, OnnxSignature signature, OnnxModelOptions options, Runnable whenClosed) {
+            PerDevice<OrtSession> sessions,
+            OnnxSignature signature,
+            OnnxModelOptions options,
+            long mappedBytes,
+            Runnable whenClosed) {
         this.sessions = sessions;
         this.signature = signature;
         this.options = options;
+        this.mappedBytes = mappedBytes;
         this.whenClosed = whenClosed;
     }
 
@@ -40,9 +47,9 @@ final class OnnxModel implements Model {
      */
     static OnnxModel load(OrtLibrary library, ModelContext context, OnnxModelOptions options, Runnable whenClosed)
             throws BackendException {
-        Path file = OnnxModelPath.of(context);
+        OnnxFiles files = OnnxFiles.of(context);
         PerDevice<OrtSession> sessions =
-                new PerDevice<>(device -> open(library, context, options, file, device), OrtSession::close);
+                new PerDevice<>(device -> open(library, context, options, files, device), OrtSession::close);
         List<Device> devices = context.instances();
         try {
             OrtSession first = sessions.get(devices.isEmpty() ? Device.CPU : devices.getFirst());
@@ -52,7 +59,7 @@ final class OnnxModel implements Model {
                 sessions.get(device);
             }
             context.logger().log(System.Logger.Level.INFO, report(context, options, first));
-            return new OnnxModel(sessions, signature, options, whenClosed);
+            return new OnnxModel(sessions, signature, options, files.mappedBytes() + options.libraryBytes(), whenClosed);
         } catch (BackendException | RuntimeException e) {
             sessions.close();
             throw e;
@@ -60,18 +67,18 @@ final class OnnxModel implements Model {
     }
 
     private static OrtSession open(
-            OrtLibrary library, ModelContext context, OnnxModelOptions options, Path file, Device device)
+            OrtLibrary library, ModelContext context, OnnxModelOptions options, OnnxFiles files, Device device)
             throws BackendException {
         ModelSettings settings = context.settings();
         OrtProviders providers = OnnxAccelerators.on(device, settings, library.providers());
         try {
-            OrtSession session = OrtSession.open(library, file, options.sessionOn(device, settings), providers);
+            OrtSession session = OrtSession.open(library, files.model(), options.sessionOn(device, settings), providers);
             for (OrtProvider provider : providers.all()) {
                 context.logger().log(System.Logger.Level.DEBUG, OnnxAccelerators.report(provider, device, settings));
             }
             return session;
         } catch (OrtException e) {
-            throw OnnxErrors.ofLoad(e);
+            throw OnnxErrors.ofLoad(e, files);
         }
     }
 
@@ -90,6 +97,12 @@ final class OnnxModel implements Model {
         } catch (OrtException e) {
             throw OnnxErrors.of(e);
         }
+    }
+
+    /** Reports the mapped files alone: ONNX Runtime does not tell what it allocates. */
+    @Override
+    public List<MemoryUsage> memoryUsage() {
+        return mappedBytes == 0 ? List.of() : List.of(new MemoryUsage(MemoryPlace.HOST, mappedBytes));
     }
 
     @Override

@@ -6,8 +6,6 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
-import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -61,7 +59,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
                 new OrtSessionOptions.Memory(
                         arena, values.truth(OnnxParameters.PATTERN).orElse(true)),
                 sessionConfig(values),
-                operatorLibraries(context),
+                OperatorLibraries.of(context),
                 OnnxLog.of(context));
         return new OnnxModelOptions(
                 session,
@@ -105,6 +103,11 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
     /** Returns the run config entries of executions on a device. */
     Map<String, String> runOn(Device device) {
         return ArenaShrinkage.on(device, run);
+    }
+
+    /** Returns the size of the mapped libraries of operators. */
+    long libraryBytes() {
+        return OperatorLibraries.byteSize(session.customOps());
     }
 
     /** Returns whether the configuration leaves it open which threads a session computes with. */
@@ -166,14 +169,6 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
             }
         });
         return config;
-    }
-
-    private static List<Path> operatorLibraries(ModelContext context) throws BackendException {
-        List<Path> libraries = new ArrayList<>();
-        for (String filename : context.settings().operatorLibraries()) {
-            libraries.add(OnnxModelPath.operatorLibrary(context, filename));
-        }
-        return libraries;
     }
 
     /** Reports options in texts that scripts search for. */

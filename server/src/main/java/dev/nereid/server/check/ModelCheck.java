@@ -8,6 +8,7 @@ import dev.nereid.server.config.ConfigProblem;
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelConfigReader;
 import dev.nereid.server.config.SequencePlanReader;
+import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.lifecycle.ModelLoadWatch;
 import dev.nereid.server.lifecycle.ModelPreparation;
@@ -124,7 +125,10 @@ final class ModelCheck implements AutoCloseable {
             return prepared.config();
         }
         Backend backend = lease(prepared.config().getBackend()).backend();
-        ModelConfig completed = VersionCompletion.complete(options, prepared, version, backend);
+        ModelConfig completed;
+        try (VersionFiles files = backends.fileCopies().of(prepared.directory())) {
+            completed = VersionCompletion.complete(options, prepared, version, backend, files);
+        }
         Path directory = prepared.directory().path();
         LabelFiles.read(directory, completed);
         WarmupSamples.checkFiles(completed, directory);

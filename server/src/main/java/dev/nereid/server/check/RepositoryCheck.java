@@ -47,6 +47,7 @@ public final class RepositoryCheck {
                 BackendRegistry backends =
                         BackendRegistry.open(options.directories().plugins(), options.providers(), environment);
                 ModelCheck check = new ModelCheck(backends, options.models(), ServerFeatures.of(options))) {
+            backends.fileCopies().exempt(remote::contains);
             RepositoryScan scan = new ModelRepository(
                             options.directories().modelRepositories(),
                             remote.roots(),

@@ -11,6 +11,7 @@ import dev.nereid.server.demand.ModelActions;
 import dev.nereid.server.dependency.ModelDependencies;
 import dev.nereid.server.ensemble.DependentEnsembles;
 import dev.nereid.server.ensemble.EnsembleLoader;
+import dev.nereid.server.files.PrivateDirectory;
 import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.MemoryRefresh;
 import dev.nereid.server.lifecycle.MeterRegistry;
@@ -104,6 +105,7 @@ public final class ModelLifecycle {
         CatalogUpdater catalog = new CatalogUpdater(models, live, meters, describer);
         LoadFailures failures = new LoadFailures(fatalErrors);
         overrides = new PrivateDirectory(workDirectory, "overrides-");
+        backends.fileCopies().exempt(overrides::contains);
         ModelSources sources =
                 new ModelSources(repository, preparation, new OverrideWriter(overrides, OverrideWriter.MAX_BYTES));
         ModelLoader modelLoader = new ModelLoader(

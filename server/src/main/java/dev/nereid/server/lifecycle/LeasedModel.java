@@ -1,5 +1,6 @@
 package dev.nereid.server.lifecycle;
 
+import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
@@ -19,13 +20,15 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * A model that owns a lease on its backend and releases it when it is closed. As safe for use as the model.
+ * A model that owns a lease on its backend and copies of its files, which end with its close. As safe for use as the model.
  *
  * @param model the model
  * @param lease the lease
+ * @param files the private copies of its files
  * @param closing begins to watch the close of an instance, by its name, or of the model, by an empty one
  */
-record LeasedModel(Model model, BackendLease lease, Function<String, ModelLoadWatch.Step> closing) implements Model {
+record LeasedModel(Model model, BackendLease lease, VersionFiles files, Function<String, ModelLoadWatch.Step> closing)
+        implements Model {
     @Override
     public ModelInstance newInstance(InstanceContext context) throws BackendException {
         String name = context.name();
@@ -58,6 +61,7 @@ record LeasedModel(Model model, BackendLease lease, Function<String, ModelLoadWa
             try {
                 model.close();
             } finally {
+                files.close();
                 lease.close();
             }
         }

@@ -2,6 +2,7 @@ package dev.nereid.server.lifecycle;
 
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelKey;
@@ -76,8 +77,10 @@ public final class ModelDescriber {
         }
         try (BackendLease lease = backends.acquire(prepared.config().getBackend())) {
             for (long version : prepared.versions()) {
-                ModelConfig config = VersionCompletion.complete(options, prepared, version, lease.backend());
-                versions.put(version, version(key, version, config));
+                try (VersionFiles files = backends.fileCopies().of(prepared.directory())) {
+                    ModelConfig config = VersionCompletion.complete(options, prepared, version, lease.backend(), files);
+                    versions.put(version, version(key, version, config));
+                }
             }
         }
         return new OnDemandModel(key, versions, byteSize, pinned.test(ModelKey.name(key)));

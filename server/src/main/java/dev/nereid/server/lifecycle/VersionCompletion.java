@@ -6,6 +6,7 @@ import dev.nereid.server.config.ConfigNormalization;
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.config.UnsupportedFeatures;
+import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.plugin.PluginLogger;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
@@ -28,17 +29,19 @@ public final class VersionCompletion {
      * @param prepared the version's model
      * @param version the version
      * @param backend the model's backend
+     * @param files the private copies of the version's files
      * @return the configuration with which the version is loaded
      * @throws BackendException if the backend cannot complete it
      * @throws InferenceException if the completed configuration is wrong
      */
-    public static ModelConfig complete(ModelLoadOptions options, PreparedModel prepared, long version, Backend backend)
+    public static ModelConfig complete(
+            ModelLoadOptions options, PreparedModel prepared, long version, Backend backend, VersionFiles files)
             throws BackendException {
         ModelConfig config = prepared.config();
         if (options.autoComplete()) {
             ConfigValidation.checkGivenTensors(config);
             Optional<ModelCompletion> found =
-                    backend.complete(context(prepared, version, config, List.of(), Optional.empty()));
+                    backend.complete(context(prepared, version, config, List.of(), Optional.empty(), files));
             if (found.isEmpty() && !prepared.configured()) {
                 throw new BackendException(
                         ErrorCode.NOT_FOUND,
@@ -61,13 +64,15 @@ public final class VersionCompletion {
             long version,
             ModelConfig config,
             List<Device> devices,
-            Optional<ModelClient> client) {
+            Optional<ModelClient> client,
+            VersionFiles files) {
         return new VersionContext(
                 ModelSettingsReader.settings(config, version),
                 prepared.directory().path(),
                 prepared.directory().versionDirectory(version),
                 devices,
                 new PluginLogger(config.getBackend(), config.getName()),
-                client);
+                client,
+                files);
     }
 }

@@ -2,6 +2,8 @@ package dev.nereid.server.lifecycle;
 
 import dev.nereid.server.config.ExecutionLimitReader;
 import dev.nereid.server.config.Spelling;
+import dev.nereid.server.files.VersionFiles;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelContext;
@@ -20,7 +22,8 @@ record VersionContext(
         Path versionDirectory,
         List<Device> instances,
         System.Logger logger,
-        Optional<ModelClient> client)
+        Optional<ModelClient> client,
+        VersionFiles files)
         implements ModelContext {
     VersionContext {
         instances = List.copyOf(instances);
@@ -45,6 +48,11 @@ record VersionContext(
     private static boolean isKnown(String parameter, Set<String> known) {
         return known.contains(parameter)
                 || known.stream().anyMatch(name -> name.endsWith(".") && parameter.startsWith(name));
+    }
+
+    @Override
+    public Path privateFiles(Path directory, Collection<String> files) throws BackendException {
+        return this.files.copy(directory, files);
     }
 
     @Override

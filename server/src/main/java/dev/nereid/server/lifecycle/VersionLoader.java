@@ -19,6 +19,7 @@ import dev.nereid.server.config.BatchingStrategyFactory;
 import dev.nereid.server.config.ExecutionLimitReader;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.config.SequencePlanReader;
+import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.instance.InstanceFactory;
 import dev.nereid.server.instance.InstancePlan;
 import dev.nereid.server.instance.LoadedInstance;
@@ -111,9 +112,10 @@ public final class VersionLoader {
     public ServedModel load(PreparedModel prepared, long version) throws BackendException {
         long started = environment.clocks().nanoTime().getAsLong();
         BackendLease lease = backends.acquire(prepared.config().getBackend());
+        VersionFiles files = backends.fileCopies().of(prepared.directory());
         boolean loaded = false;
         try {
-            ServedModel served = load(prepared, version, lease, started);
+            ServedModel served = load(prepared, version, lease, files, started);
             loaded = true;
             return served;
         } catch (BackendException e) {
@@ -122,16 +124,17 @@ public final class VersionLoader {
                     : new BackendException(e.code(), e.getMessage() + " (" + lease.notice() + ")", e);
         } finally {
             if (!loaded) {
+                files.close();
                 lease.close();
             }
         }
     }
 
-    /** Loads a version by a backend. The lease belongs to the version if it is loaded. */
-    private ServedModel load(PreparedModel prepared, long version, BackendLease lease, long started)
+    /** Loads a version by a backend. Lease and private copies belong to the version if it is loaded. */
+    private ServedModel load(PreparedModel prepared, long version, BackendLease lease, VersionFiles files, long started)
             throws BackendException {
         Backend backend = lease.backend();
-        ModelConfig config = complete(prepared, version, backend);
+        ModelConfig config = VersionCompletion.complete(options, prepared, version, backend, files);
         LoadIdentity identity = environment.cache().isEmpty()
                 ? LoadIdentity.NONE
                 : new FileIdentity(prepared, config, lease.digest(), version); // before the backend reads the files
@@ -144,12 +147,14 @@ public final class VersionLoader {
                 config,
                 plans.stream().map(InstancePlan::device).collect(toList()),
                 Optional.of(lease.callbacks()
-                        .isolate(clients.apply(new ModelRef(prepared.directory().key(), version), lease.callbacks()))));
+                        .isolate(clients.apply(new ModelRef(prepared.directory().key(), version), lease.callbacks()))),
+                files);
         Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
         try (Rollback rollback = new Rollback()) {
             Model model = new LeasedModel(
                     backend.load(context),
                     lease,
+                    files,
                     instance -> watch.beginClose(prepared.directory().name(), version, instance));
             rollback.add(model::close);
             Optional<BatchingStrategy> strategy = BatchingStrategyFactory.of(model, config);
@@ -210,7 +215,9 @@ public final class VersionLoader {
 
     /** Completes the configuration of a version from its files, and checks it. */
     ModelConfig complete(PreparedModel prepared, long version, Backend backend) throws BackendException {
-        return VersionCompletion.complete(options, prepared, version, backend);
+        try (VersionFiles files = backends.fileCopies().of(prepared.directory())) {
+            return VersionCompletion.complete(options, prepared, version, backend, files);
+        }
     }
 
     private static ExecutionTraits traitsOf(ModelConfig config, BackendLease lease, Model model) {

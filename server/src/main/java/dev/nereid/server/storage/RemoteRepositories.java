@@ -2,6 +2,7 @@ package dev.nereid.server.storage;
 
 import dev.nereid.server.plugin.PluginEnvironment;
 import dev.nereid.server.repository.RepositoryRoot;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SortedSet;
@@ -52,6 +53,17 @@ public final class RemoteRepositories implements AutoCloseable {
     /** Returns the repositories in the order of their options. */
     public List<RepositoryRoot> roots() {
         return List.copyOf(repositories);
+    }
+
+    /**
+     * Returns whether a path leads into the local copies of a repository, which only this server writes.
+     *
+     * @param path the path of a file or directory
+     * @return whether it is below the directory of a repository
+     */
+    public boolean contains(Path path) {
+        return repositories.stream()
+                .anyMatch(repository -> path.toAbsolutePath().startsWith(repository.directory()));
     }
 
     /** Closes the storages. Called once, after the last model was closed. */

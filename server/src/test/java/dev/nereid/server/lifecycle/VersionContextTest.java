@@ -2,6 +2,8 @@ package dev.nereid.server.lifecycle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.server.files.FileCopies;
+import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.testkit.RecordedLog;
@@ -57,6 +59,7 @@ class VersionContextTest {
                 Path.of("m/1"),
                 instances,
                 log,
-                Optional.empty());
+                Optional.empty(),
+                new FileCopies(Path.of("none")).of(new ModelDirectory(Path.of("."), "m")));
     }
 }

@@ -1,4 +1,4 @@
-package dev.nereid.server.control;
+package dev.nereid.server.files;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.io.IOException;
@@ -31,7 +31,7 @@ import org.slf4j.LoggerFactory;
  * <p>It is created when it is first needed, and removed with the server. One that a killed server left behind is removed
  * by the next: a server holds a lock on its own, which the operating system releases with the process.
  */
-final class PrivateDirectory implements AutoCloseable {
+public final class PrivateDirectory implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(PrivateDirectory.class);
     private static final String LOCK = ".lock";
     private static final Duration STARTING = Duration.ofHours(1);
@@ -60,14 +60,19 @@ final class PrivateDirectory implements AutoCloseable {
      * @param parent the directory that holds it, created when it is needed
      * @param prefix how the names of all such directories begin
      */
-    PrivateDirectory(Path parent, String prefix) {
+    public PrivateDirectory(Path parent, String prefix) {
         this.parent = parent;
         this.prefix = prefix;
         removeLeftovers();
     }
 
-    /** Returns the directory, which is created by the first call. */
-    Path create() throws IOException {
+    /**
+     * Returns the directory, which is created by the first call.
+     *
+     * @return an existing directory
+     * @throws IOException if it cannot be created
+     */
+    public Path create() throws IOException {
         lock.lock();
         try {
             if (directory == null) {
@@ -79,6 +84,21 @@ final class PrivateDirectory implements AutoCloseable {
                 directory = Files.createDirectory(withoutLock(file), OWNER_ONLY);
             }
             return directory;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Returns whether a file lies in the directory.
+     *
+     * @param file the path of a file
+     * @return whether the directory was created, and the path is below it
+     */
+    public boolean contains(Path file) {
+        lock.lock();
+        try {
+            return directory != null && file.toAbsolutePath().startsWith(directory.toAbsolutePath());
         } finally {
             lock.unlock();
         }
@@ -159,8 +179,12 @@ final class PrivateDirectory implements AutoCloseable {
         }
     }
 
-    /** Removes a file or directory, and does not follow links. What cannot be removed is logged. */
-    static void remove(Path root) {
+    /**
+     * Removes a file or directory, and does not follow links. What cannot be removed is logged.
+     *
+     * @param root the file or directory; need not exist
+     */
+    public static void remove(Path root) {
         if (!Files.exists(root, LinkOption.NOFOLLOW_LINKS)) {
             return;
         }

@@ -1,0 +1,68 @@
+package dev.nereid.backend.onnx;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelContext;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SortedSet;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/**
+ * Libraries of custom operators, as private copies: the process maps them for as long as a session lives. Stateless.
+ *
+ * <p>With a library the others of its directory are copied, since it may need them there.
+ */
+final class OperatorLibraries {
+    private static final Pattern NAME = Pattern.compile(".+\\.(so|so\\.[0-9.]+|dylib|dll)");
+
+    private OperatorLibraries() {}
+
+    /** Returns the copies of the libraries that a configuration names. */
+    static List<Path> of(ModelContext context) throws BackendException {
+        List<Path> libraries = new ArrayList<>();
+        for (String filename : context.settings().operatorLibraries()) {
+            Path library = OnnxModelPath.operatorLibrary(context, filename);
+            String name = String.valueOf(library.getFileName());
+            Path directory = library.resolveSibling("");
+            SortedSet<String> files = new TreeSet<>(List.of(name));
+            try (Stream<Path> others = Files.list(directory)) {
+                Path root = context.modelDirectory().toRealPath();
+                for (Path other : others.toList()) {
+                    String otherName = String.valueOf(other.getFileName());
+                    if (NAME.matcher(otherName).matches()
+                            && Files.isRegularFile(other)
+                            && other.toRealPath().startsWith(root)) {
+                        files.add(otherName);
+                    }
+                }
+            } catch (IOException e) {
+                throw new BackendException(
+                        ErrorCode.UNAVAILABLE,
+                        "unable to load model '" + context.settings().name()
+                                + "', the directory of op_library_filename '" + filename + "' cannot be read",
+                        e);
+            }
+            libraries.add(context.privateFiles(directory, files).resolve(name));
+        }
+        return libraries;
+    }
+
+    /** Returns the size of libraries. */
+    static long byteSize(List<Path> libraries) {
+        long bytes = 0;
+        for (Path library : libraries) {
+            try {
+                bytes += Files.size(library);
+            } catch (IOException e) {
+                continue; // a figure for statistics
+            }
+        }
+        return bytes;
+    }
+}
