@@ -97,8 +97,7 @@ final class OnnxBackend implements Backend {
         }
         OnnxModelOptions modelOptions = OnnxModelOptions.of(context, options);
         OnnxFiles files = OnnxFiles.of(context);
-        try (OrtSession session =
-                OrtSession.open(library, files.model(), modelOptions.forReadingTheSignature())) {
+        try (OrtSession session = OrtSession.open(library, files.model(), modelOptions.forReadingTheSignature())) {
             return Optional.of(OnnxCompletion.of(context, session, options.defaultMaxBatchSize()));
         } catch (OrtException e) {
             throw OnnxErrors.ofLoad(e, files);

@@ -65,8 +65,7 @@ record OnnxFiles(Path model, long mappedBytes, String directory, String shown) {
         for (String file : files) {
             bytes += Files.size(copies.resolve(file));
         }
-        Path within =
-                context.modelDirectory().toAbsolutePath().normalize().relativize(directory.normalize());
+        Path within = context.modelDirectory().toAbsolutePath().normalize().relativize(directory.normalize());
         return new OnnxFiles(
                 copies.resolve(name),
                 bytes,

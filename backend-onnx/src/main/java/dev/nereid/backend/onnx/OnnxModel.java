@@ -59,7 +59,8 @@ final class OnnxModel implements Model {
                 sessions.get(device);
             }
             context.logger().log(System.Logger.Level.INFO, report(context, options, first));
-            return new OnnxModel(sessions, signature, options, files.mappedBytes() + options.libraryBytes(), whenClosed);
+            return new OnnxModel(
+                    sessions, signature, options, files.mappedBytes() + options.libraryBytes(), whenClosed);
         } catch (BackendException | RuntimeException e) {
             sessions.close();
             throw e;
@@ -72,7 +73,8 @@ final class OnnxModel implements Model {
         ModelSettings settings = context.settings();
         OrtProviders providers = OnnxAccelerators.on(device, settings, library.providers());
         try {
-            OrtSession session = OrtSession.open(library, files.model(), options.sessionOn(device, settings), providers);
+            OrtSession session =
+                    OrtSession.open(library, files.model(), options.sessionOn(device, settings), providers);
             for (OrtProvider provider : providers.all()) {
                 context.logger().log(System.Logger.Level.DEBUG, OnnxAccelerators.report(provider, device, settings));
             }

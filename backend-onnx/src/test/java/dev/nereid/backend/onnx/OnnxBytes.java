@@ -24,7 +24,8 @@ final class OnnxBytes {
 
     /** Returns the same model with the weights in the branches of a condition. */
     static byte[] inSubgraph(byte[] weights) {
-        byte[] branch = join(node("Add", "input", "weights", "y"), text(2, "branch"), field(5, weights), tensor(12, "y"));
+        byte[] branch =
+                join(node("Add", "input", "weights", "y"), text(2, "branch"), field(5, weights), tensor(12, "y"));
         byte[] node = join(
                 text(1, "condition"),
                 text(2, "output"),
