@@ -86,10 +86,13 @@ class Streaming(unittest.TestCase):
         self.assertIn("'nowhere' is not found", errors[0])
         self.assertEqual([number(r) for r in responses if not r.error_message], [1])
 
-    def test_an_error_ends_a_stream_that_asks_for_it(self):
-        with self.assertRaises(grpc.RpcError) as caught:
-            self.send(clients.request('nowhere', []), metadata=[('triton_grpc_error', 'true')])
-        self.assertEqual(caught.exception.code(), grpc.StatusCode.NOT_FOUND)
+    def test_a_refusal_never_ends_a_stream(self):
+        responses = self.send(
+            clients.request('nowhere', [], id='bad'), square(1, id='good'), metadata=[('triton_grpc_error', 'true')])
+        errors = [r.error_message for r in responses if r.error_message]
+        self.assertEqual(len(errors), 1)
+        self.assertIn("'nowhere' is not found", errors[0])
+        self.assertEqual([number(r) for r in responses if not r.error_message], [1])
 
     def test_questions_and_answers_in_turn(self):
         requests = queue.Queue()

@@ -280,6 +280,30 @@ final class ModelStreamInferIT {
     }
 
     @Test
+    void continuesAStrictStreamAfterRefusals() throws Exception {
+        ModelInferRequest.Builder reserved = inferRequest("slow", "reserved");
+        reserved.putParameters("triton_x", YES);
+        StreamClient client = StreamClient.strict(frontend)
+                .send(inferRequest("nope", "unknown"))
+                .send(inferRequest("", ""))
+                .send(reserved)
+                .send(inferRequest("slow", "refused by the server"));
+        take(slow).refuse(ErrorCode.UNAVAILABLE, "too many");
+        client.send(inferRequest("slow", "good"));
+        respond(take(slow), true);
+
+        List<ModelStreamInferResponse> received = List.of(client.next(), client.next(), client.next(), client.next());
+
+        assertThat(received)
+                .extracting(response -> response.getInferResponse().getId())
+                .containsExactly("unknown", "", "reserved", "refused by the server");
+        assertThat(received.getFirst()).isEqualTo(refusal("Request for unknown model: 'nope' is not found", "unknown"));
+        assertThat(received.getLast()).isEqualTo(refusal("too many", "refused by the server"));
+        assertThat(client.next()).isEqualTo(response("slow", "good", YES));
+        assertThat(client.halfClose().end().getCode()).isEqualTo(Status.Code.OK);
+    }
+
+    @Test
     void endsAStrictStreamWithTheFirstError() throws Exception {
         StreamClient client =
                 StreamClient.strict(frontend).send(inferRequest("slow", "1")).send(inferRequest("many", "2"));

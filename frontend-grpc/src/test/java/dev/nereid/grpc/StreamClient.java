@@ -37,7 +37,7 @@ final class StreamClient implements ClientResponseObserver<ModelInferRequest, Mo
         return open(frontend, new Metadata(), true);
     }
 
-    /** Opens a stream whose first error ends it. */
+    /** Opens a stream that the first error response of a model ends. */
     static StreamClient strict(TestFrontend frontend) {
         Metadata headers = new Metadata();
         headers.put(Metadata.Key.of("triton_grpc_error", Metadata.ASCII_STRING_MARSHALLER), "true");

@@ -70,9 +70,7 @@ final class EnsembleIT {
         }
 
         Outcome response = ParityCheck.requireExpected(scenario, outcomes);
-        outcomes.forEach((protocol, outcome) -> assertThat(outcome)
-                .as("%s over %s", scenario, protocol)
-                .isEqualTo(ParityCheck.expected(scenario, protocol, response)));
+        ParityCheck.requireSame(scenario, outcomes, response);
     }
 
     @Test

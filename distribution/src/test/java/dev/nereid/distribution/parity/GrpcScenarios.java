@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicReference;
 /** Runs scenarios over gRPC. It sends calls, or streams of one request, on a channel of its own. */
 final class GrpcScenarios implements ScenarioClient {
     private static final long TIMEOUT_SECONDS = 60;
-    /** Requests errors as the status of the stream instead of a message in it. */
+    /** Requests the errors of models as the status of the stream instead of a message in it. */
     private static final Metadata.Key<String> ERRORS_AS_STATUS =
             Metadata.Key.of("triton_grpc_error", Metadata.ASCII_STRING_MARSHALLER);
     /** Marks the last response of a request; sent only over gRPC. */
@@ -109,6 +109,7 @@ final class GrpcScenarios implements ScenarioClient {
     private static final class OutcomeListener implements StreamObserver<ModelInferResponse> {
         private final List<Outcome.Response> responses = new ArrayList<>();
         private final AtomicReference<Status> end = new AtomicReference<>(Status.OK);
+        private final AtomicReference<String> refusal = new AtomicReference<>("");
         private final CountDownLatch ended = new CountDownLatch(1);
 
         @Override
@@ -148,7 +149,7 @@ final class GrpcScenarios implements ScenarioClient {
                     if (response.getErrorMessage().isEmpty()) {
                         listener.onNext(response.getInferResponse());
                     } else {
-                        end.set(Status.UNKNOWN.withDescription("a message: " + response.getErrorMessage()));
+                        refusal.set(response.getErrorMessage());
                     }
                 }
 
@@ -169,6 +170,9 @@ final class GrpcScenarios implements ScenarioClient {
                 throw new AssertionError("no end within " + TIMEOUT_SECONDS + " s");
             }
             Status status = end.get();
+            if (!refusal.get().isEmpty() && status.isOk()) {
+                return new Outcome.Refused("", refusal.get());
+            }
             return status.isOk()
                     ? new Outcome.Completed(responses)
                     : new Outcome.Refused(status.getCode().name(), "" + status.getDescription());

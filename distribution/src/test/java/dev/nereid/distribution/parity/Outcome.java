@@ -16,10 +16,15 @@ sealed interface Outcome {
     /**
      * A refused request.
      *
-     * @param code the error code in the form of the protocol
+     * @param code the error code in the form of the protocol; empty if the protocol does not send it
      * @param text the text
      */
-    record Refused(String code, String text) implements Outcome {}
+    record Refused(String code, String text) implements Outcome {
+        /** Returns the refusal in the form of a protocol that sends the text alone. */
+        Refused withoutCode() {
+            return new Refused("", text);
+        }
+    }
 
     /**
      * One response.

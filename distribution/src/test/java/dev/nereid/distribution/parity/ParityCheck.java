@@ -58,8 +58,28 @@ final class ParityCheck {
         return outcome;
     }
 
+    /**
+     * Checks that the outcomes over all protocols are the same.
+     *
+     * @param scenario the scenario
+     * @param outcomes the outcomes by protocol
+     * @param other the checked outcome over one of them
+     */
+    static void requireSame(Scenario scenario, Map<Protocol, Outcome> outcomes, Outcome other) {
+        outcomes.forEach((protocol, outcome) -> {
+            Outcome expected = expected(scenario, protocol, other);
+            boolean hasCode = !(outcome instanceof Outcome.Refused refused)
+                    || protocol != Protocol.GRPC_STREAM // a refusal in a stream is a message without a code
+                    || !refused.code().isEmpty();
+            assertThat(outcome)
+                    .as("%s over %s", scenario, protocol)
+                    .isEqualTo(
+                            !hasCode && expected instanceof Outcome.Refused refusal ? refusal.withoutCode() : expected);
+        });
+    }
+
     /** Returns the expected outcome of a scenario over one protocol, given the outcome over another. */
-    static Outcome expected(Scenario scenario, Protocol protocol, Outcome other) {
+    private static Outcome expected(Scenario scenario, Protocol protocol, Outcome other) {
         if (scenario.refusal(protocol).isPresent()) {
             return scenario.refusal(protocol).get();
         } else if (scenario.expectation() instanceof Expectation.Failure error

@@ -45,7 +45,7 @@ final class StreamWriter {
     private final StreamContext stream;
     private final CallContext context;
 
-    /** Whether the first error ends the call. */
+    /** Whether the first error response of a model ends the call. A refusal never does. */
     private final boolean isStrict;
 
     /** Drain requests since the last one was served; 0 while no thread writes. */
@@ -72,7 +72,7 @@ final class StreamWriter {
      * @param outbox the messages to write
      * @param stream the dependencies of the call
      * @param context the context that the requests of the call share
-     * @param isStrict whether the first error ends the call
+     * @param isStrict whether the first error response of a model ends the call
      */
     StreamWriter(
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call,
@@ -119,7 +119,7 @@ final class StreamWriter {
                         failure.error(), stream.dependencies().nanoTime().getAsLong())) {
             return false;
         }
-        if (isStrict && outgoing instanceof OutgoingMessage.Failure failure) {
+        if (isStrict && outgoing instanceof OutgoingMessage.Failure failure && !failure.isRefusal()) {
             fatal.compareAndSet(null, failure.error());
             drain();
             return true;
