@@ -10,6 +10,7 @@ import dev.nereid.http.json.JsonParameterValues;
 import dev.nereid.http.json.JsonTensorWriter;
 import dev.nereid.http.json.JsonWriter;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import io.vertx.core.buffer.Buffer;
 import java.util.Map;
@@ -138,16 +139,21 @@ final class GenerateResponseWriter {
         json.raw("}");
     }
 
-    /** Writes a flat array, or without its brackets if there is but one element. */
+    /**
+     * Writes a single element without brackets, several rows as arrays in an array, and anything else as a flat array.
+     */
     private void write(NamedTensor output) {
         Tensor tensor = output.tensor();
         if (!tensor.place().isHost()) {
             throw JsonFields.internal("output '" + output.name() + "' lies in memory of a device");
         }
-        if (tensor.shape().elementCount() != 1) {
-            JsonTensorWriter.write(json, output);
-        } else {
+        Shape shape = tensor.shape();
+        if (shape.elementCount() == 1) {
             JsonTensorWriter.writeElements(json, output);
+        } else if (shape.rank() > 1 && shape.dim(0) > 1) {
+            JsonTensorWriter.writeNested(json, output);
+        } else {
+            JsonTensorWriter.write(json, output);
         }
     }
 }

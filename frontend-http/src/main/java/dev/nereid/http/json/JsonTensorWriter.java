@@ -2,9 +2,10 @@ package dev.nereid.http.json;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 
-/** Writes tensor elements as a flat JSON array. Immutable. */
+/** Writes tensor elements as a flat or nested JSON array. Immutable. */
 public final class JsonTensorWriter {
     private static final int BYTES_PREFIX = Integer.BYTES;
     private static final long UNSIGNED_INT = 0xFFFF_FFFFL;
@@ -18,10 +19,65 @@ public final class JsonTensorWriter {
         json.raw("]");
     }
 
+    /**
+     * Writes arrays in arrays, as the shape says. Writes one flat array where the tensor has fewer or more elements
+     * than its shape.
+     */
+    public static void writeNested(JsonWriter json, NamedTensor output) {
+        Tensor tensor = output.tensor();
+        long count = tensor.shape().elementCount();
+        if (count == 0
+                || rowEnd(tensor.type(), tensor.data(), 0, count)
+                        != tensor.data().byteSize()) {
+            write(json, output);
+        } else {
+            writeNested(json, output, tensor.shape().toArray(), 0, 0);
+        }
+    }
+
+    /** Writes the array of one dimension, and returns the offset behind its last element. */
+    private static long writeNested(JsonWriter json, NamedTensor output, long[] dims, int dim, long from) {
+        json.raw('[');
+        long at = from;
+        if (dim == dims.length - 1) {
+            MemorySegment data = output.tensor().data();
+            at = rowEnd(output.tensor().type(), data, from, dims[dim]);
+            writeElements(json, output, data.asSlice(from, at - from));
+        } else {
+            for (long i = 0; i < dims[dim]; i++) {
+                if (i > 0) {
+                    json.raw(',');
+                }
+                at = writeNested(json, output, dims, dim + 1, at);
+            }
+        }
+        json.raw(']');
+        return at;
+    }
+
+    /** Returns the offset behind a number of elements; -1 if the data ends before. */
+    private static long rowEnd(DataType type, MemorySegment data, long from, long count) {
+        long end = data.byteSize();
+        if (type != DataType.BYTES) {
+            return count > (end - from) / type.byteSize() ? -1 : from + count * type.byteSize();
+        }
+        long at = from;
+        for (long i = 0; i < count; i++) {
+            if (end - at < BYTES_PREFIX) {
+                return -1;
+            }
+            at += BYTES_PREFIX + (data.get(LittleEndian.INT, at) & UNSIGNED_INT);
+        }
+        return at > end ? -1 : at;
+    }
+
     /** Writes the elements, with commas between them. */
     public static void writeElements(JsonWriter json, NamedTensor output) {
+        writeElements(json, output, output.tensor().data());
+    }
+
+    private static void writeElements(JsonWriter json, NamedTensor output, MemorySegment data) {
         DataType type = output.tensor().type();
-        MemorySegment data = output.tensor().data();
         if (type == DataType.BYTES) {
             writeStrings(json, output.name(), data);
         } else if (type == DataType.FP32) {

@@ -56,6 +56,9 @@ class GenerateIT {
         frontend.server.add(FakeModel.identity("ints", DataType.INT32, 0, -1));
         frontend.server.add(FakeModel.identity("texts", DataType.BYTES, 8, -1));
         frontend.server.add(FakeModel.identity("pairs", DataType.FP32, 8, -1, 2, -1));
+        frontend.server.add(FakeModel.identity("rows", DataType.BYTES, 8, 2));
+        frontend.server.add(FakeModel.identity("columns", DataType.BYTES, 8, 1));
+        frontend.server.add(FakeModel.identity("cubes", DataType.FP32, 8, 2, 2));
         frontend.server.add(FakeModel.identity("fixed", DataType.INT8, 0, 2, 3));
         frontend.server.add(FakeModel.identity("bools", DataType.BOOL, 0, -1));
     }
@@ -77,7 +80,13 @@ class GenerateIT {
                 "texts | {\"INPUT0\":\"a\\u00e4\"} | \"a\u00e4\"",
                 "texts | {\"INPUT0\":[\"a\",\"b\"]} | [\"a\",\"b\"]",
                 "pairs | {\"INPUT0\":[1,2,3,4]} | [1.0,2.0,3.0,4.0]",
-                "fixed | {\"INPUT0\":[1,2,3,4,5,6]} | [1,2,3,4,5,6]",
+                "fixed | {\"INPUT0\":[1,2,3,4,5,6]} | [[1,2,3],[4,5,6]]",
+                "rows | {\"INPUT0\":[\"a\",\"\",\"c\",\"\u00e4\"]} | [[\"a\",\"\"],[\"c\",\"\u00e4\"]]",
+                "rows | {\"INPUT0\":[\"a\",\"b\"]} | [\"a\",\"b\"]",
+                "columns | {\"INPUT0\":[\"a\",\"b\",\"c\"]} | [[\"a\"],[\"b\"],[\"c\"]]",
+                "columns | {\"INPUT0\":[\"a\"]} | \"a\"",
+                "cubes | {\"INPUT0\":[1,2,3,4,5,6,7,8]} | [[[1.0,2.0],[3.0,4.0]],[[5.0,6.0],[7.0,8.0]]]",
+                "cubes | {\"INPUT0\":[1,2,3,4]} | [1.0,2.0,3.0,4.0]",
                 "bools | {\"INPUT0\":true} | true",
             })
     void respondsWithTheOutputsAsMembers(String model, String body, String output) throws IOException {
@@ -447,6 +456,34 @@ class GenerateIT {
             assertThat(connection.receiveChunk()).isEqualTo("data: {\"error\":\"no\"}\n\n");
             assertThat(connection.receiveChunk()).isEmpty();
         }
+    }
+
+    /** Backends may send any shape, and strings that are more or fewer than it says. */
+    @Test
+    void respondsWithAFlatArrayWhereRowsHaveNothing() throws Exception {
+        byte[] three = {1, 0, 0, 0, 'a', 0, 0, 0, 0, 1, 0, 0, 0, 'c'};
+        Map<String, NamedTensor> outputs = Map.of(
+                "[]", output(DataType.FP32, new byte[0], 1L << 40, 0),
+                "[[1,2],[3,4]]", output(DataType.INT8, new byte[] {1, 2, 3, 4}, 2, 2),
+                "[[[[1]]],[[[2]]]]", output(DataType.INT8, new byte[] {1, 2}, 2, 1, 1, 1),
+                "[\"a\",\"\",\"c\"]", output(DataType.BYTES, three, 2, 2));
+        for (Map.Entry<String, NamedTensor> output : outputs.entrySet()) {
+            for (String path : List.of(GENERATE, STREAM)) {
+                try (RawHttpConnection connection = frontend.connect()) {
+                    connection.post(path, "", bytes("{\"INPUT0\":5}"));
+                    take().respond(List.of(output.getValue()), Map.of(), true);
+
+                    String text = path.equals(GENERATE)
+                            ? connection.receive().text()
+                            : connection.receiveHeader().text() + connection.receiveChunk();
+                    assertThat(text).contains("\"OUT\":" + output.getKey() + ",\"model_name\"");
+                }
+            }
+        }
+    }
+
+    private static NamedTensor output(DataType type, byte[] data, long... dims) {
+        return new NamedTensor("OUT", Tensor.of(type, Shape.of(dims), MemorySegment.ofArray(data), MemoryPlace.HOST));
     }
 
     @ParameterizedTest
