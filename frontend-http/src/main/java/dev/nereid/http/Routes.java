@@ -46,7 +46,7 @@ final class Routes implements Handler<HttpServerRequest> {
         limits = options.bodyLimits();
         access = new AccessCheck(server, options);
         infer = new InferHandler(server, limits, options.forwardedHeaders(), context, jsonMemory);
-        generate = new GenerateHandler(server, limits, context, jsonMemory);
+        generate = new GenerateHandler(server, limits, options.forwardedHeaders(), context, jsonMemory);
         control = new ControlRouter(server, limits, context, access, this::fail);
     }
 

@@ -6,11 +6,13 @@ import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.Quoted;
+import dev.nereid.api.frontend.ForwardedHeaders;
 import dev.nereid.http.body.BodyLimits;
 import dev.nereid.http.body.ContentCoding;
 import dev.nereid.http.body.ContentTypes;
 import dev.nereid.http.body.DiscardedBody;
 import dev.nereid.http.body.EventLoopExecutor;
+import dev.nereid.http.body.ForwardedHeaderReader;
 import dev.nereid.http.body.JsonBodyReceiver;
 import dev.nereid.http.body.RequestFailures;
 import dev.nereid.http.body.RequestMemory;
@@ -21,11 +23,13 @@ import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
+import java.util.regex.Pattern;
 
 /** Handles {@code generate} and {@code generate_stream} requests. Confined to one event loop. */
 public final class GenerateHandler {
     private final InferenceServer server;
     private final BodyLimits limits;
+    private final Optional<Pattern> forwardedHeaders;
     private final EventLoopExecutor loop;
     private final JsonMemoryLimiter jsonMemory;
     private final GenerateResponseWriter writer = new GenerateResponseWriter();
@@ -35,12 +39,19 @@ public final class GenerateHandler {
      *
      * @param server the server
      * @param limits the limits
+     * @param forwardedHeaders matches the names of headers that become parameters
      * @param context the event loop
      * @param jsonMemory limits the memory of long texts
      */
-    public GenerateHandler(InferenceServer server, BodyLimits limits, Context context, JsonMemoryLimiter jsonMemory) {
+    public GenerateHandler(
+            InferenceServer server,
+            BodyLimits limits,
+            Optional<Pattern> forwardedHeaders,
+            Context context,
+            JsonMemoryLimiter jsonMemory) {
         this.server = server;
         this.limits = limits;
+        this.forwardedHeaders = forwardedHeaders;
         this.jsonMemory = jsonMemory;
         this.loop = new EventLoopExecutor(context);
     }
@@ -78,8 +89,9 @@ public final class GenerateHandler {
             ModelRef model = ModelRef.parse(name, version);
             ModelMetadata metadata = server.models().metadata(model);
             checkEncoding(request);
+            ForwardedHeaders headers = ForwardedHeaderReader.read(request, forwardedHeaders);
             JsonBodyReceiver.receive(request, server, limits, loop, body -> {
-                InferRequest inferRequest = read(model, metadata, body);
+                InferRequest inferRequest = read(model, metadata, body, headers);
                 return new JsonBodyReceiver.Prepared(() -> exchange.start(inferRequest), inferRequest.release());
             });
         } catch (InferenceException e) {
@@ -88,10 +100,10 @@ public final class GenerateHandler {
         }
     }
 
-    private InferRequest read(ModelRef model, ModelMetadata metadata, MemorySegment body) {
+    private InferRequest read(ModelRef model, ModelMetadata metadata, MemorySegment body, ForwardedHeaders headers) {
         RequestMemory memory = new RequestMemory(server.memory(), server.sharedMemory());
         try {
-            return new GenerateRequestReader(metadata, body, memory, limits.maxJsonBytes()).read(model);
+            return new GenerateRequestReader(metadata, body, memory, limits.maxJsonBytes()).read(model, headers);
         } catch (RuntimeException | Error e) {
             memory.run();
             throw e;

@@ -6,6 +6,7 @@ import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
+import dev.nereid.api.frontend.ForwardedHeaders;
 import dev.nereid.http.body.RequestLimits;
 import dev.nereid.http.body.RequestMemory;
 import dev.nereid.http.json.InputMetadata;
@@ -67,9 +68,10 @@ final class GenerateRequestReader {
      * Reads the request, whose memory frees the inputs.
      *
      * @param ref the model as received
-     * @throws InferenceException if the request is invalid
+     * @param headers the headers that become parameters
+     * @throws InferenceException if the request is invalid, or a header has a reserved name
      */
-    InferRequest read(ModelRef ref) {
+    InferRequest read(ModelRef ref, ForwardedHeaders headers) {
         int root = JsonFields.root(json);
         int id = JsonFields.find(json, root, "id");
         String name = id == JsonFields.ABSENT ? "" : JsonFields.string(json, id, "id");
@@ -77,7 +79,8 @@ final class GenerateRequestReader {
             throw JsonFields.invalid("Keyword '" + NESTED + "' for nested schema also given as input tensor name");
         }
         readMembers(root, true);
-        return new InferRequest(ref, name, inputs, List.of(), parameters, RequestOptions.DEFAULT, memory);
+        return new InferRequest(
+                ref, name, inputs, List.of(), headers.addTo(parameters), RequestOptions.DEFAULT, memory);
     }
 
     private void readMembers(int at, boolean outermost) {

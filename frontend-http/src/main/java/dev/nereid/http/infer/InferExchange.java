@@ -5,9 +5,11 @@ import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.frontend.ForwardedHeaders;
 import dev.nereid.http.body.ContentCoding;
 import dev.nereid.http.body.ContentTypes;
 import dev.nereid.http.body.DiscardedBody;
+import dev.nereid.http.body.ForwardedHeaderReader;
 import dev.nereid.http.body.HttpErrors;
 import dev.nereid.http.body.RequestBody;
 import dev.nereid.http.body.RequestBodyHeaders;
@@ -43,6 +45,8 @@ final class InferExchange {
     private final RequestBodyHeaders headers;
     private final RequestBody body;
     private Cancellation cancellation = Cancellation.NONE;
+    /** The headers for the backend. Read on the event loop, before a worker reads the body. */
+    private ForwardedHeaders forwarded = ForwardedHeaders.NONE;
     /** The request's id, once it was read. */
     private String id = "";
 
@@ -116,6 +120,7 @@ final class InferExchange {
         boolean isLong;
         try {
             body.finish();
+            forwarded = ForwardedHeaderReader.read(request, handler.forwardedHeaders());
             isLong = bytesToRead() > handler.limits().maxInlineBytes();
         } catch (InferenceException e) {
             refuse(e);
@@ -235,9 +240,7 @@ final class InferExchange {
     }
 
     private InferRequest toInferRequest(InferRequestBody read, RequestMemory memory) {
-        Map<String, ParameterValue> parameters = handler.forwardedHeaders()
-                .map(pattern -> ForwardedHeaderReader.read(request, pattern).addTo(read.parameters()))
-                .orElse(read.parameters());
+        Map<String, ParameterValue> parameters = forwarded.addTo(read.parameters());
         return new InferRequest(
                 model, read.id(), read.inputs(), read.outputs().requested(), parameters, read.options(), memory);
     }

@@ -4,6 +4,7 @@ import com.code_intelligence.jazzer.junit.DictionaryEntries;
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.frontend.ForwardedHeaders;
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.http.body.RequestMemory;
 import dev.nereid.spi.DataType;
@@ -61,7 +62,7 @@ class GenerateRequestFuzz {
             RequestMemory requestMemory = new RequestMemory(memory, SHARED);
             try {
                 new GenerateRequestReader(MODEL, MemorySegment.ofArray(json), requestMemory, MAX_TENSOR_BYTES)
-                        .read(ModelRef.latest("m"));
+                        .read(ModelRef.latest("m"), ForwardedHeaders.NONE);
             } finally {
                 requestMemory.run();
             }

@@ -10,6 +10,7 @@ import dev.nereid.http.RunningFrontend;
 import dev.nereid.spi.ParameterValue;
 import java.io.IOException;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -21,6 +22,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ForwardedHeadersIT {
     private static final String BODY = "{\"parameters\":{\"X-A\":1,\"own\":true},\"inputs\":[{\"name\":\"INPUT0\","
             + "\"shape\":[1],\"datatype\":\"UINT8\",\"data\":[1]}]}";
+
+    private static final String TEXT = "{\"INPUT0\":[1],\"X-A\":1,\"own\":true}";
 
     @Test
     void forwardsWhatThePatternIsFoundIn() throws IOException {
@@ -120,6 +123,46 @@ class ForwardedHeadersIT {
                             + "' is reserved for Triton usage and cannot be forwarded.\"}");
             assertThat(response.status()).isEqualTo(400);
             assertThat(response.header("content-type")).isEqualTo("application/json");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"generate", "generate_stream"})
+    void forwardsHeadersOfEveryInference(String verb) throws IOException {
+        // A long text is read by a worker.
+        for (String body : List.of(TEXT, TEXT.replace("1", "1".repeat(2)) + " ".repeat(300 << 10))) {
+            try (RunningFrontend frontend = new RunningFrontend(forwarding("x-|auth"));
+                    RawHttpConnection connection = frontend.connect()) {
+                connection.post(
+                        "/v2/models/plain/" + verb,
+                        "x-a: 1\r\nAuthorization: Bearer é  \r\nOther: 2\r\nX-A: 3\r\n",
+                        bytes(body));
+
+                assertThat(connection.receiveHeader().status()).isEqualTo(200);
+                assertThat(frontend.server.requests().getFirst().request().parameters())
+                        .containsExactlyInAnyOrderEntriesOf(Map.of(
+                                "X-A", new ParameterValue.Text("3"),
+                                "x-a", new ParameterValue.Text("1"),
+                                "Authorization", new ParameterValue.Text("Bearer é  "),
+                                "own", new ParameterValue.Bool(true)));
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"generate", "generate_stream"})
+    void refusesReservedNamesOfEveryInference(String verb) throws IOException {
+        try (RunningFrontend frontend = new RunningFrontend(forwarding(".*"));
+                RawHttpConnection connection = frontend.connect()) {
+            RawHttpConnection.Response response = connection
+                    .post("/v2/models/plain/" + verb, "sequence_id: 1\r\n", bytes(TEXT))
+                    .receive();
+
+            assertThat(response.text())
+                    .isEqualTo("{\"error\":\"Header 'sequence_id' is reserved for Triton usage and cannot be"
+                            + " forwarded.\"}");
+            assertThat(response.status()).isEqualTo(400);
+            assertThat(frontend.server.requests()).isEmpty();
         }
     }
 

@@ -1,17 +1,17 @@
-package dev.nereid.http.infer;
+package dev.nereid.http.body;
 
 import dev.nereid.api.frontend.ForwardedHeaders;
-import dev.nereid.http.body.TrailingHeaderSpace;
 import io.vertx.core.http.HttpServerRequest;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.regex.Pattern;
 
 /** Reads the headers of an HTTP request that are forwarded to the backend. Confined to one event loop. */
-final class ForwardedHeaderReader {
+public final class ForwardedHeaderReader {
     /** Trailing space by the name of the header in lower case. There is one text for each header of that name. */
     private final Map<String, List<String>> trailingSpace;
 
@@ -26,9 +26,13 @@ final class ForwardedHeaderReader {
      * Reads the headers, with their names in the case of the client.
      *
      * @param request the request
-     * @param names found in the names of the headers to forward
+     * @param names found in the names of the headers to forward; empty if none are
      */
-    static ForwardedHeaders read(HttpServerRequest request, Pattern names) {
+    public static ForwardedHeaders read(HttpServerRequest request, Optional<Pattern> names) {
+        return names.isEmpty() ? ForwardedHeaders.NONE : read(request, names.get());
+    }
+
+    private static ForwardedHeaders read(HttpServerRequest request, Pattern names) {
         ForwardedHeaderReader reader = new ForwardedHeaderReader(TrailingHeaderSpace.of(request));
         ForwardedHeaders.Builder forwarded = new ForwardedHeaders.Builder(names);
         for (Map.Entry<String, String> header : request.headers()) {
