@@ -150,8 +150,9 @@ final class ServerConnection implements IdleConnections.Connection {
 
     // Events of the decoder.
 
+    /** Returns whether no further request is decoded: the connection ends, or its end was announced. */
     boolean discardsInput() {
-        return isEnding || problem != null;
+        return isEnding || problem != null || (closesAfterResponse && hasNoRequestInProgress());
     }
 
     /**
@@ -182,7 +183,8 @@ final class ServerConnection implements IdleConnections.Connection {
 
     void requestRead(boolean hasMore) {
         deadlines.requestRead(hasMore, server.now());
-        if (server.isDrained() && hasNoRequestInProgress()) { // the response was written before the body ended
+        // The response was written before the body ended.
+        if ((closesAfterResponse || server.isDrained()) && hasNoRequestInProgress()) {
             channel.eventLoop().execute(this::closeIfNoRequestInProgress);
         }
     }
@@ -214,7 +216,7 @@ final class ServerConnection implements IdleConnections.Connection {
         }
         if (part instanceof HttpResponse header && header.status().codeClass() != HttpStatusClass.INFORMATIONAL) {
             hasBegunResponse = true;
-            if (server.isClosing() && deadlines.inProgress() == 1 && !deadlines.readsBody()) {
+            if (server.isClosing() && deadlines.inProgress() == 1) { // its body may still be read
                 header.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE);
                 closesAfterResponse = true;
             }

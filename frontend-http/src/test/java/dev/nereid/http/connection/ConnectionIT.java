@@ -376,6 +376,39 @@ class ConnectionIT {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "POST /v2/models/nowhere/infer, 404",
+        "POST /v2/models/nowhere/generate, 404",
+        "POST /v2/models/nowhere/generate_stream, 404",
+        "GET /v2/models/later/infer, 405",
+        "POST /v2/nothing, 404",
+        "GET /v2/health/live, 200",
+    })
+    void aResponseBeforeTheEndOfItsBodyAnnouncesTheEndWhileThePortCloses(String request, int status) throws Exception {
+        start(PATIENT, ConnectionLimiter.unlimited(), Duration.ofSeconds(20));
+        try (RawHttpConnection early = frontend.connect();
+                RawHttpConnection busy = frontend.connect()) {
+            assertThat(early.send(bytes(LIVE)).receive().status()).isEqualTo(200);
+            busy.send(infer());
+            ReceivedRequest received = nextRequest();
+            CompletableFuture<Void> closed = CompletableFuture.runAsync(frontend.http::close);
+            awaitDraining();
+
+            early.send(bytes(request + " HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01234"));
+            RawHttpConnection.Response response = early.receive();
+            assertThat(response.status()).isEqualTo(status);
+            assertThat(response.header("connection")).isEqualTo("close");
+            early.send(join(bytes("56789"), infer())); // the client sends on before it has read the response
+
+            assertThat(early.isClosedByServer()).isTrue();
+            assertThat(requests).as("requests behind the announced end").isEmpty();
+            received.respondWithInputs();
+            assertThat(busy.receive().header("connection")).isEqualTo("close");
+            closed.get(15, TimeUnit.SECONDS); // sooner than the window ends
+        }
+    }
+
     @Test
     void aLongBodyIsNotReadDuringTheDrain() throws Exception {
         start(PATIENT);
