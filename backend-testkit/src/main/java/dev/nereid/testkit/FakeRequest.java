@@ -100,6 +100,19 @@ public final class FakeRequest implements InferenceRequest {
     }
 
     /**
+     * Adds a state of the request's sequence that has one buffer for its present and its new value.
+     *
+     * @param output the name of the state's output
+     * @param memory allocates memory for its new value
+     * @param present the value with which that memory begins
+     * @return this request
+     */
+    public FakeRequest withState(String output, LeakCheckingMemory memory, Tensor present) {
+        states.put(output, new FakeSequenceState(output, memory, present));
+        return this;
+    }
+
+    /**
      * Sets the id of the request.
      *
      * @param name the id; empty for none, which is the default

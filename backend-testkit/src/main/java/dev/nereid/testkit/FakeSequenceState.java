@@ -9,6 +9,7 @@ import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.SequenceState;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
+import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 import java.util.Set;
 
@@ -17,6 +18,7 @@ public final class FakeSequenceState implements SequenceState, AutoCloseable {
     private final String output;
     private final LeakCheckingMemory memory;
     private final Set<MemoryPlace> exhausted;
+    private final Optional<Tensor> present;
     private Optional<Tensor> value = Optional.empty();
     private Optional<Runnable> release = Optional.empty();
 
@@ -27,14 +29,25 @@ public final class FakeSequenceState implements SequenceState, AutoCloseable {
      * @param memory allocates memory for the value
      */
     public FakeSequenceState(String output, LeakCheckingMemory memory) {
-        this(output, memory, Set.of());
+        this(output, memory, Set.of(), Optional.empty());
+    }
+
+    /** Creates a state with one buffer: memory on the host that is allocated for its value begins with the present one. */
+    FakeSequenceState(String output, LeakCheckingMemory memory, Tensor present) {
+        this(output, memory, Set.of(), Optional.of(present));
     }
 
     /** Creates a state without a value, for which no memory is left in some places. */
     FakeSequenceState(String output, LeakCheckingMemory memory, Set<MemoryPlace> exhausted) {
+        this(output, memory, exhausted, Optional.empty());
+    }
+
+    private FakeSequenceState(
+            String output, LeakCheckingMemory memory, Set<MemoryPlace> exhausted, Optional<Tensor> present) {
         this.output = output;
         this.memory = memory;
         this.exhausted = exhausted;
+        this.present = present;
     }
 
     /**
@@ -67,6 +80,9 @@ public final class FakeSequenceState implements SequenceState, AutoCloseable {
         }
         try {
             TensorBuffer buffer = memory.allocate(byteSize);
+            present.filter(_ -> type.isFixedSize())
+                    .ifPresent(begin -> MemorySegment.copy(
+                            begin.data(), 0, buffer.segment(), 0, Math.min(begin.byteSize(), byteSize)));
             Tensor tensor = Tensor.of(type, shape, buffer.segment(), place);
             put(tensor, buffer::close);
             return tensor;

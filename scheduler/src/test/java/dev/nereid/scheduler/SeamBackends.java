@@ -153,7 +153,7 @@ final class SeamBackends {
         expect(instance, instanceOf.putIfAbsent(sequence.id(), instance), "instance of " + sequence);
         float sum = request.requireInput("SUM").data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
         expect(sum, sums.get(sequence.id()), "state of " + sequence);
-        String state = BoundSource.NEXT_SUM.name();
+        String state = BoundSource.NEXT_SUM.outputName();
         request.state(state)
                 .allocate(DataType.FP32, Shape.of(1, 1))
                 .data()

@@ -15,6 +15,7 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /** The requests of one execution, as the server completes them. Confined to the thread of the instance; frees them. */
@@ -69,7 +70,10 @@ final class LocalRequests implements AutoCloseable {
         }
         for (StateSpec state :
                 settings.sequenceBatching().map(SequenceBatching::states).orElse(List.of())) {
-            request.withState(state.outputName(), memory);
+            Optional<Tensor> present = request.input(state.inputName()).filter(_ -> state.sameBuffer());
+            present.ifPresentOrElse(
+                    value -> request.withState(state.outputName(), memory, value),
+                    () -> request.withState(state.outputName(), memory));
         }
         if (settings.sequenceBatching().filter(SequenceBatching::iterative).isPresent()) {
             request.asIterative();

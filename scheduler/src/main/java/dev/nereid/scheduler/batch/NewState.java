@@ -19,8 +19,8 @@ import dev.nereid.spi.Fence;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.SequenceState;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.Tensor;
-import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.MemorySegment;
 import java.util.BitSet;
 import java.util.Optional;
@@ -55,7 +55,7 @@ final class NewState implements SequenceState {
     private static final Logger LOG = LoggerFactory.getLogger(NewState.class);
 
     private final ModelScope model;
-    private final TensorSpec spec;
+    private final StateSpec spec;
     private final int items;
     private final Owner owner;
     private @Nullable Tensor value;
@@ -75,7 +75,7 @@ final class NewState implements SequenceState {
      * @param items the first dimension of the value if the model batches
      * @param owner knows the memory of the execution
      */
-    NewState(ModelScope model, TensorSpec spec, int items, Owner owner) {
+    NewState(ModelScope model, StateSpec spec, int items, Owner owner) {
         this.model = model;
         this.spec = spec;
         this.items = items;
@@ -84,7 +84,7 @@ final class NewState implements SequenceState {
 
     /** Returns the name of the output of the state. */
     String output() {
-        return spec.name();
+        return spec.outputName();
     }
 
     /** Returns the value; {@code null} if there is none. */
@@ -181,8 +181,8 @@ final class NewState implements SequenceState {
         if (device.isEmpty()) {
             throw new BackendException(
                     ErrorCode.UNSUPPORTED,
-                    "state '" + spec.name() + "' of model '" + model.settings().name() + "': no memory in " + place
-                            + " (expected: memory of the host)");
+                    "state '" + spec.outputName() + "' of model '"
+                            + model.settings().name() + "': no memory in " + place + " (expected: memory of the host)");
         }
         return device.get();
     }
@@ -200,7 +200,7 @@ final class NewState implements SequenceState {
         MemoryPlace place = memoryOfServer.place();
         Tensor tensor = Tensor.of(type, shape, memoryOfServer.segment(), place);
         try {
-            owner.copyPresent(spec.name(), tensor);
+            owner.copyPresent(spec.outputName(), tensor);
         } catch (InferenceException e) {
             memoryOfServer.close();
             throw SchedulerErrors.of(e);
@@ -270,7 +270,7 @@ final class NewState implements SequenceState {
             copy.close();
             throw SchedulerErrors.of(e);
         }
-        owner.copied(spec.name());
+        owner.copied(spec.outputName());
         set(Tensor.of(tensor.type(), tensor.shape(), copy.segment(), copy.place()), ReferenceCountedMemory.of(copy));
     }
 
@@ -283,21 +283,26 @@ final class NewState implements SequenceState {
     private void check(DataType type, Shape shape) throws BackendException {
         if (ended) {
             throw new IllegalStateException(
-                    "state '" + spec.name() + "': the execution is finished (expected: not yet)");
+                    "state '" + spec.outputName() + "': the execution is finished (expected: not yet)");
         }
         if (value != null) {
             throw error("given twice (expected: once)");
         }
-        if (owner.isWrittenElsewhere(spec.name())) {
+        if (owner.isWrittenElsewhere(spec.outputName())) {
             throw error("given for a request and for its batch (expected: one way or the other)");
         }
         if (type != spec.type()) {
             throw error("type " + type + " (expected: " + spec.type() + ")");
         }
         Shape expected = model.settings().batches() ? spec.dims().prepend(items) : spec.dims();
-        if (!shape.isConcrete() || !expected.accepts(shape)) {
+        if (!shape.isConcrete() || !(expected.accepts(shape) || isGrown(shape))) {
             throw error("shape " + shape + " (expected: " + expected + ")");
         }
+    }
+
+    /** Returns whether a shape is one of a state that grows: its dimensions are those of the first value alone. */
+    private boolean isGrown(Shape shape) {
+        return spec.growableMemory() && (!model.settings().batches() || (shape.rank() > 0 && shape.dim(0) == items));
     }
 
     /** Returns a value without its fence, which the execution has awaited before; throws what its work failed with. */
@@ -310,7 +315,7 @@ final class NewState implements SequenceState {
     }
 
     private BackendException error(String problem) {
-        return SchedulerErrors.state(model.settings(), spec.name(), problem);
+        return SchedulerErrors.state(model.settings(), spec.outputName(), problem);
     }
 
     /**

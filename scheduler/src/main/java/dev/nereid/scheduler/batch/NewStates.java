@@ -6,9 +6,10 @@ import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.SequenceState;
+import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.Tensor;
-import dev.nereid.spi.TensorSpec;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -42,15 +43,26 @@ final class NewStates {
         if (found != null) {
             return found;
         }
-        TensorSpec spec = sink == null ? null : sink.state(output);
+        StateSpec spec = sink == null ? null : sink.state(output);
         if (spec == null) {
-            throw new BackendException(
-                    ErrorCode.INVALID_ARGUMENT,
-                    "state '" + output + "' of model '" + model.settings().name() + "': not in the configuration");
+            throw unknown(output);
         }
         NewState made = new NewState(model, spec, items, owner);
         states.add(made);
         return made;
+    }
+
+    private BackendException unknown(String output) {
+        List<StateSpec> known = model.settings()
+                .sequenceBatching()
+                .map(SequenceBatching::states)
+                .orElse(List.of());
+        String problem = sink == null
+                ? "unable to add state '" + output + "'. State configuration is missing for model '"
+                        + model.settings().name() + "'."
+                : "state '" + output + "' is not a valid state name. (expected: one of "
+                        + known.stream().map(StateSpec::outputName).toList() + ")";
+        return new BackendException(ErrorCode.INVALID_ARGUMENT, problem);
     }
 
     /** Returns the state of an output; {@code null} if the backend did not ask for it. */

@@ -5,8 +5,8 @@ import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.Tensor;
-import dev.nereid.spi.TensorSpec;
 import org.jspecify.annotations.Nullable;
 
 /** Drops the new states of warm-up samples, which belong to no sequence. Immutable. */
@@ -23,10 +23,9 @@ final class DroppedStates implements StateSink {
     }
 
     @Override
-    public @Nullable TensorSpec state(String output) {
+    public @Nullable StateSpec state(String output) {
         return model.sequenceBatching()
                 .flatMap(batching -> batching.state(output))
-                .map(state -> TensorSpec.of(state.outputName(), state.type(), state.dims()))
                 .orElse(null);
     }
 

@@ -2,20 +2,20 @@ package dev.nereid.scheduler.request;
 
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.memory.StateBuffer;
+import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.Tensor;
-import dev.nereid.spi.TensorSpec;
 import org.jspecify.annotations.Nullable;
 
 /** Takes the new states of one sequence from an execution. Called by the thread that ends the execution. */
 public interface StateSink {
     /**
-     * Returns the type and the dimensions of a state, without the batch dimension. Called by any thread.
+     * Returns the specification of a state. Called by any thread.
      *
      * @param output the name of the output of the state
      * @return {@code null} if the model has no such state
      */
     @Nullable
-    TensorSpec state(String output);
+    StateSpec state(String output);
 
     /**
      * Returns the present value of a state whose new value begins with it ({@code use_same_buffer_for_input_output}).

@@ -8,8 +8,8 @@ import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.memory.StateBuffer;
 import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.Tensor;
-import dev.nereid.spi.TensorSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
@@ -240,7 +240,7 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
     }
 
     @Override
-    public @Nullable TensorSpec state(String output) {
+    public @Nullable StateSpec state(String output) {
         return memory.output(output);
     }
 

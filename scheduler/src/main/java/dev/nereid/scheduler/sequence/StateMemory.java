@@ -8,8 +8,8 @@ import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.StateBuffer;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.Tensor;
-import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.Arena;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -35,7 +35,6 @@ final class StateMemory {
 
     private final List<InitialState> states;
     private final Map<String, Integer> indexes = new HashMap<>();
-    private final List<TensorSpec> outputs = new ArrayList<>();
     private final List<NamedTensor> initial = new ArrayList<>();
     private final Map<String, Integer> indexesOfInputs = new HashMap<>();
     private final TensorMemory memory;
@@ -69,8 +68,6 @@ final class StateMemory {
             InitialState state = states.get(i);
             indexes.put(state.spec().outputName(), i);
             indexesOfInputs.put(state.spec().inputName(), i);
-            outputs.add(TensorSpec.of(
-                    state.spec().outputName(), state.spec().type(), state.spec().dims()));
             initial.add(new NamedTensor(state.spec().inputName(), state.value()));
         }
     }
@@ -90,9 +87,9 @@ final class StateMemory {
     }
 
     @Nullable
-    TensorSpec output(String name) {
+    StateSpec output(String name) {
         int index = index(name);
-        return index < 0 ? null : outputs.get(index);
+        return index < 0 ? null : states.get(index).spec();
     }
 
     /** Returns a state at the start of a sequence, as an input. */

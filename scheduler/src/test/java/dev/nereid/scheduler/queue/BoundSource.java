@@ -14,8 +14,8 @@ import dev.nereid.scheduler.request.StateSink;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.Tensor;
-import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -39,10 +39,10 @@ import org.jspecify.annotations.Nullable;
  * when the one before is released.
  */
 public final class BoundSource implements WorkSource {
-    public static final TensorSpec NEXT_SUM = TensorSpec.of("NEXT_SUM", DataType.FP32, Shape.of(1));
+    public static final StateSpec NEXT_SUM = StateSpec.of("SUM", "NEXT_SUM", DataType.FP32, Shape.of(1));
 
     /** A state that is dropped. */
-    static final TensorSpec TEXT = TensorSpec.of("TEXT", DataType.BYTES, Shape.of(1));
+    static final StateSpec TEXT = StateSpec.of("TEXT_IN", "TEXT", DataType.BYTES, Shape.of(1));
 
     private static final Tensor READY = ofFloat(1);
     private static final Tensor NOT_READY = ofFloat(0);
@@ -384,13 +384,13 @@ public final class BoundSource implements WorkSource {
         }
 
         @Override
-        public @Nullable TensorSpec state(String output) {
-            return output.equals(TEXT.name()) ? TEXT : output.equals(NEXT_SUM.name()) ? NEXT_SUM : null;
+        public @Nullable StateSpec state(String output) {
+            return output.equals(TEXT.outputName()) ? TEXT : output.equals(NEXT_SUM.outputName()) ? NEXT_SUM : null;
         }
 
         @Override
         public void store(String output, Tensor value, ReferenceCountedMemory kept) {
-            if (output.equals(TEXT.name())) {
+            if (output.equals(TEXT.outputName())) {
                 kept.release();
                 return;
             }

@@ -504,7 +504,8 @@ final class BoundSourceTest {
             SequenceState state = request.state("NEXT_SUM");
             Shape shape = Shape.of(1, 1);
             assertThat(request.state("NEXT_SUM")).isSameAs(state);
-            assertThatThrownBy(() -> request.state("OTHER")).hasMessageContaining("not in the configuration");
+            assertThatThrownBy(() -> request.state("OTHER"))
+                    .hasMessageStartingWith("state 'OTHER' is not a valid state name.");
             assertThatThrownBy(() -> state.allocate(DataType.INT32, shape)).hasMessageContaining("type INT32");
             assertThatThrownBy(() -> state.allocate(DataType.FP32, Shape.of(2, 1)))
                     .hasMessageContaining("expected: [1,1]");

@@ -314,6 +314,32 @@ final class ImplicitStateTest {
         }
     }
 
+    /** The dimensions are those of the first value: a state of [2, 2] becomes one of [n]. */
+    @Test
+    void growableMemoryTakesAnyShape() {
+        StateSpec history = StateSpec.of("IN_ALL", "OUT_ALL", DataType.FP32, Shape.of(2, 2));
+        Tensor zeros =
+                Tensor.of(DataType.FP32, Shape.of(1, 2, 2), Arena.ofAuto().allocate(16, 64));
+        InitialState state = new InitialState(history.withGrowableMemory(), zeros);
+        try (SteppedSequences s = start(plan(false, state), batch -> {
+            Tensor present = batch.gather("IN_ALL");
+            long width = present.shape().elementCount() + 1;
+            Tensor all = batch.state("OUT_ALL").allocate(DataType.FP32, Shape.of(1, width));
+            all.data()
+                    .setAtIndex(
+                            ValueLayout.JAVA_FLOAT,
+                            width - 1,
+                            batch.gather("IN").data().get(ValueLayout.JAVA_FLOAT, 0));
+            batch.allocate("OUT", DataType.FP32, Shape.of(1, width)).data().copyFrom(all.data());
+        })) {
+            s.send(sequence(1).start(), 7);
+            s.steps();
+            Sent second = s.send(sequence(1), 8);
+            s.steps();
+            assertThat(second.observer().floats("OUT")).containsExactly(0, 0, 0, 0, 7, 8);
+        }
+    }
+
     @Test
     void textsOfABatchArePassedAsTheyLie() {
         StateSpec spec = StateSpec.of("T_IN", "T_OUT", DataType.BYTES, Shape.of(1));
