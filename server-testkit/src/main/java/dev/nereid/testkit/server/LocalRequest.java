@@ -231,6 +231,19 @@ public final class LocalRequest {
     }
 
     /**
+     * Makes the request part of a sequence with a text as its id.
+     *
+     * @param sequenceId the number of the sequence
+     * @param start whether it begins the sequence
+     * @param end whether it ends the sequence
+     * @return this request
+     */
+    public LocalRequest sequence(String sequenceId, boolean start, boolean end) {
+        sequence = Optional.of(new Sequence(new Sequence.Id.Text(sequenceId), start, end));
+        return this;
+    }
+
+    /**
      * Names the request.
      *
      * @param text the id of the request

@@ -49,7 +49,7 @@ final class DynaSequenceBackend implements Backend {
         check("output", OUTPUT, settings.output(OUTPUT));
         String start = control(settings, ControlInput.Kind.SEQUENCE_START, DataType.INT32);
         String end = control(settings, ControlInput.Kind.SEQUENCE_END, DataType.INT32);
-        String id = control(settings, ControlInput.Kind.SEQUENCE_CORRID, DataType.UINT64);
+        String id = control(settings, ControlInput.Kind.SEQUENCE_CORRID, DataType.UINT64, DataType.BYTES);
         DynaSequenceInstance.Controls controls = new DynaSequenceInstance.Controls(start, end, id);
         long delayNanos = delayNanos(settings);
         return new Model() {
@@ -72,17 +72,19 @@ final class DynaSequenceBackend implements Backend {
         }
     }
 
-    /** Returns the name of a control input, of the type that this backend reads. */
-    private static String control(ModelSettings settings, ControlInput.Kind kind, DataType type)
+    /** Returns the name of a control input, of a type that this backend reads. */
+    private static String control(ModelSettings settings, ControlInput.Kind kind, DataType... types)
             throws BackendException {
+        List<DataType> readable = List.of(types);
         List<ControlInput> controls =
                 settings.sequenceBatching().map(batching -> batching.controls()).orElse(List.of());
         for (ControlInput control : controls) {
-            if (control.kind() == kind && control.type() == type) {
+            if (control.kind() == kind && readable.contains(control.type())) {
                 return control.name();
             }
         }
-        throw invalid("sequence_batching: no control_input CONTROL_" + kind + " of " + type + " (expected: one)");
+        throw invalid(
+                "sequence_batching: no control_input CONTROL_" + kind + " of one of " + readable + " (expected: one)");
     }
 
     private static long delayNanos(ModelSettings settings) throws BackendException {

@@ -9,7 +9,6 @@ import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
 import dev.nereid.spi.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 import java.util.HashMap;
@@ -17,13 +16,18 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
- * Adds up the inputs of each sequence, which it finds by the control input CORRID. START begins with the input; END adds
- * the id to the sum. Confined to the instance: all requests of a sequence come here.
+ * Adds up the numbers of each sequence, which it finds by the control input CORRID: all elements of all inputs. START
+ * begins with the input; END adds the id to the sum. Confined to the instance: all requests of a sequence come here.
  */
 final class DynaSequenceInstance implements ModelInstance {
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    /** As the reference server reads the number of a text: what follows the number does not count. */
+    private static final Pattern NUMBER = Pattern.compile("\\s*([+-]?\\d+).*", Pattern.DOTALL);
+
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     private final Controls controls;
@@ -31,14 +35,14 @@ final class DynaSequenceInstance implements ModelInstance {
     private final LongSupplier nanoTime;
 
     /** The sums so far, by sequence. */
-    private final Map<Long, int[]> sums = new HashMap<>();
+    private final Map<Sequence.Id, Integer> sums = new HashMap<>();
 
     /**
      * The names of the control inputs.
      *
      * @param start is not 0 for the first request of a sequence
      * @param end is not 0 for the last request of a sequence
-     * @param id is the id of the sequence
+     * @param id is the id of the sequence, a number or a text
      */
     record Controls(String start, String end, String id) {}
 
@@ -55,31 +59,32 @@ final class DynaSequenceInstance implements ModelInstance {
         }
         List<InferenceRequest> requests = batch.requests();
         for (int i = 0; i < requests.size(); i++) {
+            InferenceRequest request = requests.get(i);
             try {
-                add(requests.get(i));
+                if (!request.isNullRequest()) {
+                    add(request);
+                }
             } catch (BackendException e) {
-                requests.get(i).fail(e);
+                request.fail(e);
             }
         }
     }
 
     private void add(InferenceRequest request) throws BackendException {
-        long id = request.requireInput(controls.id()).data().get(LONG, 0);
+        Sequence.Id id = id(request.requireInput(controls.id()));
+        int number = number(id);
         Tensor input = request.requireInput(DynaSequenceBackend.INPUT);
         boolean ends = isSet(request, controls.end());
-        int[] sum = numbers(input);
-        int[] before = isSet(request, controls.start()) ? null : sums.get(id);
-        if (before != null && before.length != sum.length) {
-            throw new BackendException(
-                    ErrorCode.INVALID_ARGUMENT,
-                    "input 'INPUT': " + sum.length + " elements (expected: " + before.length
-                            + ", as at the start of the sequence)");
+        int sum = isSet(request, controls.start()) ? 0 : sums.getOrDefault(id, 0);
+        long count = input.shape().elementCount();
+        for (long i = 0; i < count; i++) {
+            sum += input.data().getAtIndex(INT, i);
         }
-        for (int i = 0; i < sum.length; i++) {
-            sum[i] += (before == null ? 0 : before[i]) + (ends ? (int) id : 0);
-        }
+        sum += ends ? number : 0;
         Tensor output = request.response().allocate(DynaSequenceBackend.OUTPUT, DataType.INT32, input.shape());
-        MemorySegment.copy(sum, 0, output.data(), INT, 0, sum.length);
+        for (long i = 0; i < count; i++) {
+            output.data().setAtIndex(INT, i, sum);
+        }
         if (ends) {
             sums.remove(id);
         } else {
@@ -87,19 +92,40 @@ final class DynaSequenceInstance implements ModelInstance {
         }
     }
 
+    private static Sequence.Id id(Tensor control) {
+        return control.type() == DataType.BYTES
+                ? new Sequence.Id.Text(control.strings().getFirst())
+                : new Sequence.Id.Numeric(control.data().get(LONG, 0));
+    }
+
+    /** Returns the number that the end of a sequence adds: the low 32 bits of a number, or the number in a text. */
+    private static int number(Sequence.Id id) throws BackendException {
+        return switch (id) {
+            case Sequence.Id.Numeric(long value) -> (int) value;
+            case Sequence.Id.Text(String value) -> {
+                Matcher matcher = NUMBER.matcher(value);
+                try {
+                    if (matcher.matches()) {
+                        yield Integer.parseInt(matcher.group(1));
+                    }
+                } catch (NumberFormatException ignored) {
+                    // refused below, together with texts that are no numbers
+                }
+                throw new BackendException(
+                        ErrorCode.INVALID_ARGUMENT,
+                        "dyna sequence backend expects correlation ID to be decodable into an integer (expected: one of"
+                                + " 32 bits)");
+            }
+        };
+    }
+
     @Override
     public void sequenceEnded(Sequence.Id id, SequenceEnd reason) {
-        if (id instanceof Sequence.Id.Numeric(long number)) {
-            sums.remove(number);
-        }
+        sums.remove(id);
     }
 
     private static boolean isSet(InferenceRequest request, String control) throws BackendException {
         return request.requireInput(control).data().get(INT, 0) != 0;
-    }
-
-    private static int[] numbers(Tensor tensor) {
-        return tensor.data().toArray(INT);
     }
 
     /** Simulates a model that computes: waits, unless the thread is interrupted. */

@@ -30,10 +30,10 @@ final class DynaSequenceContractTest extends BackendContract {
                                 .with(new ControlInput(ControlInput.Kind.SEQUENCE_END, "END", DataType.INT32))
                                 .with(new ControlInput(ControlInput.Kind.SEQUENCE_CORRID, "CORRID", DataType.UINT64)))
                         .build())
-                .with(add(3, 3).sequence(new Sequence(new Sequence.Id.Numeric(7), true, false)))
-                .with(add(3, 11).sequence(new Sequence(new Sequence.Id.Numeric(8), true, true)))
-                .withSequence(1, add(1, 1), add(2, 3), add(3, 7))
-                .withSequence(2, add(5, 5), add(7, 14));
+                .with(add(3, 6).sequence(new Sequence(new Sequence.Id.Numeric(7), true, false)))
+                .with(add(3, 14).sequence(new Sequence(new Sequence.Id.Numeric(8), true, true)))
+                .withSequence(1, add(1, 2), add(2, 6), add(3, 13))
+                .withSequence(2, add(5, 10), add(7, 26));
     }
 
     private static ContractExample add(int number, int sum) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
@@ -14,11 +15,14 @@ import dev.nereid.testkit.FakeBatch;
 import dev.nereid.testkit.FakeRequest;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 final class DynaSequenceInstanceTest {
     private static final ModelSettings MODEL = ModelSettings.builder("sequence", 1)
@@ -36,16 +40,20 @@ final class DynaSequenceInstanceTest {
             new DynaSequenceInstance(new DynaSequenceInstance.Controls("START", "END", "CORRID"), 0, () -> 0);
 
     private FakeRequest request(int start, int end, long id, int... values) {
+        MemorySegment number = Arena.ofAuto().allocateFrom(ValueLayout.JAVA_LONG, id);
+        return request(start, end, Tensor.of(DataType.UINT64, Shape.of(1, 1), number), values);
+    }
+
+    private FakeRequest request(int start, int end, String id, int... values) {
+        return request(start, end, Tensor.ofStrings(Shape.of(1, 1), List.of(id)), values);
+    }
+
+    private FakeRequest request(int start, int end, Tensor id, int... values) {
         return new FakeRequest(1, List.of("OUTPUT"))
                 .with("INPUT", ints(values))
                 .with("START", ints(start))
                 .with("END", ints(end))
-                .with(
-                        "CORRID",
-                        Tensor.of(
-                                DataType.UINT64,
-                                Shape.of(1, 1),
-                                Arena.ofAuto().allocateFrom(ValueLayout.JAVA_LONG, id)))
+                .with("CORRID", id)
                 .withResponse(memory);
     }
 
@@ -69,7 +77,30 @@ final class DynaSequenceInstanceTest {
         execute(request(0, 0, 8, 5));
         execute(request(0, 1, 8, 1), request(0, 1, 7, 1, 1));
         assertThat(sums)
-                .containsExactly(new int[] {1, 2}, new int[] {10}, new int[] {15}, new int[] {24}, new int[] {9, 10});
+                .containsExactly(new int[] {3, 3}, new int[] {10}, new int[] {15}, new int[] {24}, new int[] {12, 12});
+    }
+
+    @Test
+    void addsTheNumberInATextAtItsEnd() throws BackendException {
+        execute(request(1, 0, "7", 1), request(1, 0, " 7 of 9", 10), request(1, 0, "-3", 100));
+        execute(request(0, 1, " 7 of 9", 1), request(0, 1, "-3", 1), request(0, 1, "7", 1));
+        assertThat(sums)
+                .containsExactly(
+                        new int[] {1}, new int[] {10}, new int[] {100}, new int[] {18}, new int[] {98}, new int[] {9});
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "a", "-", "seven 7", "2147483648", "99999999999999999999", "\u0000"})
+    void refusesTextsWithoutANumber(String id) throws BackendException {
+        FakeRequest refused = request(1, 0, id, 1);
+        execute(refused, request(1, 1, "1", 1));
+        assertThat(refused.failure()).hasValueSatisfying(error -> {
+            assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+            assertThat(error)
+                    .hasMessageStartingWith(
+                            "dyna sequence backend expects correlation ID to be decodable into an integer");
+        });
+        assertThat(sums).containsExactly(new int[] {2});
     }
 
     @Test

@@ -8,7 +8,6 @@ import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 import java.util.HashMap;
@@ -18,8 +17,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
 /**
- * Adds up the inputs of each place of the batch: the place of a sequence never changes. START begins with the input;
- * places that are not READY stay as they are. Confined to the instance.
+ * Adds up the numbers of each place of the batch: all elements of all inputs. The place of a sequence never changes.
+ * START begins with the input; places that are not READY stay as they are. Confined to the instance.
  */
 final class SequenceInstance implements ModelInstance {
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -29,7 +28,7 @@ final class SequenceInstance implements ModelInstance {
     private final LongSupplier nanoTime;
 
     /** The sums so far, by place. */
-    private final Map<Integer, int[]> sums = new HashMap<>();
+    private final Map<Integer, Integer> sums = new HashMap<>();
 
     /**
      * The names of the control inputs.
@@ -71,30 +70,20 @@ final class SequenceInstance implements ModelInstance {
                     "[request id: " + id + "] correlation ID in request is not an unsigned int");
         }
         Tensor input = request.requireInput(SequenceBackend.INPUT);
-        int[] sum = numbers(input);
-        int[] before = sums.get(place);
-        if (!isSet(request, controls.start()) && before != null) {
-            if (before.length != sum.length) {
-                throw new BackendException(
-                        ErrorCode.INVALID_ARGUMENT,
-                        "input 'INPUT': " + sum.length + " elements (expected: " + before.length
-                                + ", as at the start of the sequence)");
-            }
-            for (int i = 0; i < sum.length; i++) {
-                sum[i] += before[i];
-            }
+        int sum = isSet(request, controls.start()) ? 0 : sums.getOrDefault(place, 0);
+        long count = input.shape().elementCount();
+        for (long i = 0; i < count; i++) {
+            sum += input.data().getAtIndex(INT, i);
         }
         Tensor output = request.response().allocate(SequenceBackend.OUTPUT, DataType.INT32, input.shape());
-        MemorySegment.copy(sum, 0, output.data(), INT, 0, sum.length);
+        for (long i = 0; i < count; i++) {
+            output.data().setAtIndex(INT, i, sum);
+        }
         sums.put(place, sum);
     }
 
     private static boolean isSet(InferenceRequest request, String control) throws BackendException {
         return request.requireInput(control).data().get(INT, 0) != 0;
-    }
-
-    private static int[] numbers(Tensor tensor) {
-        return tensor.data().toArray(INT);
     }
 
     /** Simulates a model that computes: waits, unless the thread is interrupted. */
