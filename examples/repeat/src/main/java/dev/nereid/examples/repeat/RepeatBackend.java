@@ -12,7 +12,10 @@ import dev.nereid.spi.TensorSpec;
 import java.util.Optional;
 import java.util.function.LongSupplier;
 
-/** Loads models that send one response for each element of {@code IN}. Immutable. */
+/**
+ * Loads models that send one response for each element of {@code IN}. A model that is not decoupled sends that of the
+ * first element alone. Immutable.
+ */
 final class RepeatBackend implements Backend {
     static final String IN = "IN";
     static final String DELAY = "DELAY";
@@ -39,14 +42,15 @@ final class RepeatBackend implements Backend {
 
     @Override
     public Model load(ModelContext context) throws BackendException {
-        check(context.settings());
-        return ignored -> new RepeatInstance(timer, nanoTime);
+        ModelSettings settings = context.settings();
+        check(settings);
+        return _ -> new RepeatInstance(settings.decoupled(), timer, nanoTime);
     }
 
     static void check(ModelSettings settings) throws BackendException {
-        if (!settings.decoupled() || settings.batches()) {
-            throw invalid("model '" + settings.name()
-                    + "': (expected: model_transaction_policy { decoupled: true } and max_batch_size: 0)");
+        if (settings.batches()) {
+            throw invalid("repeat backend only supports models with max_batch_size == 0 (model '" + settings.name()
+                    + "' has: " + settings.maxBatchSize() + ")");
         }
         check("input '" + IN + "'", settings.input(IN), DataType.INT32);
         check("input '" + DELAY + "'", settings.input(DELAY), DataType.UINT32);

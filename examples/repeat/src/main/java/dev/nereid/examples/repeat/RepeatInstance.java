@@ -16,10 +16,12 @@ import java.util.function.LongSupplier;
  * later. Confined to the instance's thread.
  */
 final class RepeatInstance implements ModelInstance {
+    private final boolean decoupled;
     private final Timer timer;
     private final LongSupplier nanoTime;
 
-    RepeatInstance(Timer timer, LongSupplier nanoTime) {
+    RepeatInstance(boolean decoupled, Timer timer, LongSupplier nanoTime) {
+        this.decoupled = decoupled;
         this.timer = timer;
         this.nanoTime = nanoTime;
     }
@@ -28,14 +30,22 @@ final class RepeatInstance implements ModelInstance {
     public void execute(Batch batch) {
         for (InferenceRequest request : batch.requests()) {
             try {
-                respond(request);
+                respond(batch, request);
             } catch (BackendException e) {
-                request.sender().fail(e);
+                fail(request, e);
             }
         }
     }
 
-    private void respond(InferenceRequest request) throws BackendException {
+    private void fail(InferenceRequest request, BackendException error) {
+        if (decoupled) {
+            request.sender().fail(error);
+        } else {
+            request.fail(error);
+        }
+    }
+
+    private void respond(Batch batch, InferenceRequest request) throws BackendException {
         Tensor in = input(request, RepeatBackend.IN);
         Tensor delay = input(request, RepeatBackend.DELAY);
         if (!in.shape().equals(delay.shape())) {
@@ -49,11 +59,26 @@ final class RepeatInstance implements ModelInstance {
         // Registered before the hook of the responses: once that hook has completed the request, no other runs.
         CancelHook hook = request.onCancel(() -> LockSupport.unpark(waiter));
         try {
-            Repetition.begin(request, in, delay, timer);
+            if (decoupled) {
+                Repetition.begin(request, in, delay, timer);
+            } else {
+                beginSingle(batch, request, in, delay);
+            }
             await(request, waitNanos);
         } finally {
             hook.close();
         }
+    }
+
+    private void beginSingle(Batch batch, InferenceRequest request, Tensor in, Tensor delay) throws BackendException {
+        if (in.shape().elementCount() == 0) {
+            throw new BackendException(
+                    ErrorCode.INTERNAL,
+                    "expected a single response, got 0 (expected: an element in IN, or decoupled: true)");
+        }
+        int value = in.data().get(Repetition.INT, 0);
+        long delayMillis = Integer.toUnsignedLong(delay.data().get(Repetition.INT, 0));
+        SingleResponse.begin(batch, request, value, delayMillis, timer);
     }
 
     private static long waitNanos(InferenceRequest request) throws BackendException {

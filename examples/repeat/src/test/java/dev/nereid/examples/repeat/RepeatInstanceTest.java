@@ -174,8 +174,8 @@ final class RepeatInstanceTest {
     @Test
     void refusesModelsWithOtherTensors() {
         assertRefused(
-                ModelSettings.builder("m", 1),
-                "model 'm': (expected: model_transaction_policy { decoupled: true } and max_batch_size: 0)");
+                ModelSettings.builder("m", 1).maxBatchSize(2),
+                "repeat backend only supports models with max_batch_size == 0 (model 'm' has: 2)");
         assertRefused(
                 ModelSettings.builder("m", 1).decoupled(true).input(TensorSpec.of("IN", DataType.INT32, Shape.of(1))),
                 "input 'DELAY': missing (expected: UINT32)");
@@ -207,7 +207,7 @@ final class RepeatInstanceTest {
 
     private void execute(FakeRequest request) {
         try (FakeBatch batch = new FakeBatch(MODEL, memory, request)) {
-            new RepeatInstance(timer, () -> now += 1_000_000).execute(batch);
+            new RepeatInstance(true, timer, () -> now += 1_000_000).execute(batch);
         }
     }
 
