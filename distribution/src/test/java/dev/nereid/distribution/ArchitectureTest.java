@@ -57,6 +57,8 @@ class ArchitectureTest {
             "examples/char_lm",
             "examples/dyna_sequence",
             "examples/identity",
+            "examples/implicit_state",
+            "examples/iterative_sequence",
             "examples/repeat",
             "examples/sequence",
             "examples/square",
