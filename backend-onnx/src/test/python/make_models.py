@@ -113,6 +113,16 @@ def several_outputs():
     )
 
 
+def other_rows():
+    """An output with another number of rows than the inputs: first dimensions of several names are no batch."""
+    write(
+        "compress",
+        [helper.make_node("Compress", ["input", "condition"], ["output"], axis=0)],
+        [value("input", TensorProto.FLOAT, ["rows", 4]), value("condition", TensorProto.BOOL, ["flags"])],
+        [value("output", TensorProto.FLOAT, ["kept", 4])],
+    )
+
+
 def counting_body():
     """The body of a loop that adds 1 to a count in each iteration."""
     return helper.make_graph(
@@ -248,6 +258,7 @@ if __name__ == "__main__":
     identities()
     shapes()
     several_outputs()
+    other_rows()
     slow_loop()
     batches()
     ragged()

@@ -299,6 +299,50 @@ final class ModelControlTest {
         }
     }
 
+    /** Rows of several clients never meet in an execution of a model whose owner does not want it. */
+    @Test
+    void doesNotCompleteABatchSizeOfZeroThatIsWritten() throws Exception {
+        models.model("auto_file", "backend: \"recording\"\nmax_batch_size: 0\n");
+        models.model("auto_json", "backend: \"recording\"\n");
+        models.model("auto_none", "backend: \"recording\"\n");
+        try (NereidServer server = NereidServer.start(options("auto_file", "auto_none"))) {
+            load(server, "auto_json", "{\"backend\": \"recording\", \"max_batch_size\": 0}");
+
+            for (String name : List.of("auto_file", "auto_json")) {
+                ModelConfig config = server.models().config(ModelRef.latest(name));
+                assertThat(config.getMaxBatchSize()).isZero();
+                assertThat(config.hasDynamicBatching()).isFalse();
+                assertThat(config.getInput(0).getDimsList()).containsExactly(-1L, -1L);
+                assertThat(config.getOutput(0).getDimsList()).containsExactly(-1L, -1L);
+
+                load(server, name, server.models().configJson(ModelRef.latest(name)));
+                assertThat(server.models().config(ModelRef.latest(name))).isEqualTo(config);
+            }
+            ModelConfig completed = server.models().config(ModelRef.latest("auto_none"));
+            assertThat(completed.getMaxBatchSize()).isEqualTo(4);
+            assertThat(completed.hasDynamicBatching()).isTrue();
+        }
+    }
+
+    /** The plain load and the poll of what was given keep it too. */
+    @Test
+    void keepsTheBatchSizeOfZeroThatAClientGave() throws Exception {
+        models.model("auto", "backend: \"recording\"\n");
+        try (NereidServer server = NereidServer.start(options("auto"))) {
+            assertThat(server.models().config(ModelRef.latest("auto")).getMaxBatchSize())
+                    .isEqualTo(4);
+            load(server, "auto", "{\"backend\": \"recording\", \"max_batch_size\": 0}");
+            assertThat(server.models().config(ModelRef.latest("auto")).getMaxBatchSize())
+                    .isZero();
+            load(server, "auto");
+            assertThat(server.models().config(ModelRef.latest("auto")).getMaxBatchSize())
+                    .isZero();
+            load(server, "auto", "{\"backend\": \"recording\"}");
+            assertThat(server.models().config(ModelRef.latest("auto")).getMaxBatchSize())
+                    .isEqualTo(4);
+        }
+    }
+
     /** What was completed counts as what was written: backend, name, tensors, batching and all defaults. */
     @Test
     void addsAnInstanceByTheConfigurationThatItServes() throws Exception {

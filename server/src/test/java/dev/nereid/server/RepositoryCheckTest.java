@@ -207,7 +207,7 @@ final class RepositoryCheckTest {
         CheckReport strict = RepositoryCheck.run(options().withModels(model -> model.withAutoComplete(false)));
 
         assertThat(model(named, "auto").file()).isEqualTo(root.resolve("auto/configs/small.pbtxt"));
-        assertThat(messages(named, "auto")).containsExactly("found 'x' (expected: an integer)");
+        assertThat(messages(named, "auto")).containsExactly("Expected integer, got: x (expected: an integer)");
         assertThat(model(strict, "auto").config())
                 .hasValueSatisfying(
                         config -> assertThat(config.getMaxBatchSize()).isZero());

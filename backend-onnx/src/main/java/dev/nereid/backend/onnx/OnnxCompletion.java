@@ -10,6 +10,8 @@ import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 
 /** Completes a configuration from the metadata of a model. Stateless. */
 final class OnnxCompletion {
@@ -45,12 +47,16 @@ final class OnnxCompletion {
         return maxBatchSize > 1 ? completion.withDynamicBatching() : completion;
     }
 
-    /** A configured 0 counts as none, as in the reference server. */
+    /**
+     * Returns the configured batch size, or the default where the configuration has none and the first dimension of all
+     * tensors is the same. A configured 0 counts as none here; the server knows whether an owner wrote it.
+     */
     private static int maxBatchSize(ModelContext context, OrtSession session, int defaultMaxBatchSize)
             throws BackendException {
         ModelSettings settings = context.settings();
-        boolean canBatch = session.requiredInputs().stream().allMatch(OnnxCompletion::hasBatchDimension)
-                && session.outputs().stream().allMatch(OnnxCompletion::hasBatchDimension);
+        List<OrtTensorInfo> tensors = new ArrayList<>(session.requiredInputs());
+        tensors.addAll(session.outputs());
+        boolean canBatch = tensors.stream().allMatch(OnnxCompletion::hasBatchDimension);
         if (!canBatch && settings.batches()) {
             throw OnnxErrors.invalid("autofill failed for model '" + settings.name()
                     + "': model does not support batching while non-zero max_batch_size is specified");
@@ -61,19 +67,33 @@ final class OnnxCompletion {
         if (settings.batches()) {
             return settings.maxBatchSize();
         }
-        // The reference server's text, since scripts search for it.
-        context.logger()
-                .log(
-                        System.Logger.Level.WARNING,
-                        "autofilled max_batch_size to " + defaultMaxBatchSize + " for model '" + settings.name()
-                                + "' since batching is supporrted but no max_batch_size is specified in model"
-                                + " configuration. Must specify max_batch_size to utilize autofill with a larger max"
-                                + " batch size");
+        Set<String> names = firstDimensions(tensors);
+        if (names.size() > 1) {
+            context.logger()
+                    .log(
+                            System.Logger.Level.INFO,
+                            "model '" + settings.name() + "' does not batch: the first dimensions of its inputs and"
+                                    + " outputs are " + names + " (expected: one name for all, or a max_batch_size in"
+                                    + " the model configuration)");
+            return 0;
+        }
         return defaultMaxBatchSize;
     }
 
     private static boolean hasBatchDimension(OrtTensorInfo info) {
         return !info.dims().isEmpty() && info.dims().getFirst() == Shape.VARIABLE;
+    }
+
+    /** Returns the names of the first dimensions, as far as they have names. */
+    private static Set<String> firstDimensions(List<OrtTensorInfo> tensors) {
+        Set<String> names = new TreeSet<>();
+        for (OrtTensorInfo tensor : tensors) {
+            String name = tensor.symbols().getFirst();
+            if (!name.isEmpty()) {
+                names.add(name);
+            }
+        }
+        return names;
     }
 
     private static List<TensorSpec> specs(List<OrtTensorInfo> infos, String role, boolean batches)

@@ -39,7 +39,7 @@ class OnnxCompletionTest {
         assertThat(completion.outputs()).containsExactly(fp32("sum", Shape.of(4)), fp32("difference", Shape.of(4)));
     }
 
-    /** Every input and output needs a first dimension that is open. */
+    /** Every input and output needs a first dimension that is open, of one name as far as they have names. */
     @ParameterizedTest
     @CsvSource({
         "identity_float.onnx, 4",
@@ -48,13 +48,32 @@ class OnnxCompletionTest {
         "non_zero.onnx, 0",
         "wrong_output_shape.onnx, 0",
         "constant.onnx, 0",
-        "gather.onnx, 4"
+        "gather.onnx, 4",
+        "compress.onnx, 0"
     })
     void batchesWhereEveryTensorHasAnOpenFirstDimension(String file, int maxBatchSize) throws BackendException {
         assertThat(complete(settings(file)).maxBatchSize()).hasValue(maxBatchSize);
     }
 
-    /** An explicit 0 is indistinguishable from none. */
+    @Test
+    void fillsWholeShapesWhereFirstDimensionsDiffer() throws BackendException {
+        ModelCompletion completion = complete(settings("compress.onnx"));
+
+        assertThat(completion.dynamicBatching()).isFalse();
+        assertThat(completion.inputs())
+                .containsExactly(
+                        fp32("input", Shape.of(-1, 4)), TensorSpec.of("condition", DataType.BOOL, Shape.of(-1)));
+        assertThat(completion.outputs()).containsExactly(fp32("output", Shape.of(-1, 4)));
+    }
+
+    /** The owner knows better. */
+    @Test
+    void takesTheConfiguredBatchSizeWhereFirstDimensionsDiffer() throws BackendException {
+        assertThat(complete(settings("compress.onnx").maxBatchSize(8)).maxBatchSize())
+                .hasValue(8);
+    }
+
+    /** A 0 counts as none here; the server does not let it batch if an owner wrote it. */
     @ParameterizedTest
     @CsvSource({
         "0, 4, 4, true",

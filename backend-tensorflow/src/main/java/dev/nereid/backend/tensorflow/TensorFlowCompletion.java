@@ -34,7 +34,7 @@ final class TensorFlowCompletion {
      */
     static ModelCompletion of(ModelContext context, GraphModel model, int defaultMaxBatchSize) throws BackendException {
         ModelSettings settings = context.settings();
-        int maxBatchSize = maxBatchSize(context, model, Math.max(0, defaultMaxBatchSize));
+        int maxBatchSize = maxBatchSize(settings, model, Math.max(0, defaultMaxBatchSize));
         boolean batches = maxBatchSize > 0;
         ModelCompletion completion = ModelCompletion.EMPTY.withMaxBatchSize(maxBatchSize);
         if (settings.inputs().isEmpty() && settings.batchInputs().isEmpty()) {
@@ -65,10 +65,9 @@ final class TensorFlowCompletion {
         return tensors.stream().filter(tensor -> !names.contains(tensor.name())).toList();
     }
 
-    /** A configured 0 counts as none, as in the reference server. */
-    private static int maxBatchSize(ModelContext context, GraphModel model, int defaultMaxBatchSize)
+    /** A configured 0 counts as none here; the server knows whether an owner wrote it. */
+    private static int maxBatchSize(ModelSettings settings, GraphModel model, int defaultMaxBatchSize)
             throws BackendException {
-        ModelSettings settings = context.settings();
         boolean canBatch = model.inputs().stream().allMatch(TensorFlowCompletion::hasBatchDimension)
                 && model.outputs().stream().allMatch(TensorFlowCompletion::hasBatchDimension)
                 && !model.inputs().isEmpty();
@@ -79,18 +78,7 @@ final class TensorFlowCompletion {
         if (!canBatch) {
             return 0;
         }
-        if (settings.batches()) {
-            return settings.maxBatchSize();
-        }
-        // The reference server's text, since scripts search for it.
-        context.logger()
-                .log(
-                        System.Logger.Level.WARNING,
-                        "autofilled max_batch_size to " + defaultMaxBatchSize + " for model '" + settings.name()
-                                + "' since batching is supporrted but no max_batch_size is specified in model"
-                                + " configuration. Must specify max_batch_size to utilize autofill with a larger max"
-                                + " batch size");
-        return defaultMaxBatchSize;
+        return settings.batches() ? settings.maxBatchSize() : defaultMaxBatchSize;
     }
 
     private static boolean hasBatchDimension(GraphTensor tensor) {

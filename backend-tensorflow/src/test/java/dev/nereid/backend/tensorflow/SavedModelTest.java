@@ -49,7 +49,6 @@ class SavedModelTest {
             assertThat(completion.outputs())
                     .containsExactly(
                             TensorSpec.of("sum", DataType.FP32, FOUR), TensorSpec.of("tenfold", DataType.FP32, FOUR));
-            assertThat(test.log()).anyMatch(line -> line.contains("autofilled max_batch_size to 4 for model 'm'"));
         }
     }
 

@@ -6,6 +6,7 @@ import com.google.protobuf.util.JsonFormat;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.config.ModelConfigJson;
 import dev.nereid.server.config.ModelConfigReader;
+import dev.nereid.server.config.WrittenConfig;
 import inference.ModelConfig;
 import io.vertx.core.json.DecodeException;
 import io.vertx.core.json.JsonObject;
@@ -18,6 +19,9 @@ import java.util.Optional;
 
 /** Converts model configurations between JSON and protobuf's text format. Static functions only. */
 public final class ConfigText {
+    /** The largest batch of a configuration without one, as JSON has it. */
+    private static final String UNWRITTEN_BATCH_SIZE = "\"max_batch_size\":0,";
+
     private ConfigText() {}
 
     /** Returns JSON with a line for each field; empty if the text is no JSON object. */
@@ -34,7 +38,9 @@ public final class ConfigText {
         try {
             ModelConfig.Builder config = ModelConfig.newBuilder();
             JsonFormat.parser().ignoringUnknownFields().merge(json, config);
-            return Optional.of(TextFormat.printer().printToString(config));
+            String text = TextFormat.printer().printToString(config);
+            // The text format leaves a 0 out, but without one the configuration may be completed to batch.
+            return Optional.of(config.getMaxBatchSize() == 0 ? text + "max_batch_size: 0\n" : text);
         } catch (InvalidProtocolBufferException e) {
             return Optional.empty();
         }
@@ -57,8 +63,12 @@ public final class ConfigText {
             }
             text = new String(content, StandardCharsets.UTF_8);
         }
-        return text.stripLeading().startsWith("{")
-                ? text
-                : ModelConfigJson.write(ModelConfigReader.parse(file.toString(), text));
+        if (text.stripLeading().startsWith("{")) {
+            return text;
+        }
+        WrittenConfig written = ModelConfigReader.parseWritten(file.toString(), text);
+        String json = ModelConfigJson.write(written.config());
+        // JSON has all defaults, but a 0 there would be one that the owner wrote.
+        return written.hasMaxBatchSize() ? json : json.replace(UNWRITTEN_BATCH_SIZE, "");
     }
 }

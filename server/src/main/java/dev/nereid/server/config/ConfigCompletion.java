@@ -5,6 +5,7 @@ import static dev.nereid.server.config.ConfigErrors.invalid;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import inference.ModelConfig;
 import inference.ModelDynamicBatching;
@@ -186,6 +187,41 @@ public final class ConfigCompletion {
                     .setDecoupled(completion.decoupled().get()));
         }
         return merged.build();
+    }
+
+    /**
+     * Returns a completion that keeps to the largest batch of a configuration whose owner wrote it. A 0 means that the
+     * first dimension of the tensors is no batch: where the backend takes it for one, the tensors get it back.
+     *
+     * @param config the configuration, with its largest batch as written
+     * @param completion the result of the backend
+     * @return the completion, without batching if the configuration has none
+     */
+    public static ModelCompletion withinBatchSize(ModelConfig config, ModelCompletion completion) {
+        if (config.getMaxBatchSize() != 0 || completion.maxBatchSize().orElse(0) == 0) {
+            return completion;
+        }
+        ModelCompletion kept = ModelCompletion.EMPTY
+                .withMaxBatchSize(0)
+                .withInputs(withFirstDimension(completion.inputs()))
+                .withOutputs(withFirstDimension(completion.outputs()));
+        return completion.decoupled().map(kept::withDecoupled).orElse(kept);
+    }
+
+    private static List<TensorSpec> withFirstDimension(List<TensorSpec> specs) {
+        return specs.stream().map(ConfigCompletion::withFirstDimension).toList();
+    }
+
+    private static TensorSpec withFirstDimension(TensorSpec spec) {
+        if (spec.is(TensorSpec.Trait.SHAPE_TENSOR)) {
+            return spec; // which never has a batch dimension
+        }
+        Shape dims = spec.backendDims().prepend(Shape.VARIABLE);
+        TensorSpec whole = TensorSpec.of(spec.name(), spec.type(), dims);
+        for (TensorSpec.Trait trait : TensorSpec.Trait.values()) {
+            whole = spec.is(trait) && trait != TensorSpec.Trait.RAGGED ? whole.with(trait) : whole;
+        }
+        return whole;
     }
 
     private static ModelInput input(TensorSpec found, ModelConfig config) {

@@ -45,6 +45,17 @@ public final class ModelConfigJsonReader {
      *     text is no configuration
      */
     public static ModelConfig read(String json) {
+        return readWritten(json).config();
+    }
+
+    /**
+     * Reads a configuration, and what its owner wrote in it.
+     *
+     * @param json any text
+     * @return the content of the text, nothing added
+     * @throws InferenceException as {@link #read}
+     */
+    public static WrittenConfig readWritten(String json) {
         if (json.length() > ModelConfigReader.MAX_BYTES) {
             throw InferenceException.clientError(
                     FIRST + json.length() + " characters (expected: at most " + ModelConfigReader.MAX_BYTES + ")");
@@ -55,8 +66,10 @@ public final class ModelConfigJsonReader {
             if (!parsed.isJsonObject()) {
                 throw InferenceException.clientError(FIRST + "no JSON object (expected: a model configuration)");
             }
-            adapt(parsed.getAsJsonObject(), ModelConfig.getDescriptor());
-            JsonFormat.parser().merge(parsed.toString(), config);
+            JsonObject object = parsed.getAsJsonObject();
+            adapt(object, ModelConfig.getDescriptor());
+            JsonFormat.parser().merge(object.toString(), config);
+            return new WrittenConfig(config.build(), isWritten(object, "max_batch_size", "maxBatchSize"));
         } catch (InvalidProtocolBufferException e) {
             throw InferenceException.clientError(FIRST + Quoted.text(String.valueOf(e.getMessage())));
         } catch (IOException | JsonParseException e) {
@@ -64,7 +77,12 @@ public final class ModelConfigJsonReader {
             throw InferenceException.clientError(FIRST + "not valid JSON"
                     + (place.find() ? " " + Quoted.text(place.group()) : "") + " (expected: a model configuration)");
         }
-        return config.build();
+    }
+
+    /** Returns whether a member has a value. {@code null} is none. */
+    private static boolean isWritten(JsonObject object, String name, String camelCase) {
+        JsonElement value = object.has(name) ? object.get(name) : object.get(camelCase);
+        return value != null && !value.isJsonNull();
     }
 
     /** Parses one JSON text, without the liberties that the parser takes by default. */

@@ -1,6 +1,8 @@
 package dev.nereid.server.config;
 
+import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.TextFormat;
+import com.google.protobuf.TextFormatParseInfoTree;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
@@ -22,10 +24,8 @@ public final class ModelConfigReader {
     /** The maximum depth of messages. Those of a configuration have less than ten levels. */
     static final int MAX_DEPTH = 100;
 
-    private static final TextFormat.Parser PARSER = TextFormat.Parser.newBuilder()
-            .setSingularOverwritePolicy(TextFormat.Parser.SingularOverwritePolicy.FORBID_SINGULAR_OVERWRITES)
-            .setRecursionLimit(MAX_DEPTH)
-            .build();
+    private static final FieldDescriptor MAX_BATCH_SIZE =
+            ModelConfig.getDescriptor().findFieldByNumber(ModelConfig.MAX_BATCH_SIZE_FIELD_NUMBER);
 
     /** The maximum size of a file. Configurations have some kilobytes. */
     public static final int MAX_BYTES = 16 << 20;
@@ -54,10 +54,22 @@ public final class ModelConfigReader {
      * @param repository the repository of the file; errors name the file relative to it
      * @param file the file
      * @return the content of the file, nothing added
+     * @throws InferenceException as {@link #readWritten}
+     */
+    public static ModelConfig read(Path repository, Path file) {
+        return readWritten(repository, file).config();
+    }
+
+    /**
+     * Reads a configuration file, and what its owner wrote in it.
+     *
+     * @param repository the repository of the file; errors name the file relative to it
+     * @param file the file
+     * @return the content of the file, nothing added
      * @throws InferenceException {@link ErrorCode#INTERNAL}, with line, column and the expected text if the text is no
      *     configuration
      */
-    public static ModelConfig read(Path repository, Path file) {
+    public static WrittenConfig readWritten(Path repository, Path file) {
         String shown =
                 repository.toAbsolutePath().relativize(file.toAbsolutePath()).toString();
         try {
@@ -65,7 +77,7 @@ public final class ModelConfigReader {
             decoded.problem().ifPresent(problem -> {
                 throw failure(shown, problem.describe());
             });
-            return parse(shown, decoded.text());
+            return parseWritten(shown, decoded.text());
         } catch (NoSuchFileException e) {
             throw new InferenceException(
                     ErrorCode.INTERNAL, "failed to open text file for read " + shown + ": No such file or directory");
@@ -106,10 +118,22 @@ public final class ModelConfigReader {
      * @param shown the name of the text in errors, for instance {@code simple/config.pbtxt}
      * @param text the configuration in protobuf's text format
      * @return the content of the text, nothing added
+     * @throws InferenceException as {@link #parseWritten}
+     */
+    public static ModelConfig parse(String shown, String text) {
+        return parseWritten(shown, text).config();
+    }
+
+    /**
+     * Reads a configuration from text, and what its owner wrote in it.
+     *
+     * @param shown the name of the text in errors, for instance {@code simple/config.pbtxt}
+     * @param text the configuration in protobuf's text format
+     * @return the content of the text, nothing added
      * @throws InferenceException {@link ErrorCode#INTERNAL} with line, column and the expected text if the text is no
      *     configuration
      */
-    public static ModelConfig parse(String shown, String text) {
+    public static WrittenConfig parseWritten(String shown, String text) {
         String plain = withoutMark(text);
         try {
             return parse(plain);
@@ -122,10 +146,17 @@ public final class ModelConfigReader {
     }
 
     /** Reads a configuration from text without a byte order mark. */
-    static ModelConfig parse(String plain) throws TextFormat.ParseException {
+    static WrittenConfig parse(String plain) throws TextFormat.ParseException {
         ModelConfig.Builder config = ModelConfig.newBuilder();
-        PARSER.merge(plain, config);
-        return config.build();
+        TextFormatParseInfoTree.Builder places = TextFormatParseInfoTree.builder();
+        TextFormat.Parser.newBuilder()
+                .setSingularOverwritePolicy(TextFormat.Parser.SingularOverwritePolicy.FORBID_SINGULAR_OVERWRITES)
+                .setRecursionLimit(MAX_DEPTH)
+                .setParseInfoTreeBuilder(places)
+                .build()
+                .merge(plain, config);
+        return new WrittenConfig(
+                config.build(), !places.build().getLocations(MAX_BATCH_SIZE).isEmpty());
     }
 
     /** Removes a byte order mark. */

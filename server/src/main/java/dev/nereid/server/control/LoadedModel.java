@@ -1,15 +1,17 @@
 package dev.nereid.server.control;
 
+import dev.nereid.server.lifecycle.PreparedModel;
 import inference.ModelConfig;
 
 /**
  * What a model was last loaded from. Immutable.
  *
  * @param config its configuration before its backend was involved
+ * @param hasMaxBatchSize whether {@code max_batch_size} was written, also as 0
  * @param source its files
  * @param plugin the digest of the plugin of its backend
  */
-record LoadedModel(ModelConfig config, ModelSource source, String plugin) {
+record LoadedModel(ModelConfig config, boolean hasMaxBatchSize, ModelSource source, String plugin) {
     /** Returns whether a source has the same files and the same configuration. */
     boolean isFrom(ModelSource other) {
         return hasSameOrigin(other)
@@ -27,9 +29,19 @@ record LoadedModel(ModelConfig config, ModelSource source, String plugin) {
         return hasSameOrigin(other) && other.files().hasSameFiles(version, source.files());
     }
 
-    /** Returns whether two configurations differ in nothing but instance groups and version policy. */
-    static boolean differInInstancesAlone(ModelConfig one, ModelConfig other) {
-        return withoutInstances(one).equals(withoutInstances(other));
+    /**
+     * Returns whether a model is configured as before, instance groups and version policy aside. What was completed counts
+     * as what was written: clients load configurations that they have read.
+     *
+     * @param completed the configuration that serves
+     */
+    boolean differsInInstancesAlone(PreparedModel now, ModelConfig completed) {
+        ModelConfig other = withoutInstances(now.config());
+        boolean isAsWritten = now.hasMaxBatchSize() == hasMaxBatchSize
+                && withoutInstances(config).equals(other);
+        boolean isAsCompleted = (now.hasMaxBatchSize() || now.config().getMaxBatchSize() > 0)
+                && withoutInstances(completed).equals(other);
+        return isAsWritten || isAsCompleted;
     }
 
     private static ModelConfig withoutInstances(ModelConfig config) {

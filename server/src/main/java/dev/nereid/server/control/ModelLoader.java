@@ -137,7 +137,7 @@ final class ModelLoader {
         } finally {
             agents.release();
         }
-        loaded.put(model, new LoadedModel(prepared.config(), source, plugin));
+        loaded.put(model, new LoadedModel(prepared.config(), prepared.hasMaxBatchSize(), source, plugin));
         if (isForced) {
             forcedLoads.put(model, forcedLoad);
         }

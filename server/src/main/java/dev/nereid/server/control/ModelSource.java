@@ -1,11 +1,11 @@
 package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.server.config.WrittenConfig;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.repository.ModelFingerprint;
 import dev.nereid.server.repository.TreeStamp;
 import dev.nereid.spi.ErrorCode;
-import inference.ModelConfig;
 import java.util.Optional;
 
 /**
@@ -16,7 +16,7 @@ import java.util.Optional;
  * @param holder keeps the files
  * @param isOverridden whether a client sent the files
  */
-record ModelSource(Optional<ModelConfig> config, ModelFingerprint files, ModelFiles holder, boolean isOverridden) {
+record ModelSource(Optional<WrittenConfig> config, ModelFingerprint files, ModelFiles holder, boolean isOverridden) {
     /** Returns the model's directory. */
     ModelDirectory directory() {
         return holder.directory();
@@ -45,7 +45,7 @@ record ModelSource(Optional<ModelConfig> config, ModelFingerprint files, ModelFi
     }
 
     /** Returns the same files with another configuration. Takes over the use. */
-    ModelSource with(Optional<ModelConfig> other) {
+    ModelSource with(Optional<WrittenConfig> other) {
         return new ModelSource(other, files, holder, isOverridden);
     }
 

@@ -4,6 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
 import dev.nereid.server.config.ModelConfigJsonReader;
 import dev.nereid.server.config.Spelling;
+import dev.nereid.server.config.WrittenConfig;
 import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.server.lifecycle.VersionState;
 import dev.nereid.server.repository.ModelCopy;
@@ -13,7 +14,6 @@ import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.repository.ModelLocation;
 import dev.nereid.server.repository.ModelRepository;
 import dev.nereid.spi.ErrorCode;
-import inference.ModelConfig;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -177,7 +177,7 @@ final class ModelSources {
             throw InferenceException.clientError(
                     pollFailed(model) + ": Load parameter 'config' must be specified for model file override");
         }
-        Optional<ModelConfig> config = Optional.of(config(model, load.config().get()));
+        Optional<WrittenConfig> config = Optional.of(config(model, load.config().get()));
         if (load.files().isEmpty()) {
             return inRepository(model).with(config);
         }
@@ -185,9 +185,9 @@ final class ModelSources {
         return of(files, file -> ModelFingerprint.of(files.directory(), file), config, true);
     }
 
-    private static ModelConfig config(String model, String json) {
+    private static WrittenConfig config(String model, String json) {
         try {
-            return ModelConfigJsonReader.read(json);
+            return ModelConfigJsonReader.readWritten(json);
         } catch (InferenceException e) {
             throw InferenceException.clientError(pollFailed(model) + ": " + e.publicMessage());
         }
@@ -197,7 +197,7 @@ final class ModelSources {
     private ModelSource of(
             ModelFiles holder,
             Function<Optional<Path>, ModelFingerprint> state,
-            Optional<ModelConfig> config,
+            Optional<WrittenConfig> config,
             boolean isOverridden) {
         boolean isRead = false;
         try {

@@ -3,12 +3,10 @@ package dev.nereid.server.control;
 import dev.nereid.server.lifecycle.Generation;
 import dev.nereid.server.lifecycle.PreparedModel;
 import inference.ModelConfig;
-import java.util.List;
 import java.util.NavigableMap;
 import java.util.NavigableSet;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -47,21 +45,19 @@ record VersionChanges(
                 loaded.add(version);
                 continue;
             }
-            // What was completed counts as what was written: clients load configurations that they have read.
-            List<ModelConfig> same = Stream.of(
-                            before.config(), generation.model().config())
-                    .filter(config -> LoadedModel.differInInstancesAlone(config, prepared.config()))
-                    .toList();
-            if (same.isEmpty()) {
+            ModelConfig completed = generation.model().config();
+            if (!before.differsInInstancesAlone(prepared, completed)) {
                 loaded.add(version);
-            } else if (same.stream()
-                    .anyMatch(config -> config.getInstanceGroupList()
-                            .equals(prepared.config().getInstanceGroupList()))) {
+            } else if (hasInstances(prepared, before.config()) || hasInstances(prepared, completed)) {
                 kept.put(version, generation);
             } else {
                 updated.put(version, generation);
             }
         }
         return new VersionChanges(loaded, updated, kept);
+    }
+
+    private static boolean hasInstances(PreparedModel prepared, ModelConfig config) {
+        return config.getInstanceGroupList().equals(prepared.config().getInstanceGroupList());
     }
 }

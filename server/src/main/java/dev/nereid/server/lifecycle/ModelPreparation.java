@@ -8,6 +8,7 @@ import dev.nereid.server.config.ConfigNormalization;
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelConfigReader;
 import dev.nereid.server.config.UnsupportedFeatures;
+import dev.nereid.server.config.WrittenConfig;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.repository.ModelLayout;
@@ -82,16 +83,17 @@ public final class ModelPreparation {
      * @throws InferenceException if the configuration is wrong, requires an unsupported feature, or leaves no version, or
      *     with the reason of an agent
      */
-    public PreparedModel prepare(ModelDirectory directory, Optional<ModelConfig> given) {
+    public PreparedModel prepare(ModelDirectory directory, Optional<WrittenConfig> given) {
         try (ModelLoadWatch.Step _ = watch.begin(directory.name(), OptionalLong.empty(), "prepare")) {
             return prepareWatched(directory, given);
         }
     }
 
-    private PreparedModel prepareWatched(ModelDirectory directory, Optional<ModelConfig> given) {
+    private PreparedModel prepareWatched(ModelDirectory directory, Optional<WrittenConfig> given) {
         directory.checkContained();
-        Optional<ModelConfig> found = given.or(() -> read(directory));
-        AgentChain chain = agents.chain(directory.name(), found.orElse(ModelConfig.getDefaultInstance()));
+        Optional<WrittenConfig> found = given.or(() -> read(directory));
+        AgentChain chain =
+                agents.chain(directory.name(), found.orElse(WrittenConfig.NONE).config());
         ModelDirectory effective = directory.at(chain.load(directory.path()));
         boolean prepared = false;
         try {
@@ -124,8 +126,9 @@ public final class ModelPreparation {
         try (ModelLoadWatch.Step _ = watch.begin(directory.name(), OptionalLong.empty(), "prepare")) {
             directory.checkContained();
             directory.checkVersionDirectories();
-            Optional<ModelConfig> found = read(directory);
-            AgentChain chain = agents.chain(directory.name(), found.orElse(ModelConfig.getDefaultInstance()));
+            Optional<WrittenConfig> found = read(directory);
+            AgentChain chain = agents.chain(
+                    directory.name(), found.orElse(WrittenConfig.NONE).config());
             if (!chain.isEmpty()) {
                 throw new ReloadRequiredException("it has repository agents");
             }
@@ -140,8 +143,8 @@ public final class ModelPreparation {
      * @param given the configuration in place of that in the directory; empty for that
      * @return the names; empty also if the configuration cannot be read, for which {@link #prepare} has the reason
      */
-    public Set<String> needed(ModelDirectory directory, Optional<ModelConfig> given) {
-        Optional<ModelConfig> config;
+    public Set<String> needed(ModelDirectory directory, Optional<WrittenConfig> given) {
+        Optional<WrittenConfig> config;
         try {
             directory.checkContained();
             config = given.or(() -> read(directory));
@@ -150,20 +153,21 @@ public final class ModelPreparation {
             return Set.of();
         }
         Set<String> names = new TreeSet<>();
-        config.ifPresent(found -> found.getEnsembleScheduling().getStepList().stream()
+        config.ifPresent(found -> found.config().getEnsembleScheduling().getStepList().stream()
                 .map(ModelEnsembling.Step::getModelName)
                 .filter(name -> !name.isEmpty())
                 .forEach(names::add));
         return names;
     }
 
-    private Optional<ModelConfig> read(ModelDirectory directory) {
-        return configFile(directory).map(file -> ModelConfigReader.read(directory.root(), file));
+    private Optional<WrittenConfig> read(ModelDirectory directory) {
+        return configFile(directory).map(file -> ModelConfigReader.readWritten(directory.root(), file));
     }
 
-    private PreparedModel complete(ModelDirectory directory, Optional<ModelConfig> found, AgentChain chain) {
+    private PreparedModel complete(ModelDirectory directory, Optional<WrittenConfig> found, AgentChain chain) {
         directory.reportIgnored();
-        ModelConfig completed = completeFromFiles(directory, found.orElse(ModelConfig.getDefaultInstance()));
+        WrittenConfig written = found.orElse(WrittenConfig.NONE);
+        ModelConfig completed = completeFromFiles(directory, written.config());
         ModelConfig config = ConfigNormalization.normalize(withBackend(completed));
         ConfigValidation.check(config, directory.name());
         UnsupportedFeatures.check(config);
@@ -172,7 +176,13 @@ public final class ModelPreparation {
             ConfigValidation.checkTensors(config);
         }
         return new PreparedModel(
-                directory, config, found.isPresent(), versions(directory, config), chain, PreparedModel.NOT_FORCED);
+                directory,
+                config,
+                found.isPresent(),
+                written.hasMaxBatchSize(),
+                versions(directory, config),
+                chain,
+                PreparedModel.NOT_FORCED);
     }
 
     private static ModelConfig completeFromFiles(ModelDirectory directory, ModelConfig config) {

@@ -11,6 +11,7 @@ import java.util.NavigableSet;
  * @param directory its directory, in the repository or from a repository agent
  * @param config its configuration, completed from the names of its files, normalized and checked so far
  * @param configured whether there is a configuration file
+ * @param hasMaxBatchSize whether its owner wrote {@code max_batch_size}, also as 0
  * @param versions the versions to be loaded, at least one
  * @param agents its repository agents, which were called before its files were read
  * @param forcedLoad the identity of the last forced load, part of its load id; {@link #NOT_FORCED} without one
@@ -19,6 +20,7 @@ public record PreparedModel(
         ModelDirectory directory,
         ModelConfig config,
         boolean configured,
+        boolean hasMaxBatchSize,
         NavigableSet<Long> versions,
         AgentChain agents,
         String forcedLoad) {
@@ -32,6 +34,6 @@ public record PreparedModel(
      * @return the model, whose responses are cached apart from those of other loads
      */
     public PreparedModel withForcedLoad(String identity) {
-        return new PreparedModel(directory, config, configured, versions, agents, identity);
+        return new PreparedModel(directory, config, configured, hasMaxBatchSize, versions, agents, identity);
     }
 }

@@ -17,9 +17,13 @@ import dev.nereid.spi.ModelCompletion;
 import inference.ModelConfig;
 import java.util.List;
 import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Completes the configuration of a model version by its backend. Static functions only; they block. */
 public final class VersionCompletion {
+    private static final Logger LOG = LoggerFactory.getLogger(VersionCompletion.class);
+
     private VersionCompletion() {}
 
     /**
@@ -47,7 +51,12 @@ public final class VersionCompletion {
                         ErrorCode.NOT_FOUND,
                         "model configuration is not provided for model '" + config.getName() + "'");
             }
-            config = ConfigNormalization.normalize(ConfigCompletion.merge(config, found.orElse(ModelCompletion.EMPTY)));
+            ModelCompletion completion = found.orElse(ModelCompletion.EMPTY);
+            ModelConfig merged = ConfigCompletion.merge(
+                    config,
+                    prepared.hasMaxBatchSize() ? ConfigCompletion.withinBatchSize(config, completion) : completion);
+            reportBatching(config, merged);
+            config = ConfigNormalization.normalize(merged);
             ConfigValidation.check(config, prepared.directory().name());
             UnsupportedFeatures.check(config);
             ConfigValidation.checkTensors(config);
@@ -56,6 +65,33 @@ public final class VersionCompletion {
                 config, backend.traits(), options.instances().gpus());
         ConfigValidation.checkInstanceGroups(config, options.instances().gpus());
         return config;
+    }
+
+    /** Says what it means that a configuration batches though its owner did not write that. */
+    private static void reportBatching(ModelConfig before, ModelConfig completed) {
+        int maxBatchSize = completed.getMaxBatchSize();
+        boolean shares = maxBatchSize > 1 && completed.hasDynamicBatching();
+        if (before.getMaxBatchSize() == 0 && maxBatchSize > 0) {
+            // The reference server's text, since scripts search for it.
+            LOG.atWarn()
+                    .log(
+                            "autofilled max_batch_size to {} for model '{}' since batching is supporrted but no"
+                                    + " max_batch_size is specified in model configuration. Must specify max_batch_size"
+                                    + " to utilize autofill with a larger max batch size{}",
+                            maxBatchSize,
+                            completed.getName(),
+                            shares
+                                    ? ". Requests of several clients share an execution; write max_batch_size: 0 for a"
+                                            + " model of which one row of a batch changes the others"
+                                    : "");
+        } else if (shares && !before.hasDynamicBatching()) {
+            LOG.atInfo().log(
+                    "autofilled dynamic_batching for model '{}': requests of several clients share an execution,"
+                            + " up to its max_batch_size of {}; write max_batch_size: 1 for a model of which one"
+                            + " row of a batch changes the others",
+                    completed.getName(),
+                    maxBatchSize);
+        }
     }
 
     /** Creates the view of a version that its backend gets. */

@@ -140,4 +140,43 @@ class ConfigCompletionTest {
                 .isEqualTo(Configs.config("model_transaction_policy { decoupled: true }"));
         assertThat(ConfigCompletion.merge(chosen, completion)).isEqualTo(chosen);
     }
+
+    /** What the backend takes for a batch is the first dimension of the tensors. */
+    @Test
+    void keepsABatchSizeOfZeroThatIsWritten() {
+        ModelConfig config = Configs.config("max_batch_size: 0 output { name: 'y' label_filename: 'labels.txt' }");
+        ModelCompletion completion = ModelCompletion.EMPTY
+                .withMaxBatchSize(4)
+                .withDynamicBatching()
+                .withDecoupled(true)
+                .withInputs(List.of(
+                        TensorSpec.of("x", DataType.FP32, Shape.of(3)).with(TensorSpec.Trait.OPTIONAL),
+                        TensorSpec.of("one", DataType.FP32, Shape.of(1)).withReshape(Shape.SCALAR),
+                        TensorSpec.of("ragged", DataType.FP32, Shape.of(-1)).with(TensorSpec.Trait.RAGGED),
+                        TensorSpec.of("sizes", DataType.INT32, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR)))
+                .withOutputs(List.of(TensorSpec.of("y", DataType.FP16, Shape.of(-1, 3))));
+
+        ModelCompletion kept = ConfigCompletion.withinBatchSize(config, completion);
+
+        assertThat(ConfigCompletion.merge(config, kept)).isEqualTo(Configs.config("""
+                input { name: "x" data_type: TYPE_FP32 dims: [ -1, 3 ] optional: true }
+                input { name: "one" data_type: TYPE_FP32 dims: -1 }
+                input { name: "ragged" data_type: TYPE_FP32 dims: [ -1, -1 ] }
+                input { name: "sizes" data_type: TYPE_INT32 dims: 2 is_shape_tensor: true }
+                output { name: "y" data_type: TYPE_FP16 dims: [ -1, -1, 3 ] label_filename: "labels.txt" }
+                model_transaction_policy { decoupled: true }
+                """));
+    }
+
+    @Test
+    void changesNoCompletionThatKeepsToTheBatchSize() {
+        ModelCompletion batching = ModelCompletion.EMPTY.withMaxBatchSize(8).withDynamicBatching();
+        ModelCompletion none = ModelCompletion.EMPTY.withMaxBatchSize(0);
+
+        assertThat(ConfigCompletion.withinBatchSize(Configs.config("max_batch_size: 8"), batching))
+                .isEqualTo(batching);
+        assertThat(ConfigCompletion.withinBatchSize(Configs.config(""), none)).isEqualTo(none);
+        assertThat(ConfigCompletion.withinBatchSize(Configs.config(""), ModelCompletion.EMPTY))
+                .isEqualTo(ModelCompletion.EMPTY);
+    }
 }

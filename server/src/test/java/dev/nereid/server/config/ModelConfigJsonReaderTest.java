@@ -57,4 +57,17 @@ final class ModelConfigJsonReaderTest {
         assertThat(ModelConfigJsonReader.read("{\"ensemble_scheduling\":{\"max_inflight_requests\":4294967295}}"))
                 .isEqualTo(Configs.config("ensemble_scheduling { max_inflight_requests: 4294967295 }"));
     }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            {"max_batch_size":0}                 | true
+            {"maxBatchSize":"0"}                 | true
+            {"max_batch_size":8}                 | true
+            {"max_batch_size":null}              | false
+            {}                                   | false
+            {"metric_tags":{"max_batch_size":"0"}} | false
+            """)
+    void knowsWhetherABatchSizeIsWritten(String json, boolean isWritten) {
+        assertThat(ModelConfigJsonReader.readWritten(json).hasMaxBatchSize()).isEqualTo(isWritten);
+    }
 }

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.FieldSource;
 
 class ModelConfigReaderTest {
@@ -219,5 +220,20 @@ class ModelConfigReaderTest {
 
     private static InferenceException failure(org.assertj.core.api.ThrowableAssert.ThrowingCallable reading) {
         return catchThrowableOfType(InferenceException.class, reading);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            max_batch_size: 0            | true
+            max_batch_size: 8            | true
+            name: "m" max_batch_size:0x0 | true
+            ''                           | false
+            name: "max_batch_size: 0"    | false
+            # max_batch_size: 0          | false
+            parameters { key: "max_batch_size" value { string_value: "0" } } | false
+            """)
+    void knowsWhetherABatchSizeIsWritten(String text, boolean isWritten) {
+        assertThat(ModelConfigReader.parseWritten("m/config.pbtxt", text).hasMaxBatchSize())
+                .isEqualTo(isWritten);
     }
 }
