@@ -160,8 +160,8 @@ final class CommandRunnerTest {
 
         assertThat(process.err())
                 .startsWith("nereid serve: model repository 'nas://box/models': no plugin for 'nas://' (expected: a"
-                        + " directory, or the URL of an installed storage); install the plugin nereid-storage-nas as"
-                        + " directory 'nas' in one of [")
+                        + " directory, or the URL of an installed storage); Nereid has a plugin for 's3://' alone: copy"
+                        + " the models to a directory, or install a plugin of others as directory 'nas' in one of [")
                 .endsWith("storage]\n");
     }
 

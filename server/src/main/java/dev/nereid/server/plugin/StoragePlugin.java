@@ -14,6 +14,9 @@ import java.util.Map;
 public final class StoragePlugin {
     private static final String SCHEME_END = "://";
 
+    /** The scheme of the storage plugin that Nereid comes with. */
+    private static final String OWN_SCHEME = "s3";
+
     private StoragePlugin() {}
 
     /**
@@ -34,15 +37,21 @@ public final class StoragePlugin {
         String scheme = url.substring(0, Math.max(0, end));
         PluginSource source = NamedPlugin.find(scheme, directories)
                 .orElseThrow(() -> new IllegalArgumentException("model repository '" + url + "': no plugin for '"
-                        + scheme
-                        + SCHEME_END + "' (expected: a directory, or the URL of an installed storage); install the"
-                        + " plugin nereid-storage-" + scheme + " as directory '" + scheme + "' in one of "
-                        + directories));
+                        + scheme + SCHEME_END + "' (expected: a directory, or the URL of an installed storage); "
+                        + advice(scheme) + " as directory '" + scheme + "' in one of " + directories));
         try {
             return open(source, new Context(url, Map.copyOf(variables), PluginLogger.ofStorage(scheme)), environment);
         } catch (PluginException e) {
             throw new IllegalArgumentException("model repository '" + url + "': " + e.reason(), e);
         }
+    }
+
+    /** Says how a scheme gets a plugin. Those of others have any name. */
+    private static String advice(String scheme) {
+        return scheme.equals(OWN_SCHEME)
+                ? "install the plugin nereid-storage-" + scheme
+                : "Nereid has a plugin for '" + OWN_SCHEME + SCHEME_END
+                        + "' alone: copy the models to a directory, or install a plugin of others";
     }
 
     private static ModelStorage open(PluginSource source, StorageContext context, PluginEnvironment environment)

@@ -18,6 +18,8 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 final class StoragePluginTest {
     private static final String SERVICE = "META-INF/services/dev.nereid.spi.storage.StorageProvider";
@@ -114,6 +116,18 @@ final class StoragePluginTest {
                 .withMessage("model repository 's3://bucket/models': no plugin for 's3://' (expected: a directory, or"
                         + " the URL of an installed storage); install the plugin nereid-storage-s3 as directory 's3'"
                         + " in one of [" + directory + "]");
+    }
+
+    /** It names no plugin that does not exist. */
+    @ParameterizedTest
+    @ValueSource(strings = {"gs", "as", "hdfs"})
+    void namesNoPluginOfAnotherScheme(String scheme) {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> open(scheme + "://bucket/models"))
+                .withMessage("model repository '" + scheme + "://bucket/models': no plugin for '" + scheme
+                        + "://' (expected: a directory, or the URL of an installed storage); Nereid has a plugin for"
+                        + " 's3://' alone: copy the models to a directory, or install a plugin of others as directory '"
+                        + scheme + "' in one of [" + directory + "]");
     }
 
     @Test
