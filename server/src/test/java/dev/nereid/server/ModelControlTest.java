@@ -241,6 +241,24 @@ final class ModelControlTest {
     }
 
     @Test
+    void saysThatAPlaceholderWasNotFilledIn() throws Exception {
+        models.model("number", "max_batch_size: ${size}");
+        models.model("backend", "backend: \"${backend}\"\n" + TestModels.TENSORS);
+        models.recording("value", parameter("fail_load", "1") + parameter("dir", "${dir}"));
+        models.recording("good", parameter("dir", "${dir}"));
+        try (NereidServer server = NereidServer.start(options())) {
+            assertThatThrownBy(() -> load(server, "number"))
+                    .hasMessageEndingWith("; looks like a template that was not filled in");
+            assertThatThrownBy(() -> load(server, "backend"))
+                    .hasMessageEndingWith("; backend: '${backend}' looks like a template that was not filled in;\n");
+            assertThatThrownBy(() -> load(server, "value"))
+                    .hasMessageEndingWith("the model's file is broken; parameters['dir'].string_value: '${dir}' looks"
+                            + " like a template that was not filled in;\n");
+            load(server, "good");
+        }
+    }
+
+    @Test
     void triesAFailedLoadAgain() throws Exception {
         models.recording("m", parameter("fail_load", "1"));
         try (NereidServer server = NereidServer.start(

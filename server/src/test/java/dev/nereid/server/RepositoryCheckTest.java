@@ -95,6 +95,26 @@ final class RepositoryCheckTest {
     }
 
     @Test
+    void namesPlaceholdersThatWereNotFilledIn() throws IOException {
+        models.model("number", "backend: \"recording\"\nmax_batch_size: ${triton_max_batch_size}\n")
+                .model("backend", "backend: \"${backend}\"\n" + TestModels.TENSORS)
+                .recording("value", parameter("tokenizer_dir", "${tokenizer_dir}"));
+
+        CheckReport report = RepositoryCheck.run(options());
+
+        assertThat(messages(report, "number"))
+                .containsExactly("Expected integer, got: $ (expected: an integer);"
+                        + " looks like a template that was not filled in");
+        assertThat(model(report, "backend").isValid()).isFalse();
+        assertThat(model(report, "backend").warnings())
+                .containsExactly("backend: '${backend}' looks like a template that was not filled in");
+        assertThat(model(report, "value").isValid()).isTrue();
+        assertThat(model(report, "value").warnings())
+                .containsExactly("parameters['tokenizer_dir'].string_value: '${tokenizer_dir}' looks like a template"
+                        + " that was not filled in");
+    }
+
+    @Test
     void readsNoFileThatIsNone() throws Exception {
         models.model("directory", "").model("pipe", "").model("binary", "").model("huge", "");
         Files.createDirectories(root.resolve("directory/config.pbtxt"));

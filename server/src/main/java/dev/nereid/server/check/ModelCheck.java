@@ -7,6 +7,7 @@ import dev.nereid.server.config.ConfigDiagnosis;
 import dev.nereid.server.config.ConfigProblem;
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelConfigReader;
+import dev.nereid.server.config.Placeholders;
 import dev.nereid.server.config.SequencePlanReader;
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.lifecycle.ModelLoadOptions;
@@ -84,6 +85,7 @@ final class ModelCheck implements AutoCloseable {
 
     private ModelReport check(ModelDirectory directory, ModelReport start, ModelConfig written, List<String> warnings) {
         warnings.addAll(missingVersions(directory, written));
+        warnings.addAll(Placeholders.of(written));
         PreparedModel prepared;
         try {
             prepared = preparation.prepare(directory);

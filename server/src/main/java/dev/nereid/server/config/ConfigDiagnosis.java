@@ -195,8 +195,14 @@ public final class ConfigDiagnosis {
         int position = Math.min(column - 1, whole.length());
         int start = whole.length() <= MAX_LINE ? 0 : Math.max(0, position - BEFORE);
         String cut = whole.substring(start, Math.min(whole.length(), start + MAX_LINE));
+        String template = Placeholders.hint(whole, position);
         return new ConfigProblem(
-                line, column, printable(message, MAX_MESSAGE), suggestion, printable(cut, MAX_LINE), position - start);
+                line,
+                column,
+                printable(message, MAX_MESSAGE) + template,
+                template.isEmpty() ? suggestion : "",
+                printable(cut, MAX_LINE),
+                position - start);
     }
 
     /** Cuts a text, and replaces what a terminal would obey. */

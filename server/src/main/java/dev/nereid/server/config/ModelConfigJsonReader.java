@@ -71,7 +71,8 @@ public final class ModelConfigJsonReader {
             JsonFormat.parser().merge(object.toString(), config);
             return new WrittenConfig(config.build(), isWritten(object, "max_batch_size", "maxBatchSize"));
         } catch (InvalidProtocolBufferException e) {
-            throw InferenceException.clientError(FIRST + Quoted.text(String.valueOf(e.getMessage())));
+            String problem = String.valueOf(e.getMessage());
+            throw InferenceException.clientError(FIRST + Quoted.text(problem) + Placeholders.hint(problem));
         } catch (IOException | JsonParseException e) {
             Matcher place = PLACE.matcher(String.valueOf(e.getMessage()));
             throw InferenceException.clientError(FIRST + "not valid JSON"

@@ -1,6 +1,7 @@
 package dev.nereid.server.control;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.server.config.Placeholders;
 import dev.nereid.server.ensemble.EnsembleLoader;
 import dev.nereid.server.lifecycle.GenerationHooks;
 import dev.nereid.server.lifecycle.LiveGenerations;
@@ -85,8 +86,9 @@ final class VersionLoads {
         } catch (BackendException | RuntimeException | VirtualMachineError e) {
             failure = failures.of(name, e);
         }
+        String reason = failure.publicMessage() + Placeholders.hint(prepared.config());
         live.events().failed(name);
-        VersionState.Unavailable state = VersionState.Unavailable.of(failure.code(), failure.publicMessage());
+        VersionState.Unavailable state = VersionState.Unavailable.of(failure.code(), reason);
         LOG.atError()
                 .addKeyValue("model", name)
                 .addKeyValue("version", version)

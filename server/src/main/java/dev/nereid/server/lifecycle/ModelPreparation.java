@@ -7,6 +7,7 @@ import dev.nereid.server.config.ConfigCompletion;
 import dev.nereid.server.config.ConfigNormalization;
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelConfigReader;
+import dev.nereid.server.config.Placeholders;
 import dev.nereid.server.config.UnsupportedFeatures;
 import dev.nereid.server.config.WrittenConfig;
 import dev.nereid.server.plugin.BackendRegistry;
@@ -167,6 +168,16 @@ public final class ModelPreparation {
     private PreparedModel complete(ModelDirectory directory, Optional<WrittenConfig> found, AgentChain chain) {
         directory.reportIgnored();
         WrittenConfig written = found.orElse(WrittenConfig.NONE);
+        reportPlaceholders(directory.name(), written.config());
+        try {
+            return complete(directory, found, written, chain);
+        } catch (InferenceException e) {
+            throw e.withSuffix(Placeholders.hint(written.config()));
+        }
+    }
+
+    private PreparedModel complete(
+            ModelDirectory directory, Optional<WrittenConfig> found, WrittenConfig written, AgentChain chain) {
         ModelConfig completed = completeFromFiles(directory, written.config());
         ModelConfig config = ConfigNormalization.normalize(withBackend(completed));
         ConfigValidation.check(config, directory.name());
@@ -215,6 +226,12 @@ public final class ModelPreparation {
         return backend.isEmpty()
                 ? config
                 : config.toBuilder().setBackend(backend).build();
+    }
+
+    private static void reportPlaceholders(String model, ModelConfig config) {
+        for (String placeholder : Placeholders.of(config)) {
+            LOG.atWarn().addKeyValue("model", model).log("{}", placeholder);
+        }
     }
 
     private void reportIgnored(ModelConfig config) {

@@ -1,0 +1,109 @@
+package dev.nereid.server.config;
+
+import com.google.protobuf.Descriptors.FieldDescriptor;
+import com.google.protobuf.MapEntry;
+import com.google.protobuf.Message;
+import dev.nereid.api.Quoted;
+import inference.ModelConfig;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Pattern;
+
+/**
+ * Finds placeholders of templates that were not filled in: <code>${name}</code>, <code>{{ name }}</code> and
+ * {@code <name>}. Static functions only.
+ */
+public final class Placeholders {
+    private static final String FINDING = "looks like a template that was not filled in";
+    private static final Pattern MARKED = Pattern.compile("\\$\\{[^{}\\n]{0,200}}|\\{\\{[^{}\\n]{0,200}}}");
+    private static final Pattern BRACKETED = Pattern.compile("\\s*<\\s*[\\p{L}_][\\w .-]{0,200}>");
+
+    /** The maximum number of fields that are listed. */
+    private static final int MAX_FIELDS = 10;
+
+    private Placeholders() {}
+
+    /**
+     * Finds out whether a line of a configuration has a placeholder where it is wrong. Angle brackets elsewhere may be
+     * those of a message.
+     *
+     * @param line the line
+     * @param position the position of the problem in it
+     * @return the end of the problem's message; empty if there is none
+     */
+    static String hint(String line, int position) {
+        boolean isBracketed = BRACKETED
+                .matcher(line.substring(Math.min(position, line.length())))
+                .lookingAt();
+        return isBracketed || MARKED.matcher(line).find() ? "; " + FINDING : "";
+    }
+
+    /** Returns the end of an error message about a value, which the message repeats; empty without a placeholder. */
+    static String hint(String message) {
+        return MARKED.matcher(message).find() ? "; " + FINDING : "";
+    }
+
+    /**
+     * Returns the end of an error message about a model with a configuration.
+     *
+     * @param config the configuration
+     * @return the first field with a placeholder; empty if there is none
+     */
+    public static String hint(ModelConfig config) {
+        return of(config).stream().findFirst().map(field -> "; " + field).orElse("");
+    }
+
+    /**
+     * Lists the fields whose texts have placeholders.
+     *
+     * @param config the configuration
+     * @return the first fields, with their values
+     */
+    public static List<String> of(ModelConfig config) {
+        List<String> found = new ArrayList<>();
+        find("", config, found);
+        return found;
+    }
+
+    /** As deep as configurations are. */
+    private static void find(String path, Message message, List<String> found) {
+        for (Map.Entry<FieldDescriptor, Object> field : message.getAllFields().entrySet()) {
+            String name = path.isEmpty()
+                    ? field.getKey().getName()
+                    : path + "." + field.getKey().getName();
+            Collection<?> values = field.getValue() instanceof Collection<?> many ? many : List.of(field.getValue());
+            for (Object value : values) {
+                if (found.size() == MAX_FIELDS) {
+                    return;
+                }
+                if (value instanceof MapEntry<?, ?> entry) {
+                    findInEntry(name, entry, found);
+                } else {
+                    findInValue(name, value, found);
+                }
+            }
+        }
+    }
+
+    private static void findInEntry(String name, MapEntry<?, ?> entry, List<String> found) {
+        findInValue(name, entry.getKey(), found);
+        findInValue(name + "['" + Quoted.text(String.valueOf(entry.getKey())) + "']", entry.getValue(), found);
+    }
+
+    private static void findInValue(String name, Object value, List<String> found) {
+        if (value instanceof Message message) {
+            find(name, message, found);
+        } else if (value instanceof String text) {
+            describe(name, text).ifPresent(found::add);
+        }
+    }
+
+    private static Optional<String> describe(String name, String text) {
+        return MARKED.matcher(text).find() || BRACKETED.matcher(text).matches()
+                ? Optional.of(name + ": '" + Quoted.text(text) + "' " + FINDING)
+                : Optional.empty();
+    }
+}
