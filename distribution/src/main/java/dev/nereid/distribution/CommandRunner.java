@@ -1,5 +1,6 @@
 package dev.nereid.distribution;
 
+import dev.nereid.api.BestEffort;
 import dev.nereid.distribution.client.RequestException;
 import dev.nereid.distribution.flags.Flags;
 import dev.nereid.distribution.flags.LogFlags;
@@ -81,7 +82,10 @@ final class CommandRunner {
             flags.read(arguments, context.environment());
             flags.checkVariables(context.environment(), variables());
             if (!flags.hasLog()) {
-                flags.notices().forEach(notice -> context.console().err().println(name + ": " + notice));
+                BestEffort.run(
+                        "notices",
+                        () -> flags.notices()
+                                .forEach(notice -> context.console().err().println(name + ": " + notice)));
             }
             return run(command);
         } catch (UsageException e) {

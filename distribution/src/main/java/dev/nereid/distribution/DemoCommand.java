@@ -1,5 +1,6 @@
 package dev.nereid.distribution;
 
+import dev.nereid.api.BestEffort;
 import dev.nereid.api.ModelRef;
 import dev.nereid.distribution.aot.AotTrainingRequests;
 import dev.nereid.distribution.demo.DemoClients;
@@ -93,10 +94,14 @@ final class DemoCommand implements Command {
             server.addBackendDirectory(examples.resolve("plugins"));
         }
         RunningServer running = RunningServer.start(server, endpoints, context.withFormat(log.format()));
-        context.console()
-                .out()
-                .println(running.report()
-                        .text(CurlExample.Values.COUNTED, name -> !Files.isDirectory(pipelines.resolve(name))));
+        BestEffort.run(
+                "start-up report",
+                () -> context.console()
+                        .out()
+                        .println(running.report()
+                                .text(
+                                        CurlExample.Values.COUNTED,
+                                        name -> !Files.isDirectory(pipelines.resolve(name)))));
         try {
             inferAll(running, examples);
             if (training.isPositive()) {

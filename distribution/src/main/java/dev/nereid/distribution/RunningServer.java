@@ -1,5 +1,6 @@
 package dev.nereid.distribution;
 
+import dev.nereid.api.BestEffort;
 import dev.nereid.api.InferenceException;
 import dev.nereid.distribution.flags.EndpointFlags;
 import dev.nereid.distribution.flags.ServerFlags;
@@ -142,9 +143,12 @@ final class RunningServer {
                 throw new StartException(e.publicMessage() + EXIT_ON_ERROR, e);
             }
             if (flags.exitOnError) {
-                StartReport report = report(server, flags.memoryReport(), Endpoints.NONE);
-                context.console().out().print(report.text(CurlExample.Values.ZEROS));
-                throw new StartException(report.failures().orElse(e.publicMessage()) + EXIT_ON_ERROR, e);
+                String failures = BestEffort.get("start-up report", e.publicMessage(), () -> {
+                    StartReport report = report(server, flags.memoryReport(), Endpoints.NONE);
+                    context.console().out().print(report.text(CurlExample.Values.ZEROS));
+                    return report.failures().orElse(e.publicMessage());
+                });
+                throw new StartException(failures + EXIT_ON_ERROR, e);
             }
         }
     }
@@ -214,17 +218,18 @@ final class RunningServer {
                 if (wait < REPORT_INTERVAL.toNanos()) {
                     throw e;
                 }
-                SortedMap<String, Integer> requests = server.requestsInFlight();
-                LOG.atInfo()
-                        .addKeyValue("requests", requests)
-                        .addKeyValue("connections", ports.openConnections())
-                        .addKeyValue("secondsLeft", Math.max(0, TimeUnit.NANOSECONDS.toSeconds(left)))
-                        .log(
-                                requests.isEmpty()
-                                        ? "waiting for connections and models to close"
-                                        : "waiting for requests");
+                BestEffort.run("line about a stop", () -> logWait(left));
             }
         }
+    }
+
+    private void logWait(long nanosLeft) {
+        SortedMap<String, Integer> requests = server.requestsInFlight();
+        LOG.atInfo()
+                .addKeyValue("requests", requests)
+                .addKeyValue("connections", ports.openConnections())
+                .addKeyValue("secondsLeft", Math.max(0, TimeUnit.NANOSECONDS.toSeconds(nanosLeft)))
+                .log(requests.isEmpty() ? "waiting for connections and models to close" : "waiting for requests");
     }
 
     /** Abandons the execution on the thread that invoked {@link System#exit}. */

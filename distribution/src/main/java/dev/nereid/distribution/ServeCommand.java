@@ -1,5 +1,6 @@
 package dev.nereid.distribution;
 
+import dev.nereid.api.BestEffort;
 import dev.nereid.distribution.flags.EndpointFlags;
 import dev.nereid.distribution.flags.Flags;
 import dev.nereid.distribution.flags.LogFlags;
@@ -61,10 +62,12 @@ final class ServeCommand implements Command {
         log.apply(context.log());
         RunningServer running = RunningServer.start(server, endpoints, context.withFormat(log.format()));
         if (context.console().withFormat(log.format()).hasReport()) {
-            context.console().out().println(running.report().text(CurlExample.Values.ZEROS));
+            BestEffort.run(
+                    "start-up report",
+                    () -> context.console().out().println(running.report().text(CurlExample.Values.ZEROS)));
             context.console().out().println(SERVING);
         } else {
-            running.report().log();
+            BestEffort.run("start-up report", () -> running.report().log());
         }
         context.shutdown().await();
         return running.stop();

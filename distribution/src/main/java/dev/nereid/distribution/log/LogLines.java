@@ -58,7 +58,10 @@ final class LogLines {
         return before;
     }
 
-    /** Writes an event, unless the limit of its cause is exceeded. */
+    /**
+     * Writes an event, unless the limit of its cause is exceeded. Throws nothing: a line informs, and its failure must end
+     * neither the thread nor the request that it is about.
+     */
     void write(
             String logger,
             Level level,
@@ -66,11 +69,26 @@ final class LogLines {
             @Nullable String pattern,
             Object @Nullable [] arguments,
             @Nullable Throwable thrown) {
-        if (!admits(logger, level, pattern, thrown == null ? null : thrown.getClass())) {
-            return;
+        try {
+            if (admits(logger, level, pattern, thrown == null ? null : thrown.getClass())) {
+                String text = arguments == null ? pattern : MessageFormatter.basicArrayFormat(pattern, arguments);
+                write(event(logger, level, data, String.valueOf(text), thrown));
+            }
+        } catch (Throwable e) {
+            writeInPart(logger, level, pattern, e);
         }
-        String text = arguments == null ? pattern : MessageFormatter.basicArrayFormat(pattern, arguments);
-        write(event(logger, level, data, String.valueOf(text), thrown));
+    }
+
+    /** Writes the pattern of an event of which the data, the arguments or the cause cannot be formatted. */
+    private void writeInPart(String logger, Level level, @Nullable String pattern, Throwable failure) {
+        try {
+            check(failure);
+            List<KeyValuePair> data =
+                    List.of(new KeyValuePair("incomplete", failure.getClass().getName()));
+            write(event(logger, level, data, String.valueOf(pattern), null));
+        } catch (Throwable _) {
+            // The heap is full, or the stream is broken: there is nothing left to write with.
+        }
     }
 
     private boolean admits(String logger, Level level, @Nullable String text, @Nullable Class<?> thrown) {

@@ -18,7 +18,7 @@ final class LogText {
     static String of(@Nullable Object value) {
         try {
             return String.valueOf(value);
-        } catch (RuntimeException _) {
+        } catch (RuntimeException | StackOverflowError | LinkageError _) {
             return value == null ? "null" : value.getClass().getName();
         }
     }

@@ -203,12 +203,17 @@ final class ModelMetrics {
         return labels(model.model());
     }
 
-    /** Returns the labels of a model version, with its tags under valid label names. */
+    /**
+     * Returns the labels of a model version, with its tags under valid label names. Names that begin with two underscores
+     * are reserved, so the names of tags have one.
+     */
     static Map<String, String> labels(ModelVersionTags model) {
         Map<String, String> labels = new LinkedHashMap<>();
         labels.put("model", model.name());
         labels.put("version", Long.toString(model.version()));
-        model.tags().forEach((key, value) -> labels.putIfAbsent("_" + key.replaceAll("[^a-zA-Z0-9_]", "_"), value));
+        model.tags()
+                .forEach((key, value) -> labels.putIfAbsent(
+                        "_" + key.replaceAll("[^a-zA-Z0-9_]", "_").replaceFirst("^_+", ""), value));
         return labels;
     }
 }

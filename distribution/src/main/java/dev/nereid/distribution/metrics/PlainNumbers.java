@@ -17,7 +17,13 @@ final class PlainNumbers {
      */
     static String in(String text) {
         StringBuilder plain = new StringBuilder(text.length());
-        text.lines().forEach(line -> append(line, plain));
+        int start = 0;
+        while (start < text.length()) { // values of labels may contain other line breaks
+            int end = text.indexOf('\n', start);
+            int next = end < 0 ? text.length() : end;
+            append(text.substring(start, next), plain);
+            start = next + 1;
+        }
         return plain.toString();
     }
 

@@ -1,5 +1,6 @@
 package dev.nereid.distribution.metrics;
 
+import dev.nereid.api.BestEffort;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelStatus;
 import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter;
@@ -16,11 +17,15 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /** Metrics of the server and its JVM in the Prometheus text format. Immutable; safe for use by any thread. */
 final class ServerMetrics {
+    private static final byte[] NOTHING = {};
+
     private final PrometheusTextFormatWriter writer =
             PrometheusTextFormatWriter.builder().build();
     private final PrometheusRegistry jvm = JvmMetrics.registry();
@@ -45,49 +50,81 @@ final class ServerMetrics {
 
     /** Returns the current text. Takes some milliseconds: not for an event loop. */
     byte[] text() {
-        ByteArrayOutputStream text = new ByteArrayOutputStream();
         ModelMetrics models = new ModelMetrics(
-                server.models().statistics(),
+                get("statistics of models", List.of(), () -> server.models().statistics()),
                 latencies,
                 gpu -> gpus.isPresent() ? server.memory().gpuUuid(gpu) : Optional.empty());
-        MetricSnapshots.Builder snapshots = MetricSnapshots.builder()
-                .metricSnapshot(build())
-                .metricSnapshot(tensorMemory())
-                .metricSnapshot(tensorMemoryLimit())
-                .metricSnapshot(modelVersions())
-                .metricSnapshot(openConnections())
-                .metricSnapshot(refusedConnections());
-        jvm.scrape().forEach(snapshots::metricSnapshot);
-        models.gauges().forEach(snapshots::metricSnapshot);
-        LoadMetrics.of(server.models().loadCounts()).forEach(snapshots::metricSnapshot);
-        server.demand().ifPresent(demand -> DemandMetrics.of(demand).forEach(snapshots::metricSnapshot));
-        processors.ifPresent(cpu -> cpu.gauges().forEach(snapshots::metricSnapshot));
-        server.memory().pinnedUse().ifPresent(pinned -> {
-            snapshots.metricSnapshot(gauge(
-                    "nv_pinned_memory_pool_total_bytes", "Pinned memory pool total memory size," + " in bytes", (double)
-                            pinned.totalBytes()));
-            snapshots.metricSnapshot(gauge(
-                    "nv_pinned_memory_pool_used_bytes", "Pinned memory pool used memory size, in" + " bytes", (double)
-                            pinned.usedBytes()));
-        });
-        gpus.ifPresent(gpu -> gpu.gauges().forEach(snapshots::metricSnapshot));
+        List<MetricSnapshot> snapshots = new ArrayList<>();
+        add(snapshots, "build", () -> List.of(build()));
+        add(snapshots, "tensor memory", () -> List.of(tensorMemory(), tensorMemoryLimit()));
+        add(snapshots, "model versions", () -> List.of(modelVersions()));
+        add(snapshots, "connections", () -> List.of(openConnections(), refusedConnections()));
+        add(snapshots, "JVM", jvm::scrape);
+        add(snapshots, "gauges of models", models::gauges);
+        add(snapshots, "loads", () -> LoadMetrics.of(server.models().loadCounts()));
+        add(
+                snapshots,
+                "loads on demand",
+                () -> server.demand().map(DemandMetrics::of).orElse(List.of()));
+        add(snapshots, "processors", () -> processors.map(CpuMetrics::gauges).orElse(List.of()));
+        add(snapshots, "pinned memory", this::pinnedMemory);
+        add(snapshots, "GPUs", () -> gpus.map(GpuMetrics::gauges).orElse(List.of()));
+        ByteArrayOutputStream text = new ByteArrayOutputStream();
+        write(text, "gauges", () -> written(snapshots));
+        write(text, "counters of models", models::counters);
+        write(text, "counters of GPUs", () -> gpus.map(GpuMetrics::counters).orElse(NOTHING));
+        write(text, "refusals", () -> RefusalMetrics.text(server.refusals()));
+        write(
+                text,
+                "overdue executions",
+                () -> OverdueMetrics.text(server.models().overdueExecutions()));
+        write(
+                text,
+                "faults",
+                () -> FaultMetrics.text(
+                        server.models().overdueControl(), server.models().faults()));
+        write(text, "sequences", () -> SequenceMetrics.text(server.models().sequences()));
+        return text.toByteArray();
+    }
+
+    /** Adds the metrics of a source; none if it fails, which leaves those of the others. */
+    private static void add(
+            List<MetricSnapshot> snapshots, String source, Supplier<? extends Iterable<? extends MetricSnapshot>> of) {
+        get(source, List.<MetricSnapshot>of(), of).forEach(snapshots::add);
+    }
+
+    /** Writes the metrics of a source; none if it fails, which leaves those of the others. */
+    private static void write(ByteArrayOutputStream text, String source, Supplier<byte[]> of) {
+        text.writeBytes(get(source, NOTHING, of));
+    }
+
+    private static <T> T get(String source, T otherwise, Supplier<? extends T> of) {
+        return BestEffort.get("metrics: " + source, otherwise, of);
+    }
+
+    private byte[] written(List<MetricSnapshot> snapshots) {
+        ByteArrayOutputStream figures = new ByteArrayOutputStream();
         try {
-            ByteArrayOutputStream figures = new ByteArrayOutputStream();
-            writer.write(figures, snapshots.build());
-            text.write(PlainNumbers.in(figures.toString(StandardCharsets.UTF_8)).getBytes(StandardCharsets.UTF_8));
-            text.write(models.counters());
-            if (gpus.isPresent()) {
-                text.write(gpus.get().counters());
-            }
-            text.write(RefusalMetrics.text(server.refusals()));
-            text.write(OverdueMetrics.text(server.models().overdueExecutions()));
-            text.write(FaultMetrics.text(
-                    server.models().overdueControl(), server.models().faults()));
-            text.write(SequenceMetrics.text(server.models().sequences()));
+            writer.write(figures, MetricSnapshots.of(snapshots.toArray(MetricSnapshot[]::new)));
         } catch (IOException e) {
             throw new UncheckedIOException(e); // not thrown by a stream in memory
         }
-        return text.toByteArray();
+        return PlainNumbers.in(figures.toString(StandardCharsets.UTF_8)).getBytes(StandardCharsets.UTF_8);
+    }
+
+    private List<MetricSnapshot> pinnedMemory() {
+        return server.memory()
+                .pinnedUse()
+                .map(pinned -> List.of(
+                        gauge(
+                                "nv_pinned_memory_pool_total_bytes",
+                                "Pinned memory pool total memory size, in bytes",
+                                (double) pinned.totalBytes()),
+                        gauge(
+                                "nv_pinned_memory_pool_used_bytes",
+                                "Pinned memory pool used memory size, in bytes",
+                                (double) pinned.usedBytes())))
+                .orElse(List.of());
     }
 
     private MetricSnapshot build() {

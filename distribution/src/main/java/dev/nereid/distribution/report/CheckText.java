@@ -46,22 +46,23 @@ public record CheckText(CheckReport report, boolean verbose) {
     private String details() {
         StringBuilder text = new StringBuilder();
         for (ModelReport model : report.models()) {
-            String file = printable(model.file().toString());
+            String file = PrintableText.of(model.file().toString());
             model.errors().forEach(error -> append(text, file, error));
             model.warnings()
                     .forEach(warning -> text.append(file)
                             .append(": warning: ")
-                            .append(printable(warning))
+                            .append(PrintableText.of(warning))
                             .append('\n'));
             if (verbose && model.config().isPresent()) {
-                text.append(printable(model.name())).append(": completed configuration\n");
+                text.append(PrintableText.of(model.name())).append(": completed configuration\n");
                 text.append(
                         TextFormat.printer().printToString(model.config().get()).indent(2));
             }
         }
         report.warnings()
-                .forEach(warning ->
-                        text.append("warning: ").append(printable(warning)).append('\n'));
+                .forEach(warning -> text.append("warning: ")
+                        .append(PrintableText.of(warning))
+                        .append('\n'));
         return text.toString();
     }
 
@@ -72,10 +73,10 @@ public record CheckText(CheckReport report, boolean verbose) {
             text.append(':').append(error.line()).append(':').append(error.column());
         }
         text.append(": error: ");
-        text.append(printable(error.brief()));
+        text.append(PrintableText.of(error.brief()));
         text.append('\n');
         if (!error.sourceLine().isEmpty()) {
-            text.append("    ").append(error.sourceLine().stripTrailing()).append('\n');
+            text.append("    ").append(PrintableText.ofLine(error.sourceLine())).append('\n');
             text.append("    ").repeat(' ', error.sourceColumn()).append("^\n");
         }
     }
@@ -89,9 +90,5 @@ public record CheckText(CheckReport report, boolean verbose) {
 
     private static String count(List<?> items, String name) {
         return items.size() + " " + name + (items.size() == 1 ? "" : "s");
-    }
-
-    private static String printable(String text) {
-        return text.replaceAll("[\\s\\p{Cntrl}]+", " ").strip();
     }
 }

@@ -6,20 +6,31 @@ import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import inference.ModelConfig;
 import inference.ModelSequenceBatching.Control;
-import java.net.URLEncoder;
-import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Optional;
 import java.util.StringJoiner;
+import java.util.regex.Pattern;
 import java.util.stream.LongStream;
 
-/** Writes a {@code curl} command line that sends an inference request to a model. Immutable. */
+/**
+ * Writes a {@code curl} command line that sends an inference request to a model. Immutable.
+ *
+ * <p>There is none for a model with a name that no URL path has, or with inputs beyond the limit of a request.
+ */
 public final class CurlExample {
     /** Longer inputs are not written out: the command line generates them. */
     private static final long MAX_WRITTEN = 64;
+
+    /** Maximum elements of all inputs. As JSON, more of them exceed the default of {@code --http-max-input-size}. */
+    private static final long MAX_ELEMENTS = 16 << 20;
 
     /** Maximum elements of an input with counted values, which fit every type of integer. */
     private static final long MAX_COUNTED = 12;
 
     private static final int COUNTED_STEP = 10;
+
+    /** Names that neither a URL nor a shell changes. Escapes in paths are not decoded, as by the reference server. */
+    private static final Pattern PATH_SEGMENT = Pattern.compile("[\\w.~-]+");
 
     /** An id that clients are unlikely to use. It fits every type of ids. */
     private static final String SEQUENCE_ID = "1999999999";
@@ -46,13 +57,16 @@ public final class CurlExample {
         this.values = values;
     }
 
-    /** Returns the command line for a model without sequences. */
-    String line(ModelMetadata model) {
+    /** Returns the command line for a model without sequences; empty if there is none. */
+    Optional<String> line(ModelMetadata model) {
         return line(model, "");
     }
 
-    /** Returns the command line for a model, which sends a sequence of one request if the model has sequences. */
-    String line(ModelMetadata model, ModelConfig config) {
+    /**
+     * Returns the command line for a model, which sends a sequence of one request if the model has sequences; empty if there
+     * is none.
+     */
+    Optional<String> line(ModelMetadata model, ModelConfig config) {
         if (!config.hasSequenceBatching()) {
             return line(model);
         }
@@ -66,20 +80,43 @@ public final class CurlExample {
                         + ", \"sequence_start\": true, \"sequence_end\": true}, ");
     }
 
-    private String line(ModelMetadata model, String parameters) {
+    private Optional<String> line(ModelMetadata model, String parameters) {
+        List<Shape> shapes =
+                model.inputs().stream().map(input -> shape(input, model)).toList();
+        if (!isSmall(shapes) || !PATH_SEGMENT.matcher(model.name()).matches()) {
+            return Optional.empty();
+        }
         ShellText body = new ShellText();
         body.text("{" + parameters + "\"inputs\": [");
         for (int i = 0; i < model.inputs().size(); i++) {
             TensorSpec input = model.inputs().get(i);
-            Shape shape = shape(input, model);
+            Shape shape = shapes.get(i);
             body.text((i == 0 ? "" : ", ") + "{\"name\": " + quoted(input.name()) + ", \"datatype\": \"" + input.type()
                     + "\", \"shape\": " + shape.toString().replace(",", ", ") + ", \"data\": [");
             data(body, input.type(), shape.elementCount(), i);
             body.text("]}");
         }
         body.text("]}");
-        String name = URLEncoder.encode(model.name(), StandardCharsets.UTF_8).replace("+", "%20");
-        return body.sentTo("curl -s " + address + "/v2/models/" + name + "/infer");
+        return Optional.of(body.sentTo("curl -s " + address + "/v2/models/" + model.name() + "/infer"));
+    }
+
+    /** Returns whether inputs have few elements together. Counts with limits, since products may exceed 64 bits. */
+    private static boolean isSmall(List<Shape> shapes) {
+        long left = MAX_ELEMENTS;
+        for (Shape shape : shapes) {
+            long count = 1;
+            for (long dim : shape.toArray()) {
+                if (dim > left / count) {
+                    return false;
+                }
+                count = Math.max(1, count * dim);
+            }
+            left -= count;
+            if (left < 0) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private void data(ShellText body, DataType type, long count, int index) {
@@ -127,12 +164,24 @@ public final class CurlExample {
             char c = text.charAt(i);
             if (c == '"' || c == '\\') {
                 quoted.append('\\').append(c);
-            } else if (c < ' ') {
+            } else if (isControl(c)) {
                 quoted.append(String.format("\\u%04x", (int) c));
             } else {
                 quoted.append(c);
             }
         }
         return quoted.append('"').toString();
+    }
+
+    /** Returns whether a character moves the cursor of a terminal, changes the direction of text, or is half of one. */
+    private static boolean isControl(char c) {
+        return switch (Character.getType(c)) {
+            case Character.CONTROL,
+                    Character.FORMAT,
+                    Character.SURROGATE,
+                    Character.LINE_SEPARATOR,
+                    Character.PARAGRAPH_SEPARATOR -> true;
+            default -> false;
+        };
     }
 }

@@ -1,5 +1,6 @@
 package dev.nereid.distribution.report;
 
+import dev.nereid.api.BestEffort;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelMetadata;
@@ -15,6 +16,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -57,21 +59,22 @@ public record StartReport(
 
     /** Returns the report, whose examples send the given values to some of the models, selected by name. */
     public String text(CurlExample.Values values, Predicate<String> shown) {
-        List<ModelStatus> index = index();
-        StringBuilder text = new StringBuilder();
-        text.append(BackendTable.of(backends))
-                .append('\n')
-                .append(ExtensionTable.of(extensions))
-                .append(modelTable(index))
-                .append('\n');
-        text.append(memory.text()).append('\n');
-        if (!endpoints.open().isEmpty()) {
-            text.append(addresses());
-        }
-        endpoints
-                .localHttp()
-                .ifPresent(address -> text.append(examples(index, new CurlExample(address, values), shown)));
-        return text.toString();
+        List<ModelStatus> index = BestEffort.get("index of models", failed, this::index);
+        return section("table of backends", () -> BackendTable.of(backends) + "\n")
+                + section("table of extensions", () -> ExtensionTable.of(extensions))
+                + section("table of models", () -> modelTable(index) + "\n")
+                + section("memory limits", () -> memory.text() + "\n")
+                + section("addresses", () -> endpoints.open().isEmpty() ? "" : addresses())
+                + section(
+                        "examples",
+                        () -> endpoints
+                                .localHttp()
+                                .map(address -> examples(index, new CurlExample(address, values), shown))
+                                .orElse(""));
+    }
+
+    private static String section(String what, Supplier<String> text) {
+        return BestEffort.get(what, what + ": not available; the log has the reason\n", text);
     }
 
     /** Returns the states of all models, those included that the start did not find. */
@@ -108,6 +111,10 @@ public record StartReport(
 
     /** Logs what the table says of the ports and models, for logs that programs read. */
     public void log() {
+        BestEffort.run("line about the start", this::logServing);
+    }
+
+    private void logServing() {
         long ready = index().stream()
                 .filter(status -> status.state() == ModelStatus.State.READY)
                 .count();
@@ -152,7 +159,9 @@ public record StartReport(
                 .filter(shown)
                 .distinct()
                 .limit(MAX_EXAMPLES)
-                .flatMap(name -> line(name, example).stream())
+                .flatMap(name ->
+                        BestEffort.get("example of a request", Optional.<String>empty(), () -> line(name, example))
+                                .stream())
                 .toList();
         return lines.isEmpty() ? "" : "\n" + String.join("\n", lines) + "\n";
     }
@@ -164,7 +173,7 @@ public record StartReport(
             boolean hasTexts = model.inputs().stream().anyMatch(input -> input.type() == DataType.BYTES);
             return model.decoupled() || hasTexts
                     ? Optional.empty()
-                    : Optional.of(example.line(model, models.config(ModelRef.latest(name))));
+                    : example.line(model, models.config(ModelRef.latest(name)));
         } catch (InferenceException unloadedMeanwhile) {
             return Optional.empty();
         }

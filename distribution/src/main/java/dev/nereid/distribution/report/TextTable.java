@@ -21,7 +21,7 @@ public final class TextTable {
         }
         List<String> row = new ArrayList<>();
         for (String cell : cells) {
-            row.add(cell.replaceAll("[\\s\\p{Cntrl}]+", " ").strip());
+            row.add(PrintableText.of(cell));
         }
         rows.add(row);
     }

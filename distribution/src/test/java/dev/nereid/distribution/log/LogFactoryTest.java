@@ -1,6 +1,7 @@
 package dev.nereid.distribution.log;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
@@ -158,5 +159,43 @@ class LogFactoryTest {
 
     private List<String> lines() {
         return written.toString(StandardCharsets.UTF_8).lines().toList();
+    }
+    /** A throwable of a plugin, of which nothing can be read. */
+    private static final class UnreadableError extends Error {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public String toString() {
+            throw new StackOverflowError();
+        }
+
+        @Override
+        public StackTraceElement[] getStackTrace() {
+            throw new IllegalStateException("no frames");
+        }
+    }
+
+    @Test
+    void neverThrowsToTheThreadThatLogs() {
+        for (LogFormat format : LogFormat.values()) {
+            factory.setFormat(format);
+            Object value = new Object() {
+                @Override
+                public String toString() {
+                    throw new NoClassDefFoundError("gone");
+                }
+            };
+            assertThatCode(() -> {
+                        log.atError()
+                                .addKeyValue("id", value)
+                                .setCause(new UnreadableError())
+                                .log("execution failed");
+                        log.warn("text of {}", value);
+                        log.warn("text", new UnreadableError());
+                    })
+                    .as("%s", format)
+                    .doesNotThrowAnyException();
+        }
+        assertThat(lines()).anyMatch(line -> line.contains("execution failed"));
     }
 }

@@ -23,8 +23,9 @@ class SequenceExampleIT {
             for (String model : List.of("sequence", "dyna_sequence", "sequence")) {
                 ModelRef latest = ModelRef.latest(model);
                 String line = example.line(
-                        server.server().models().metadata(latest),
-                        server.server().models().config(latest));
+                                server.server().models().metadata(latest),
+                                server.server().models().config(latest))
+                        .orElseThrow();
                 Process shell = new ProcessBuilder("/bin/sh", "-c", line).start();
                 String response = new String(shell.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
                 assertThat(shell.waitFor()).isZero();

@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.batch;
 
+import dev.nereid.api.BestEffort;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
@@ -76,7 +77,7 @@ public final class OutputTracker {
     void checkShape(int index, Shape shape) {
         OutputSpec output = outputs[index];
         if (!fits(output, shape) && isNew(output, MISFIT)) {
-            reports.report(settings, output, shape.toString(), "output does not fit the configuration");
+            report(output, shape.toString(), "output does not fit the configuration");
         }
     }
 
@@ -84,8 +85,13 @@ public final class OutputTracker {
     void logMissing(int index, CheckedRequest request) {
         OutputSpec output = outputs[index];
         if (request.requestsOutput(output.tensor().name()) && isNew(output, MISSING)) {
-            reports.report(settings, output, "nothing", "output missing from a response");
+            report(output, "nothing", "output missing from a response");
         }
+    }
+
+    /** Reports an output. A failure of the report does not fail the request. */
+    private void report(OutputSpec output, String given, String problem) {
+        BestEffort.run("report of an output", () -> reports.report(settings, output, given, problem));
     }
 
     private static void log(ModelSettings settings, OutputSpec output, String given, String problem) {

@@ -3,6 +3,7 @@ package dev.nereid.server.config;
 import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.TextFormat;
 import com.google.protobuf.TextFormatParseInfoTree;
+import dev.nereid.api.BestEffort;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
@@ -138,7 +139,8 @@ public final class ModelConfigReader {
         try {
             return parse(plain);
         } catch (TextFormat.ParseException e) {
-            List<ConfigProblem> problems = ConfigDiagnosis.ofText(text);
+            List<ConfigProblem> problems =
+                    BestEffort.get("diagnosis of " + shown, List.of(), () -> ConfigDiagnosis.ofText(text));
             throw failure(
                     shown,
                     problems.isEmpty() ? new TextFormatError(e, plain).explain() : ConfigDiagnosis.describe(problems));

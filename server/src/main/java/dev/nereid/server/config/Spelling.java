@@ -1,5 +1,6 @@
 package dev.nereid.server.config;
 
+import dev.nereid.api.BestEffort;
 import java.util.Collection;
 import java.util.Locale;
 import java.util.Optional;
@@ -33,6 +34,10 @@ public final class Spelling {
      * @return the first of the most similar names, or empty if none is similar
      */
     public static Optional<String> closest(String word, Collection<String> names) {
+        return BestEffort.get("suggestion", Optional.empty(), () -> find(word, names));
+    }
+
+    private static Optional<String> find(String word, Collection<String> names) {
         if (word.length() > MAX_LENGTH) {
             return Optional.empty();
         }
@@ -63,7 +68,7 @@ public final class Spelling {
         if (name.endsWith("_" + word)) {
             return true;
         }
-        if (word.isEmpty() || word.charAt(0) != name.charAt(0) || word.length() * 2 < name.length()) {
+        if (word.isEmpty() || name.isEmpty() || word.charAt(0) != name.charAt(0) || word.length() * 2 < name.length()) {
             return false;
         }
         int matched = 0;

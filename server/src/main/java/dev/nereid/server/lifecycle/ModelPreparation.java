@@ -1,5 +1,6 @@
 package dev.nereid.server.lifecycle;
 
+import dev.nereid.api.BestEffort;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.agent.AgentChain;
 import dev.nereid.server.agent.RepositoryAgents;
@@ -166,9 +167,9 @@ public final class ModelPreparation {
     }
 
     private PreparedModel complete(ModelDirectory directory, Optional<WrittenConfig> found, AgentChain chain) {
-        directory.reportIgnored();
+        BestEffort.run("ignored entries of " + directory.name(), directory::reportIgnored);
         WrittenConfig written = found.orElse(WrittenConfig.NONE);
-        reportPlaceholders(directory.name(), written.config());
+        BestEffort.run("placeholders of " + directory.name(), () -> reportPlaceholders(directory.name(), written.config()));
         try {
             return complete(directory, found, written, chain);
         } catch (InferenceException e) {
@@ -182,7 +183,7 @@ public final class ModelPreparation {
         ModelConfig config = ConfigNormalization.normalize(withBackend(completed));
         ConfigValidation.check(config, directory.name());
         UnsupportedFeatures.check(config);
-        reportIgnored(config);
+        BestEffort.run("ignored settings of " + directory.name(), () -> reportIgnored(config));
         if (!options.autoComplete()) {
             ConfigValidation.checkTensors(config);
         }
@@ -215,7 +216,10 @@ public final class ModelPreparation {
 
     /** Adds what is wrong with the layout of a model's directory to the reference server's text. */
     private static InferenceException withLayout(InferenceException e, ModelDirectory directory, String filename) {
-        return ModelLayout.hint(directory, filename)
+        return BestEffort.get(
+                        "layout of " + directory.name(),
+                        Optional.<String>empty(),
+                        () -> ModelLayout.hint(directory, filename))
                 .map(hint -> new InferenceException(e.code(), e.publicMessage() + " (" + hint + ")"))
                 .orElse(e);
     }
