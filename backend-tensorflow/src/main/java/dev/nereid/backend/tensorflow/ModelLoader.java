@@ -84,7 +84,7 @@ final class ModelLoader {
     Opened open(TfLibrary library, GraphOperators operators, SessionConfig config) throws BackendException {
         try {
             for (String custom : context.settings().operatorLibraries()) {
-                library.loadOperators(TensorFlowModelPath.operatorLibrary(context, custom));
+                OperatorLibraries.load(library, context, custom);
             }
             return openOrFallBack(library, operators, config);
         } catch (TfException e) {

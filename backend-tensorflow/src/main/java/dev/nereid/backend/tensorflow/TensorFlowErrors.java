@@ -25,10 +25,23 @@ final class TensorFlowErrors {
 
     /** Returns why TensorFlow cannot load a model. */
     static BackendException cannotLoad(ModelContext context, TfException failure) {
-        String directory = context.versionDirectory().toAbsolutePath().toString();
+        return cannotLoad(context, failure, "", "");
+    }
+
+    /**
+     * Returns why TensorFlow cannot load a model.
+     *
+     * @param copies the text of a directory with private copies; empty for none
+     * @param directory the directory that was copied
+     */
+    static BackendException cannotLoad(ModelContext context, TfException failure, String copies, String directory) {
         String model = context.settings().name();
-        String text = reason(failure)
-                .replace(directory, model + "/" + context.settings().version());
+        String reason = reason(failure);
+        String text = (copies.isEmpty() ? reason : reason.replace(copies, directory))
+                .replace(
+                        context.versionDirectory().toAbsolutePath().toString(),
+                        model + "/" + context.settings().version())
+                .replace(context.modelDirectory().toAbsolutePath().toString(), model);
         return cannotLoad(model, "TensorFlow error " + failure.code() + ": " + text);
     }
 

@@ -6,21 +6,27 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Objects;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.MethodOrderer;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Operations that an author brings along ({@code op_library_filename}). */
+@TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class OperatorLibraryTest {
     private static final Path COMPILER = Path.of("/usr/bin/cc");
     private static final String LIBRARY = "triple.so";
@@ -70,7 +76,9 @@ class OperatorLibraryTest {
         }
     }
 
+    /** First of all: operations stay registered until the process ends. */
     @Test
+    @Order(1)
     void runsAnOperationOfTheLibrary() throws IOException, InterruptedException, BackendException {
         assumeTrue(Files.isExecutable(COMPILER), () -> COMPILER + " is not there");
         try (TestBackend test = new TestBackend(directory)) {
@@ -86,6 +94,45 @@ class OperatorLibraryTest {
 
             assertThat(TestBackend.floats(outputs.get("y"))).containsExactly(3, 6, 9, 12);
         }
+    }
+
+    /** A library is mapped until the process ends: from a copy, which may be removed. Its first content stays. */
+    @Test
+    void servesOnWhileTheLibraryIsOverwritten() throws IOException, InterruptedException, BackendException {
+        assumeTrue(Files.isExecutable(COMPILER), () -> COMPILER + " is not there");
+        compile();
+        Path library = directory.resolve(LIBRARY);
+        try (TestBackend test = new TestBackend(directory)) {
+            ModelInstance instance = test.instance(settings().operatorLibrary(LIBRARY));
+            assertTriples(test, instance);
+            ServedFilesTest.assertNothingMapped(directory);
+
+            byte[] content = Files.readAllBytes(library);
+            ServedFilesTest.overwrite(library, new byte[content.length]);
+            ServedFilesTest.overwrite(library, new byte[0]);
+            Files.delete(library);
+
+            assertTriples(test, instance);
+            Files.write(library, content);
+            assertTriples(test, test.instance(settings().operatorLibrary(LIBRARY)));
+            Files.copy(library, directory.resolve("same.so"));
+            assertTriples(test, test.instance(settings().operatorLibrary("same.so")));
+            assertThat(test.log()).noneMatch(line -> line.startsWith("WARNING"));
+            Files.write(library, "other".getBytes(StandardCharsets.UTF_8));
+            assertTriples(test, test.instance(settings().operatorLibrary(LIBRARY)));
+            assertThat(test.log())
+                    .contains("WARNING op_library_filename 'triple.so' was changed after it was loaded: its former"
+                            + " operations stay until the server is restarted");
+        }
+        try (TestBackend later = new TestBackend(directory)) {
+            assertTriples(later, later.instance(settings().operatorLibrary("same.so")));
+        }
+    }
+
+    private static void assertTriples(TestBackend test, ModelInstance instance) throws BackendException {
+        Map<String, dev.nereid.spi.Tensor> outputs =
+                test.run(instance, settings().build(), 1, Map.of("x", test.floats(Shape.of(4), 1, 2, 3, 4)));
+        assertThat(TestBackend.floats(outputs.get("y"))).containsExactly(3, 6, 9, 12);
     }
 
     private void compile() throws IOException, InterruptedException {

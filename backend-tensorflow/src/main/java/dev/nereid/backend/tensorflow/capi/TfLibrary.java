@@ -15,6 +15,9 @@ public final class TfLibrary implements AutoCloseable {
     /** The lock of all plugins of the process, whichever class loader they have: a constant is interned. */
     private static final String PROCESS = "dev.nereid.backend.tensorflow";
 
+    /** The beginning of the names of properties with the paths of loaded libraries of operations. */
+    private static final String OPERATORS = PROCESS + ".operators.";
+
     private static final String LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL";
     /** Errors only: they go to standard error, and failures are reported to the caller as well. */
     private static final String ERRORS = "2";
@@ -87,18 +90,41 @@ public final class TfLibrary implements AutoCloseable {
     }
 
     /**
-     * Registers the operations in a library for all models of the process.
+     * Registers the operations in a library for all models of the process, until it ends.
      *
+     * <p>A second registration of the same operations would make both unusable. So a library is loaded once for its content
+     * and once for its origin, from whatever copy: TensorFlow knows it again by the path of the first. These paths are
+     * properties of the process, since each plugin has classes of its own.
+     *
+     * @param operators the library, which is mapped from now on; it may be removed
+     * @param origin the file in the model's directory
+     * @param digest the digest of the library's content
+     * @return false if another content of {@code origin} is loaded, which stays
      * @throws TfException if TensorFlow cannot load it
      */
-    public void loadOperators(Path operators) throws TfException {
+    public boolean loadOperators(Path operators, Path origin, String digest) throws TfException {
+        String byContent = OPERATORS + digest;
+        String byOrigin = OPERATORS + origin.toAbsolutePath();
+        synchronized (PROCESS) { // between the look at what is loaded and the load
+            String loaded = System.getProperty(byContent);
+            String former = System.getProperty(byOrigin);
+            if (loaded == null && former != null) {
+                loadOperators(former);
+                return false;
+            }
+            String path = loaded == null ? operators.toAbsolutePath().toString() : loaded;
+            loadOperators(path);
+            System.setProperty(byContent, path);
+            System.setProperty(byOrigin, path);
+            return true;
+        }
+    }
+
+    private void loadOperators(String operators) throws TfException {
         references.retain();
         try (Arena scratch = Arena.ofConfined();
                 TfStatus status = new TfStatus(api)) {
-            api.pointer(
-                    TfFunction.LoadLibrary,
-                    CStrings.write(scratch, operators.toAbsolutePath().toString()),
-                    status.handle());
+            api.pointer(TfFunction.LoadLibrary, CStrings.write(scratch, operators), status.handle());
             status.check();
         } finally {
             references.release();

@@ -45,6 +45,7 @@ public final class GraphDefReader {
             if (graph.getNodeCount() == 0) {
                 throw new GraphException("graph: without operations (expected: a frozen GraphDef)");
             }
+            MappedFiles.refuse(graph);
             List<GraphTensor> ends = outputs.isEmpty() ? ends(graph) : named(outputs);
             ReachableOperators reachable = new ReachableOperators(graph);
             GraphOperators operators =

@@ -45,6 +45,7 @@ public final class SavedModelReader {
     public static GraphModel read(Path directory, Set<String> tags, Optional<String> signature) throws GraphException {
         try (Arena arena = Arena.ofConfined()) {
             MetaGraphDef graph = graph(savedModel(directory, arena), tags);
+            MappedFiles.refuse(graph.getGraphDef());
             String name = signature(graph, signature);
             SignatureDef chosen = graph.getSignatureDefOrThrow(name);
             List<GraphTensor> inputs = tensors(chosen.getInputsMap(), name, "input");
