@@ -87,6 +87,20 @@ class OnnxFilesTest {
         });
     }
 
+    /** An option that names a directory for external data does not lead back to the repository. */
+    @Test
+    void servesOnWhateverDirectoryTheConfigurationNames() throws Exception {
+        Path weights = writeWeights("weights.bin", 1, 2, 3, 4);
+        write("model.onnx", OnnxBytes.inGraph(OnnxBytes.external("weights.bin")));
+
+        servesOnWhile(
+                settings().parameter("session.model_external_initializers_file_folder_path", version.toString()),
+                () -> {
+                    writeWeights("weights.bin", 5, 6, 7, 8);
+                    truncate(weights, 0);
+                });
+    }
+
     /** ONNX Runtime refuses it or reads it, but maps nothing. */
     @Test
     void mapsNoExternalDataOfAttributes() throws Exception {

@@ -286,11 +286,13 @@ class OnnxModelOptionsTest {
         OnnxModelOptions options = OnnxModelOptions.of(
                 new FakeModelContext(settings, directory), new OnnxBackendOptions(2, 0, 0, false, 4));
 
-        assertThat(options.session().customOps()).singleElement().satisfies(copy -> assertThat(copy)
-                .as("a copy, since the process maps it")
-                .isNotEqualTo(library.toAbsolutePath())
-                .hasFileName("operators.so")
-                .hasSameBinaryContentAs(library));
+        assertThat(options.session().customOps())
+                .singleElement()
+                .satisfies(copy -> assertThat(copy)
+                        .as("a copy, since the process maps it")
+                        .isNotEqualTo(library.toAbsolutePath())
+                        .hasFileName("operators.so")
+                        .hasSameBinaryContentAs(library));
     }
 
     @Test
