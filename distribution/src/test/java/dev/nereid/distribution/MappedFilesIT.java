@@ -265,7 +265,9 @@ final class MappedFilesIT {
 
     private void copyExternal(String model) throws IOException {
         for (String file : List.of("model.onnx", "weights.bin")) {
-            Files.copy(EXTERNAL.resolve(file), models.directory().resolve(model).resolve("1").resolve(file));
+            Files.copy(
+                    EXTERNAL.resolve(file),
+                    models.directory().resolve(model).resolve("1").resolve(file));
         }
     }
 
