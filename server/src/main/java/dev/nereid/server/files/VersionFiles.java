@@ -134,7 +134,8 @@ public final class VersionFiles implements AutoCloseable {
                 bytes += Files.size(file);
             }
             Path root = directory.create();
-            if (Files.getFileStore(root).getUsableSpace() < bytes) {
+            long usable = Files.getFileStore(root).getUsableSpace();
+            if (usable > 0 && usable < bytes) { // some file systems do not know it, and say 0
                 throw noSpace(files.size(), bytes);
             }
             target = Files.createDirectory(root.resolve(Long.toString(number.incrementAndGet())));
