@@ -27,6 +27,9 @@ public final class HttpErrors {
     /** The maximum length of an error's text in a response. Messages of backends have any length. */
     private static final int MAX_MESSAGE_LENGTH = 64 << 10;
 
+    /** Begins the error of malformed HTTP. */
+    public static final String NO_REQUEST = "this is no request of HTTP/1.1";
+
     private HttpErrors() {}
 
     /** Responds with an error of a handler. */
@@ -78,12 +81,14 @@ public final class HttpErrors {
                         HEADERS_TOO_LARGE,
                         "headers: too large (expected: at most " + RequestLimits.MAX_HEADER_BYTES + " bytes)",
                         ContentTypes.TEXT);
+            case InvalidRequestLineException line ->
+                send(response, line.status(), NO_REQUEST + ": " + line.getMessage(), ContentTypes.TEXT);
             case null, default ->
                 send(
                         response,
                         HttpURLConnection.HTTP_BAD_REQUEST,
                         contentLength == null || isLength(contentLength)
-                                ? "this is no request of HTTP/1.1"
+                                ? NO_REQUEST
                                         + (problem == null
                                                 ? ""
                                                 : ": " + Quoted.text(String.valueOf(problem.getMessage())))

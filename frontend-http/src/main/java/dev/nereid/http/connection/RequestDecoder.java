@@ -2,17 +2,20 @@ package dev.nereid.http.connection;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.http.body.InvalidRequestLineException;
 import dev.nereid.http.body.RequestLimits;
 import dev.nereid.http.body.TrailingHeaderSpace;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.handler.codec.DecoderResult;
+import io.netty.handler.codec.TooLongFrameException;
 import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
 import io.netty.handler.codec.http.HttpMessage;
 import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.InvalidLineSeparatorException;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.util.AsciiString;
 import io.netty.util.ReferenceCountUtil;
@@ -41,6 +44,7 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
     private int hosts;
     private boolean hasCoding;
     private boolean isFailed;
+    private boolean isLineInvalid;
 
     /**
      * Whether the next content is handled immediately. That is so if it is the first of its request, and no earlier
@@ -200,7 +204,7 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
 
     private @Nullable Throwable problem(HttpRequest request) {
         if (!request.decoderResult().isSuccess()) {
-            return request.decoderResult().cause();
+            return describe(request.decoderResult().cause());
         }
         if (hosts > 1) {
             return new IllegalArgumentException("Host: given " + hosts + " times (expected: once)");
@@ -216,11 +220,38 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
         return null;
     }
 
+    /** Returns an exception whose message says which part of the request is wrong. */
+    private Throwable describe(Throwable problem) {
+        boolean lacksReturn = problem instanceof InvalidLineSeparatorException;
+        if (problem instanceof TooLongFrameException || problem instanceof InvalidRequestLineException) {
+            return problem;
+        } else if (!isLineInvalid) {
+            return new IllegalArgumentException(
+                    "headers: " + (lacksReturn ? "a line ends with LF alone (expected: CR LF)" : problem.getMessage()),
+                    problem);
+        }
+        return lacksReturn
+                ? InvalidRequestLineException.withoutCarriageReturn(problem)
+                : InvalidRequestLineException.ofCharacters(problem);
+    }
+
     @Override
     protected HttpMessage createMessage(String[] initialLine) {
         hosts = 0;
         hasCoding = false;
-        return super.createMessage(initialLine);
+        InvalidRequestLineException.checkVersion(initialLine[1], initialLine[2]);
+        try {
+            return super.createMessage(initialLine);
+        } catch (IllegalArgumentException e) {
+            throw InvalidRequestLineException.ofMethod(initialLine[0], e);
+        }
+    }
+
+    /** Called for a request line that cannot be read. */
+    @Override
+    protected HttpMessage createInvalidMessage() {
+        isLineInvalid = true;
+        return super.createInvalidMessage();
     }
 
     @Override

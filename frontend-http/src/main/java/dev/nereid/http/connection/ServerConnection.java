@@ -197,7 +197,7 @@ final class ServerConnection implements IdleConnections.Connection {
 
     /** Refuses a malformed body and closes the connection. The start of the next request is unknown. */
     void onInvalidBody(@Nullable Throwable cause) {
-        problem = "this is no request of HTTP/1.1" + (cause == null ? "" : ": " + cause.getMessage());
+        problem = HttpErrors.NO_REQUEST + (cause == null ? "" : ": chunks: " + cause.getMessage());
         refuseInvalidBody();
     }
 

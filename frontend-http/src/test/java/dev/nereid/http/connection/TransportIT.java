@@ -89,6 +89,73 @@ class TransportIT {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "GET /v2 | no version (expected: METHOD PATH HTTP/1.1) | 400",
+                "GET | no path and no version (expected: METHOD PATH HTTP/1.1) | 400",
+                "hello | no path and no version (expected: METHOD PATH HTTP/1.1) | 400",
+                "GET /v2 HTTP/9 | version 'HTTP/9' (expected: HTTP/1.1 or HTTP/1.0) | 400",
+                "GET /v2 HTTP/1. | version 'HTTP/1.' (expected: HTTP/1.1 or HTTP/1.0) | 400",
+                "GET /v2 HTTP/11111111111.1 | version 'HTTP/11111111111.1' (expected: HTTP/1.1 or HTTP/1.0) | 400",
+                "GET /v2 FTP/1.1 | version 'FTP/1.1' (expected: HTTP/1.1 or HTTP/1.0) | 400",
+                "GET /v2 HTTP/1.1 x | version 'HTTP/1.1 x' (expected: HTTP/1.1 or HTTP/1.0; a blank in a path is"
+                        + " written as %20) | 400",
+                "GET /v2/he alth HTTP/1.1 | version 'alth HTTP/1.1' (expected: HTTP/1.1 or HTTP/1.0; a blank in a path"
+                        + " is written as %20) | 400",
+                "PRI * HTTP/2.0 | HTTP/2.0 (expected: HTTP/1.1 or HTTP/1.0) | 501",
+                "GET /v2 HTTP/9.9 | HTTP/9.9 (expected: HTTP/1.1 or HTTP/1.0) | 501",
+                "G(T /v2 HTTP/1.1 | method 'G(T' (expected: a word such as GET or POST) | 400",
+                "G\u0001T /v2 HTTP/1.1 | method 'G\\u0001T' (expected: a word such as GET or POST) | 400",
+                "GET /v2<LF> | ends with LF alone (expected: CR LF) | 400",
+            })
+    void saysWhatIsWrongWithARequestLine(String line, String problem, int status) throws IOException {
+        assertClosed(
+                line.replace("<LF>", "\n") + "\r\nHost: x\r\n\r\n",
+                status,
+                "this is no request of HTTP/1.1: request line: " + problem);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"GET /v2 \u0000\u0007\u00e9", "GET \u000b\u000c", "\u00e9\u00e9 / HTTP/1.1", "GET\u0001/v2"})
+    void refusesBinaryRequestLines(String line) throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            RawHttpConnection.Response response =
+                    connection.send(bytes(line + "\r\n\r\n")).receive();
+
+            assertThat(response.status()).isEqualTo(400);
+            assertThat(response.text()).startsWith("{\"error\":\"this is no request of HTTP/1.1: request line: ");
+            assertThat(connection.isClosedByServer()).isTrue();
+        }
+    }
+
+    @Test
+    void quotesLittleOfALongVersion() throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            RawHttpConnection.Response response = connection
+                    .send(bytes("GET /v2 " + "x".repeat(10_000) + "\r\n\r\n"))
+                    .receive();
+
+            assertThat(response.text()).hasSizeLessThan(500).endsWith("…' (expected: HTTP/1.1 or HTTP/1.0)\"}");
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "Host | No colon found",
+                "Host: x<LF>X: y | a line ends with LF alone (expected: CR LF)",
+            })
+    void saysWhatIsWrongWithHeaders(String header, String problem) throws IOException {
+        assertClosed(
+                "GET /v2 HTTP/1.1\r\n" + header.replace("<LF>", "\n") + "\r\n\r\n",
+                400,
+                "this is no request of HTTP/1.1: headers: " + problem);
+    }
+
     @Test
     void needsNoHost() throws IOException {
         assertThat(exchange("GET /v2/health/live HTTP/1.1\r\n\r\n").status()).isEqualTo(200);
