@@ -37,6 +37,14 @@ public interface FatalErrorHandler {
     }
 
     /**
+     * Handles the end of a thread that serves as long as the server does, such as that of timeouts, of an event loop or of
+     * an instance. The server has not begun to close. Called once for each thread, on any thread; does nothing by default.
+     *
+     * @param thread the name of the thread
+     */
+    default void onThreadEnded(String thread) {}
+
+    /**
      * Finds a fatal error. An {@link OutOfMemoryError} is fatal if its message is one of the virtual machine's for
      * exhausted heap, metaspace or threads. Refused direct, native or mapped memory, and arrays that are too long, fail
      * one request alone. Allocates nothing.

@@ -103,6 +103,10 @@ public final class CompletionThread implements AutoCloseable {
                 next = waiting.take();
             } catch (InterruptedException e) {
                 continue; // nobody has this thread to interrupt it; whoever did does not end the work of a GPU
+            } catch (RuntimeException | Error e) { // such as no heap to wait: work in the queue is not given up
+                report("wait for work of a GPU failed", e);
+                LockSupport.parkNanos(PAUSE_NANOS);
+                continue;
             }
             EventFence fence = next.fence();
             if (fence == null) {

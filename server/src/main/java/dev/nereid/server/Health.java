@@ -3,13 +3,23 @@ package dev.nereid.server;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.memory.GpuAccess;
 import dev.nereid.server.options.SupervisionOptions;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** Tracks fatal errors, a full heap and failed GPUs, which make the server not live. Safe for use by any thread. */
+/**
+ * Tracks fatal errors, ended threads, a full heap and failed GPUs, which make the server not live. Safe for use by any
+ * thread.
+ */
 final class Health implements FatalErrorHandler {
+    private static final Logger LOG = LoggerFactory.getLogger(Health.class);
+
     private final SupervisionOptions options;
     private final GpuAccess gpus;
     private final HeapWatch heap = new HeapWatch(JvmHeap::new, this);
     private volatile boolean failed;
+
+    /** Whether a permanent thread has ended. Nothing starts another one. */
+    private volatile boolean threadEnded;
 
     Health(SupervisionOptions options, GpuAccess gpus) {
         this.options = options;
@@ -22,6 +32,20 @@ final class Health implements FatalErrorHandler {
         options.fatalErrors().onFatalError(error);
     }
 
+    /** Makes the server not live for good, even if it is to stay live after fatal errors: what the thread did is not done. */
+    @Override
+    public void onThreadEnded(String thread) {
+        threadEnded = true;
+        try {
+            options.fatalErrors().onThreadEnded(thread);
+            LOG.atError()
+                    .addKeyValue("thread", thread)
+                    .log("permanent thread has ended: the server is not live any more");
+        } catch (Throwable _) {
+            // The heap may be full; the state says the same.
+        }
+    }
+
     /** Returns the watch of the heap. */
     HeapWatch heap() {
         return heap;
@@ -29,6 +53,6 @@ final class Health implements FatalErrorHandler {
 
     /** Returns whether the server is live. */
     boolean isGood() {
-        return !failed && !heap.isFull() && gpus.failure().isEmpty();
+        return !failed && !threadEnded && !heap.isFull() && gpus.failure().isEmpty();
     }
 }

@@ -8,14 +8,15 @@ import java.util.Optional;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reports blocked event loops, once each, with the stack and the executing model. Confined to the thread of the
- * watchdog, except the heartbeats.
+ * Reports blocked event loops, once each, with the stack and the executing model, and those that have ended. Confined
+ * to the thread of the watchdog, except the heartbeats.
  *
  * <p>Each check submits a heartbeat task to every loop that has run the one before. The first task, which reports only
  * the thread of the loop, is submitted at once: so watching begins before a loop runs anything that may block.
@@ -29,6 +30,7 @@ final class EventLoopWatch {
     private final List<Heartbeat> heartbeats = new ArrayList<>();
     private final Function<Thread, Optional<ExecutingInstance>> instances;
     private final Report report;
+    private final Consumer<String> ended;
 
     /** Receives the report of a blocked event loop. */
     @FunctionalInterface
@@ -48,9 +50,13 @@ final class EventLoopWatch {
      *
      * @param loops the loops
      * @param instances finds the instance that executes on a thread
+     * @param ended receives the name of the thread of each loop that has ended, once
      */
-    EventLoopWatch(Iterable<? extends Executor> loops, Function<Thread, Optional<ExecutingInstance>> instances) {
-        this(loops, instances, EventLoopWatch::log);
+    EventLoopWatch(
+            Iterable<? extends Executor> loops,
+            Function<Thread, Optional<ExecutingInstance>> instances,
+            Consumer<String> ended) {
+        this(loops, instances, EventLoopWatch::log, ended);
     }
 
     /**
@@ -59,14 +65,17 @@ final class EventLoopWatch {
      * @param loops the loops
      * @param instances finds the instance that executes on a thread
      * @param report receives the reports
+     * @param ended receives the name of the thread of each loop that has ended, once
      */
     EventLoopWatch(
             Iterable<? extends Executor> loops,
             Function<Thread, Optional<ExecutingInstance>> instances,
-            Report report) {
+            Report report,
+            Consumer<String> ended) {
         loops.forEach(loop -> heartbeats.add(new Heartbeat(loop)));
         this.instances = instances;
         this.report = report;
+        this.ended = ended;
     }
 
     /** Checks each loop; to be called about once a second. */
@@ -78,6 +87,13 @@ final class EventLoopWatch {
 
     private void check(Heartbeat beat, long nowNanos) {
         Thread thread = beat.thread;
+        if (beat.hasEnded()) {
+            if (!beat.endReported) {
+                beat.endReported = true;
+                ended.accept(thread == null ? "event loop" : thread.getName());
+            }
+            return;
+        }
         long elapsed = nowNanos - beat.sentNanos;
         if (!beat.pending) {
             beat.send(nowNanos);
@@ -108,23 +124,35 @@ final class EventLoopWatch {
         private final Executor loop;
         private long sentNanos;
         private boolean reported;
+        private boolean refused;
+        private boolean endReported;
         private volatile boolean pending;
         private volatile @Nullable Thread thread;
 
         Heartbeat(Executor loop) {
             this.loop = loop;
-            loop.execute(() -> thread = Thread.currentThread());
+            execute(() -> thread = Thread.currentThread());
         }
 
         void send(long nowNanos) {
             sentNanos = nowNanos;
             reported = false;
             pending = true;
+            execute(this);
+        }
+
+        private void execute(Runnable task) {
             try {
-                loop.execute(this);
-            } catch (RejectedExecutionException e) { // the loop is shut down
-                pending = false;
+                loop.execute(task);
+            } catch (RejectedExecutionException e) { // the loop has ended
+                refused = true;
             }
+        }
+
+        /** Returns whether the loop runs no more tasks. */
+        boolean hasEnded() {
+            Thread known = thread;
+            return refused || (known != null && !known.isAlive());
         }
 
         @Override

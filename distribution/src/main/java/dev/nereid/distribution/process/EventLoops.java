@@ -76,13 +76,16 @@ public final class EventLoops implements AutoCloseable {
         return new EventLoops(vertx, count);
     }
 
-    /** Reports blocked loops, checked by a server every second until it is closed. */
+    /**
+     * Reports blocked loops, checked by a server every second until it is closed. The server is not live once one of them
+     * has ended, which leaves its connections without a thread.
+     */
     public void watch(NereidServer server) {
         VertxInternal internal = (VertxInternal) vertx;
         List<Executor> all = new ArrayList<>();
         internal.nettyEventLoopGroup().forEach(all::add);
         internal.acceptorEventLoopGroup().forEach(all::add);
-        server.everySecond(new EventLoopWatch(all, server::instanceOn)::check);
+        server.everySecond(new EventLoopWatch(all, server::instanceOn, server.fatalErrors()::onThreadEnded)::check);
     }
 
     /** Returns the number of loops. */

@@ -6,6 +6,7 @@ import dev.nereid.server.instance.ExecutingInstance;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.RejectedExecutionException;
 import org.junit.jupiter.api.Test;
 
 /** Reports of blocked event loops. */
@@ -15,7 +16,8 @@ final class EventLoopWatchTest {
     private final EventLoopWatch eventLoopWatch = new EventLoopWatch(
             List.of(tasks::add),
             thread -> Optional.of(new ExecutingInstance("m", 1, "m_0")),
-            (thread, instance, elapsed) -> reports.add(thread.getName() + " " + instance.orElseThrow()));
+            (thread, instance, elapsed) -> reports.add(thread.getName() + " " + instance.orElseThrow()),
+            ended -> reports.add("ended: " + ended));
     private long now;
 
     @Test
@@ -61,6 +63,41 @@ final class EventLoopWatchTest {
         }
 
         assertThat(reports).isEmpty();
+    }
+
+    @Test
+    void areReportedOnceWhenTheirThreadHasEnded() throws InterruptedException {
+        Thread loop = new Thread(() -> tasks.forEach(Runnable::run), "loop");
+        loop.start();
+        loop.join();
+
+        check(1);
+        check(EventLoopWatch.LIMIT_NANOS);
+        check(EventLoopWatch.LIMIT_NANOS);
+
+        assertThat(reports).containsExactly("ended: loop");
+    }
+
+    @Test
+    void areReportedOnceWhenTheyRefuseTasks() {
+        List<String> ended = new ArrayList<>();
+        List<Runnable> first = new ArrayList<>();
+        EventLoopWatch watch = new EventLoopWatch(
+                List.of(task -> {
+                    if (!first.isEmpty()) {
+                        throw new RejectedExecutionException("shut down");
+                    }
+                    first.add(task);
+                }),
+                thread -> Optional.empty(),
+                (thread, instance, elapsed) -> ended.add("blocked"),
+                ended::add);
+
+        watch.check(1);
+        watch.check(1 + EventLoopWatch.LIMIT_NANOS);
+        watch.check(1 + 2 * EventLoopWatch.LIMIT_NANOS);
+
+        assertThat(ended).hasSize(1).doesNotContain("blocked");
     }
 
     private void check(long later) {

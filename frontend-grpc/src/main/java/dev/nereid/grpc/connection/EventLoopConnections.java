@@ -67,6 +67,18 @@ final class EventLoopConnections {
 
     private void tick() {
         ticking = false;
+        boolean isActive = true; // also after a failure, such as a full heap: checks must not end
+        try {
+            isActive = checkAll();
+        } finally {
+            if (isActive) {
+                scheduleTick();
+            }
+        }
+    }
+
+    /** Checks all connections; returns whether one has calls. */
+    private boolean checkAll() {
         boolean isActive = false;
         for (ConnectionLimits connection : List.copyOf(connections)) {
             if (connection.isActive()) {
@@ -85,9 +97,7 @@ final class EventLoopConnections {
             stale.clear();
             incomplete.clear();
         }
-        if (isActive) {
-            scheduleTick();
-        }
+        return isActive;
     }
 
     private Tally stale() {

@@ -376,9 +376,10 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
             if (!closeHandshake(SLOW_HANDSHAKE_NANOS, () -> {})) {
                 closeIdle(() -> {});
             }
+            // First: without a task that ends it, a pause would last for ever.
+            context.executor().schedule(() -> endPause(context), PAUSE_MILLIS, TimeUnit.MILLISECONDS);
             isPaused = true;
             updateAutoRead(context);
-            context.executor().schedule(() -> endPause(context), PAUSE_MILLIS, TimeUnit.MILLISECONDS);
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.nereid.http.connection;
 
+import dev.nereid.api.BestEffort;
 import dev.nereid.api.RefusalCause;
 import dev.nereid.http.body.DiscardedBody;
 import dev.nereid.http.body.HttpErrors;
@@ -316,8 +317,8 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
                 measureReadRates(now - lastMeasured);
                 lastMeasured = now;
             }
-        } catch (RuntimeException e) {
-            LOG.atError().setCause(e).log("connections not checked");
+        } catch (Throwable e) { // an exception would end the checks for good
+            BestEffort.run("failure of a check", () -> LOG.atError().setCause(e).log("connections not checked"));
         }
     }
 

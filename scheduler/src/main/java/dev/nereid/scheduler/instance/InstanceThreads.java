@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.instance;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.BestEffort;
 import dev.nereid.api.FatalErrorHandler;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,10 +45,13 @@ public final class InstanceThreads {
         @Override
         public void died(Thread thread, Throwable cause) {
             fatalErrors.check(cause);
-            LOG.atError()
-                    .addKeyValue("thread", thread.getName())
-                    .setCause(cause)
-                    .log("instance thread died");
+            fatalErrors.onThreadEnded(thread.getName());
+            BestEffort.run(
+                    "end of an instance thread",
+                    () -> LOG.atError()
+                            .addKeyValue("thread", thread.getName())
+                            .setCause(cause)
+                            .log("instance thread died"));
         }
 
         @Override

@@ -2,12 +2,17 @@ package dev.nereid.scheduler.queue;
 
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.request.SchedulerErrors;
+import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The deadline or timeout of a waiting request. Confined to the lock of its queue until it is removed from the heap;
  * then to the thread that rejects the request.
  */
 final class Deadline {
+    private static final Logger LOG = LoggerFactory.getLogger(Deadline.class);
+
     /** Sentinel: no deadline. Later deadlines count as none, so that comparisons never overflow; 73 years. */
     static final long NEVER = Long.MAX_VALUE / 4;
 
@@ -59,6 +64,30 @@ final class Deadline {
     /** Returns whether this deadline is earlier than another. */
     boolean isBefore(Deadline other) {
         return nanos - other.nanos < 0;
+    }
+
+    /**
+     * Rejects and removes all requests of a list, those included that follow one with an observer that throws. An error,
+     * such as of a full heap, leaves the rest in the list, to be rejected by the next call.
+     */
+    static void rejectAll(List<Deadline> expired) {
+        int rejected = 0;
+        try {
+            while (rejected < expired.size()) {
+                expired.get(rejected).rejectQuietly();
+                rejected++;
+            }
+        } finally {
+            expired.subList(0, rejected).clear();
+        }
+    }
+
+    private void rejectQuietly() {
+        try {
+            rejectRequest();
+        } catch (RuntimeException e) {
+            LOG.atError().setCause(e).log("request not rejected");
+        }
     }
 
     /** Rejects the request, unless it is completed. */

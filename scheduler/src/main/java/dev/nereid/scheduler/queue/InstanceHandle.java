@@ -103,8 +103,7 @@ public final class InstanceHandle implements OfferResult {
     /** Rejects the requests whose deadline has passed in the queue. */
     public void rejectExpired() {
         if (!expired.isEmpty()) {
-            expired.forEach(Deadline::rejectRequest);
-            expired.clear();
+            Deadline.rejectAll(expired);
         }
     }
 

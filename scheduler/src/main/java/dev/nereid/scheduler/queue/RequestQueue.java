@@ -32,6 +32,9 @@ public final class RequestQueue implements RequestIntake {
     private final BatchSource batches;
     private final QueueLock lock = new QueueLock();
 
+    /** The requests that the timeout has removed and not rejected yet. Confined to the thread of the timer. */
+    private final List<Deadline> expired = new ArrayList<>(0);
+
     @GuardedBy("lock")
     private final WaitingRequests requests;
 
@@ -279,15 +282,14 @@ public final class RequestQueue implements RequestIntake {
 
     /** Removes and rejects expired requests; called by the timeout. */
     private void onTimeout() {
-        List<Deadline> expired = new ArrayList<>();
         try {
-            deadlineTimer.schedule(expire(expired));
+            deadlineTimer.schedule(expire());
         } finally { // also those that were removed before a failure
-            expired.forEach(Deadline::rejectRequest);
+            Deadline.rejectAll(expired);
         }
     }
 
-    private @Nullable Deadline expire(List<Deadline> expired) {
+    private @Nullable Deadline expire() {
         lock.lock();
         try {
             deadlineTimer.onTimeout();

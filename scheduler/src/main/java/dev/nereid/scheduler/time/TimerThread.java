@@ -13,6 +13,7 @@ import java.util.function.LongSupplier;
 public final class TimerThread implements Timer, AutoCloseable {
     private final LongSupplier nanoTime;
     private final TimeoutQueue timeouts;
+    private final FatalErrorHandler fatalErrors;
     private final Thread thread;
     private volatile boolean closed;
 
@@ -29,10 +30,11 @@ public final class TimerThread implements Timer, AutoCloseable {
      * Starts the thread.
      *
      * @param nanoTime the clock, on the scale of {@link System#nanoTime()} and as fast
-     * @param fatalErrors notified of fatal errors of actions
+     * @param fatalErrors notified of fatal errors of actions, and if the thread ends before it is closed
      */
     public TimerThread(LongSupplier nanoTime, FatalErrorHandler fatalErrors) {
         this.nanoTime = nanoTime;
+        this.fatalErrors = fatalErrors;
         this.thread = Thread.ofPlatform().name("timer").daemon(true).unstarted(this::run);
         this.timeouts = new TimeoutQueue(() -> LockSupport.unpark(thread), fatalErrors);
         thread.start();
@@ -44,6 +46,16 @@ public final class TimerThread implements Timer, AutoCloseable {
     }
 
     private void run() {
+        try {
+            serve();
+        } finally {
+            if (!closed) {
+                fatalErrors.onThreadEnded(thread.getName());
+            }
+        }
+    }
+
+    private void serve() {
         while (!closed) {
             long now = nanoTime.getAsLong();
             long pause = timeouts.runExpired(now);

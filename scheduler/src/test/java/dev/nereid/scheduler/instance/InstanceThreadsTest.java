@@ -13,6 +13,8 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -51,5 +53,38 @@ final class InstanceThreadsTest {
         assertThat(instances).allMatch(FakeInstance::isClosed);
         assertThat(instances).flatExtracting(FakeInstance::violations).isEmpty();
         assertThat(scheduler.queue.isOpen()).isFalse();
+    }
+
+    @Test
+    void reportsTheEndOfAThreadByAnError() throws InterruptedException {
+        SteppedScheduler scheduler =
+                new SteppedScheduler(model, BatchPlanner.oneByOne(), memory, new FakeInstance(FakeInstance::copy));
+        List<Thread> started = new CopyOnWriteArrayList<>();
+        List<String> ended = new CopyOnWriteArrayList<>();
+        FatalErrorHandler handler = new FatalErrorHandler() {
+            @Override
+            public void onFatalError(OutOfMemoryError error) {}
+
+            @Override
+            public void onThreadEnded(String thread) {
+                ended.add(thread);
+            }
+        };
+        InstanceThreads threads = new InstanceThreads("t/", handler, Runnable::run, thread -> {
+            started.add(thread);
+            thread.start();
+        });
+        threads.start(scheduler.workers, new Warmup(scheduler.scope, EarlyThreads.WARMUP, 1));
+        Thread thread = started.getFirst();
+        Thread.UncaughtExceptionHandler uncaught = thread.getUncaughtExceptionHandler();
+        scheduler.queue.stop();
+        threads.awaitEnd();
+        threads.close();
+        assertThat(thread.isAlive()).isFalse();
+        assertThat(ended).as("after the end of the model").isEmpty();
+
+        uncaught.uncaughtException(thread, new OutOfMemoryError("Java heap space"));
+
+        assertThat(ended).containsExactly("t/i0");
     }
 }

@@ -2,6 +2,9 @@ package dev.nereid.scheduler.time;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.FatalErrorHandler;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -48,5 +51,37 @@ final class TimerThreadTest {
         timer.close();
 
         assertThat(thread.get().isAlive()).isFalse();
+    }
+
+    @Test
+    void reportsTheEndOfItsThreadUnlessItIsClosed() throws InterruptedException {
+        EndedThreads ended = new EndedThreads();
+        TimerThread closed = new TimerThread(System::nanoTime, ended);
+        closed.close();
+        assertThat(ended.names).isEmpty();
+
+        TimerThread broken = new TimerThread(
+                () -> {
+                    throw new IllegalStateException("of a test");
+                },
+                ended);
+        ended.first.await();
+
+        assertThat(ended.names).containsExactly("timer");
+        broken.close();
+    }
+
+    private static final class EndedThreads implements FatalErrorHandler {
+        private final List<String> names = new CopyOnWriteArrayList<>();
+        private final CountDownLatch first = new CountDownLatch(1);
+
+        @Override
+        public void onFatalError(OutOfMemoryError error) {}
+
+        @Override
+        public void onThreadEnded(String thread) {
+            names.add(thread);
+            first.countDown();
+        }
     }
 }

@@ -84,7 +84,7 @@ final class RepositoryPoller implements AutoCloseable {
         this.state = state;
         intervalNanos = state.intervalNanos();
         nanoTime = clocks.nanoTime();
-        timeout = clocks.timer().newTimeout(() -> executor.execute(this::look));
+        timeout = clocks.timer().newTimeout(() -> begin(executor));
     }
 
     /**
@@ -100,6 +100,19 @@ final class RepositoryPoller implements AutoCloseable {
             lock.unlock();
         }
         timeout.scheduleAtLatest(nanoTime.getAsLong());
+    }
+
+    /** Begins a look. If no thread can be started for it, the next one is begun after the interval all the same. */
+    private void begin(Executor executor) {
+        boolean begun = false;
+        try {
+            executor.execute(this::look);
+            begun = true;
+        } finally {
+            if (!begun && !closed) {
+                timeout.scheduleAtLatest(nanoTime.getAsLong() + intervalNanos);
+            }
+        }
     }
 
     private void look() {
