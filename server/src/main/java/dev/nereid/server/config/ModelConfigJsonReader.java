@@ -86,8 +86,25 @@ public final class ModelConfigJsonReader {
         return value != null && !value.isJsonNull();
     }
 
-    /** Parses one JSON text, without the liberties that the parser takes by default. */
+    /** Parses one JSON text, in which names of members may lack their quotes, as for the reference server. */
     private static JsonElement parse(String json) throws IOException {
+        try {
+            return parseStrictly(json);
+        } catch (IOException | JsonParseException e) {
+            String quoted = BareNames.quoted(json);
+            if (quoted.equals(json)) {
+                throw e;
+            }
+            try {
+                return parseStrictly(quoted);
+            } catch (IOException | JsonParseException alsoWithQuotes) {
+                throw e; // which knows the places of the given text
+            }
+        }
+    }
+
+    /** Parses one JSON text, without the liberties that the parser takes by default. */
+    private static JsonElement parseStrictly(String json) throws IOException {
         JsonReader reader = new JsonReader(new StringReader(json));
         reader.setStrictness(Strictness.STRICT);
         JsonElement parsed = JsonParser.parseReader(reader);
