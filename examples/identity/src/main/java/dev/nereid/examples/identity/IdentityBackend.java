@@ -8,6 +8,7 @@ import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 
 /**
@@ -36,15 +37,20 @@ final class IdentityBackend implements Backend {
     @Override
     public Model load(ModelContext context) throws BackendException {
         IdentityModel model = IdentityModel.of(context.settings());
+        context.declareParameters(IdentityDelays.PARAMETERS);
+        IdentityDelays.await(model.delays().creationNanos(), nanoTime, "load");
+        AtomicInteger instances = new AtomicInteger();
         return new Model() {
             @Override
             public ModelInstance newInstance(InstanceContext context) {
-                return new IdentityInstance(model, nanoTime);
+                return new IdentityInstance(model, instances.getAndIncrement(), nanoTime);
             }
 
             @Override
             public Optional<BackendTraits.Execution> execution() {
-                return model.delayNanos() > 0 ? Optional.of(BackendTraits.Execution.LONG) : Optional.empty();
+                return model.delays().executionNanos() > 0
+                        ? Optional.of(BackendTraits.Execution.LONG)
+                        : Optional.empty();
             }
         };
     }

@@ -7,64 +7,61 @@ import dev.nereid.spi.TensorSpec;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.TimeUnit;
 
 /**
- * Outputs and delay of an identity model, read from its configuration. Immutable.
+ * Outputs and delays of an identity model, read from its configuration. Immutable.
  *
  * @param outputs the output of each input, by the input's name
- * @param delayNanos how long each execution takes at least, in nanoseconds
+ * @param defaults the outputs of optional inputs, which are zeros where the input is left out, by the input's name
+ * @param batches whether tensors have a batch dimension
+ * @param delays the waits that simulate computation
  */
-record IdentityModel(Map<String, String> outputs, long delayNanos) {
+record IdentityModel(
+        Map<String, String> outputs, Map<String, TensorSpec> defaults, boolean batches, IdentityDelays delays) {
     private static final String INPUT = "INPUT";
     private static final String OUTPUT = "OUTPUT";
-    private static final String DELAY = "execute_delay_ms";
 
     IdentityModel {
         outputs = Map.copyOf(outputs);
+        defaults = Map.copyOf(defaults);
     }
 
     static IdentityModel of(ModelSettings settings) throws BackendException {
         Map<String, String> outputs = new LinkedHashMap<>();
+        Map<String, TensorSpec> defaults = new LinkedHashMap<>();
         for (TensorSpec input : settings.inputs()) {
-            outputs.put(input.name(), outputOf(input, settings));
+            TensorSpec output = outputOf(input, settings);
+            outputs.put(input.name(), output.name());
+            if (input.is(TensorSpec.Trait.OPTIONAL)) {
+                defaults.put(input.name(), output);
+            }
         }
         for (TensorSpec output : settings.outputs()) {
+            if (!output.name().startsWith(OUTPUT)) {
+                throw invalid("expected output name to follow OUTPUT<index> pattern, got '" + output.name() + "'");
+            }
             if (!outputs.containsValue(output.name())) {
-                throw invalid(
-                        "output: '" + output.name() + "' (expected: the output of an input, OUTPUT<i> of INPUT<i>)");
+                throw invalid("expected input and output indices to match, got output '" + output.name()
+                        + "' without an input");
             }
         }
-        return new IdentityModel(outputs, delayNanos(settings));
+        return new IdentityModel(outputs, defaults, settings.batches(), IdentityDelays.of(settings));
     }
 
-    private static String outputOf(TensorSpec input, ModelSettings settings) throws BackendException {
+    private static TensorSpec outputOf(TensorSpec input, ModelSettings settings) throws BackendException {
         if (!input.name().startsWith(INPUT)) {
-            throw invalid("input: '" + input.name() + "' (expected: a name that starts with INPUT)");
+            throw invalid("expected input name to follow INPUT<index> pattern, got '" + input.name() + "'");
         }
-        String name = OUTPUT + input.name().substring(INPUT.length());
-        Optional<TensorSpec> output = settings.output(name);
+        Optional<TensorSpec> output = settings.output(OUTPUT + input.name().substring(INPUT.length()));
         if (output.isEmpty()) {
-            throw invalid("input: '" + input.name() + "' (expected: an output '" + name + "' beside it)");
+            throw invalid("expected input and output indices to match, got input '" + input.name()
+                    + "' without an output");
         }
         if (output.get().type() != input.type()) {
-            throw invalid("output '" + name + "': " + output.get().type() + " (expected: " + input.type()
-                    + ", the type of input '" + input.name() + "')");
+            throw invalid("expected input and output datatype to match, got " + input.type() + " and "
+                    + output.get().type() + " ('" + input.name() + "', '" + output.get().name() + "')");
         }
-        return name;
-    }
-
-    private static long delayNanos(ModelSettings settings) throws BackendException {
-        String text = settings.parameters().getOrDefault(DELAY, "0");
-        try {
-            long millis = Long.parseLong(text);
-            if (millis >= 0) {
-                return TimeUnit.MILLISECONDS.toNanos(millis);
-            }
-        } catch (NumberFormatException ignored) {
-            // refused below, together with numbers that are too small
-        }
-        throw invalid(DELAY + ": '" + text + "' (expected: a whole number of milliseconds, 0 or more)");
+        return output.get();
     }
 
     private static BackendException invalid(String message) {

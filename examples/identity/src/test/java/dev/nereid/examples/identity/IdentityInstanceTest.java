@@ -31,7 +31,7 @@ final class IdentityInstanceTest {
     }
 
     @Test
-    void leavesTheOutputOfAnAbsentInputOut() throws BackendException {
+    void leavesTheOutputOfAnAbsentInputOutThatIsNotOptional() throws BackendException {
         Tensor numbers = Tensor.of(DataType.INT8, Shape.of(0), MemorySegment.ofArray(new byte[0]));
         RecordedRequest request = new RecordedRequest(Map.of("INPUT1", numbers));
 
@@ -44,7 +44,8 @@ final class IdentityInstanceTest {
     void waitsUntilTheDelayHasPassedByItsClock() throws BackendException {
         ArrayDeque<Long> times = new ArrayDeque<>(List.of(100L, 900L, 1_100L));
         RecordedRequest request = new RecordedRequest(Map.of());
-        IdentityInstance instance = new IdentityInstance(new IdentityModel(OUTPUTS, 1_000), times::remove);
+        IdentityInstance instance = new IdentityInstance(
+                new IdentityModel(OUTPUTS, Map.of(), true, new IdentityDelays(1_000, 0, 0)), 0, times::remove);
 
         instance.execute(new OneRequestBatch(request));
 
@@ -66,6 +67,7 @@ final class IdentityInstanceTest {
     }
 
     private static IdentityInstance instance(long delayNanos, long now) {
-        return new IdentityInstance(new IdentityModel(OUTPUTS, delayNanos), () -> now);
+        return new IdentityInstance(
+                new IdentityModel(OUTPUTS, Map.of(), true, new IdentityDelays(delayNanos, 0, 0)), 0, () -> now);
     }
 }

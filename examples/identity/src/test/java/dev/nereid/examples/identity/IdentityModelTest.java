@@ -28,7 +28,8 @@ final class IdentityModelTest {
         IdentityModel model = IdentityModel.of(settings);
 
         assertThat(model.outputs()).isEqualTo(Map.of("INPUT0", "OUTPUT0", "INPUT1", "OUTPUT1"));
-        assertThat(model.delayNanos()).isEqualTo(300_000_000);
+        assertThat(model.delays()).isEqualTo(new IdentityDelays(300_000_000, 0, 0));
+        assertThat(model.defaults()).isEmpty();
     }
 
     @ParameterizedTest
@@ -43,22 +44,52 @@ final class IdentityModelTest {
                 .hasMessage("execute_delay_ms: '%s' (expected: a whole number of milliseconds, 0 or more)", delay);
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"instance_wise_delay_multiplier", "creation_delay_sec"})
+    void refusesOtherParametersThatAreNoNumbers(String parameter) {
+        ModelSettings settings =
+                ModelSettings.builder("m", 1).parameter(parameter, "-2").build();
+
+        assertThatThrownBy(() -> IdentityModel.of(settings))
+                .isInstanceOf(BackendException.class)
+                .hasMessageStartingWith("%s: '-2' (expected: a whole number", parameter);
+    }
+
+    @Test
+    void multipliesTheDelayByTheNumberOfTheInstance() throws BackendException {
+        IdentityDelays delays = IdentityModel.of(ModelSettings.builder("m", 1)
+                        .parameter("execute_delay_ms", "100")
+                        .parameter("instance_wise_delay_multiplier", "4")
+                        .build())
+                .delays();
+
+        assertThat(delays.executionNanos(0)).isEqualTo(100_000_000);
+        assertThat(delays.executionNanos(1)).isEqualTo(400_000_000);
+        assertThat(delays.executionNanos(2)).isEqualTo(800_000_000);
+        assertThat(new IdentityDelays(Long.MAX_VALUE, Long.MAX_VALUE, 0).executionNanos(2))
+                .isEqualTo(Long.MAX_VALUE);
+        assertThat(new IdentityDelays(7, 0, 0).executionNanos(2)).isEqualTo(7);
+    }
+
     @Test
     void refusesTensorsThatHaveNoPartner() {
         assertRefused(
                 ModelSettings.builder("m", 1).input(spec("image", DataType.FP32)),
-                "input: 'image' (expected: a name that starts with INPUT)");
+                "expected input name to follow INPUT<index> pattern, got 'image'");
         assertRefused(
                 ModelSettings.builder("m", 1).input(spec("INPUT0", DataType.FP32)),
-                "input: 'INPUT0' (expected: an output 'OUTPUT0' beside it)");
+                "expected input and output indices to match, got input 'INPUT0' without an output");
         assertRefused(
                 ModelSettings.builder("m", 1).output(spec("OUTPUT0", DataType.FP32)),
-                "output: 'OUTPUT0' (expected: the output of an input, OUTPUT<i> of INPUT<i>)");
+                "expected input and output indices to match, got output 'OUTPUT0' without an input");
+        assertRefused(
+                ModelSettings.builder("m", 1).output(spec("image", DataType.FP32)),
+                "expected output name to follow OUTPUT<index> pattern, got 'image'");
         assertRefused(
                 ModelSettings.builder("m", 1)
                         .input(spec("INPUT0", DataType.FP32))
                         .output(spec("OUTPUT0", DataType.FP16)),
-                "output 'OUTPUT0': FP16 (expected: FP32, the type of input 'INPUT0')");
+                "expected input and output datatype to match, got FP32 and FP16 ('INPUT0', 'OUTPUT0')");
     }
 
     private static void assertRefused(ModelSettingsBuilder settings, String message) {
