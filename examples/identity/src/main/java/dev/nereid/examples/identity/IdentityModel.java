@@ -54,12 +54,13 @@ record IdentityModel(
         }
         Optional<TensorSpec> output = settings.output(OUTPUT + input.name().substring(INPUT.length()));
         if (output.isEmpty()) {
-            throw invalid("expected input and output indices to match, got input '" + input.name()
-                    + "' without an output");
+            throw invalid(
+                    "expected input and output indices to match, got input '" + input.name() + "' without an output");
         }
         if (output.get().type() != input.type()) {
             throw invalid("expected input and output datatype to match, got " + input.type() + " and "
-                    + output.get().type() + " ('" + input.name() + "', '" + output.get().name() + "')");
+                    + output.get().type() + " ('" + input.name() + "', '"
+                    + output.get().name() + "')");
         }
         return output.get();
     }

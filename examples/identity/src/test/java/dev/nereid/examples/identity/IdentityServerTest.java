@@ -40,9 +40,12 @@ final class IdentityServerTest {
             assertThat(all.ints("OUTPUT1")).containsExactly(0, 0, 0, 0);
             assertThat(all.strings("OUTPUT2")).containsExactly("", "", "", "");
 
-            assertThat(server.infer("identity", two.outputs("OUTPUT0", "OUTPUT2")).names())
+            assertThat(server.infer("identity", two.outputs("OUTPUT0", "OUTPUT2"))
+                            .names())
                     .containsExactlyInAnyOrder("OUTPUT0", "OUTPUT2");
-            assertThat(server.infer("identity", LocalRequest.request().input("INPUT0", 1).input("INPUT2", "a", "b"))
+            assertThat(server.infer(
+                                    "identity",
+                                    LocalRequest.request().input("INPUT0", 1).input("INPUT2", "a", "b"))
                             .strings("OUTPUT2"))
                     .containsExactly("a", "b");
         }

@@ -10,6 +10,7 @@ import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
 import java.util.Optional;
+import java.util.function.LongSupplier;
 
 /** Loads models that send n responses to a request with {@code IN} = n. Immutable. */
 final class SquareBackend implements Backend {
@@ -20,6 +21,12 @@ final class SquareBackend implements Backend {
     private static final BackendTraits TRAITS =
             BackendTraits.DEFAULT.withExecution(BackendTraits.Execution.LONG).withParallelInstances();
 
+    private final LongSupplier nanoTime;
+
+    SquareBackend(LongSupplier nanoTime) {
+        this.nanoTime = nanoTime;
+    }
+
     @Override
     public BackendTraits traits() {
         return TRAITS;
@@ -28,14 +35,12 @@ final class SquareBackend implements Backend {
     @Override
     public Model load(ModelContext context) throws BackendException {
         check(context.settings());
-        return ignored -> new SquareInstance();
+        context.declareParameters(SquareModel.PARAMETERS);
+        SquareModel model = SquareModel.of(context.settings());
+        return _ -> new SquareInstance(model, nanoTime);
     }
 
     static void check(ModelSettings settings) throws BackendException {
-        if (!settings.decoupled() || settings.batches()) {
-            throw invalid("model '" + settings.name()
-                    + "': (expected: model_transaction_policy { decoupled: true } and max_batch_size: 0)");
-        }
         check("input '" + IN + "'", settings.input(IN));
         check("output '" + OUT + "'", settings.output(OUT));
         if (settings.inputs().size() != 1 || settings.outputs().size() != 1) {

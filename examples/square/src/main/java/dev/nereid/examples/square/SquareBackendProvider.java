@@ -13,6 +13,6 @@ public final class SquareBackendProvider implements BackendProvider {
 
     @Override
     public Backend create(BackendContext context) {
-        return new SquareBackend();
+        return new SquareBackend(System::nanoTime);
     }
 }
