@@ -3,6 +3,7 @@ package dev.nereid.grpc.wire;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
+import dev.nereid.api.SequenceIds;
 import dev.nereid.api.frontend.ParameterReader;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
@@ -36,10 +37,15 @@ sealed interface WireParameter extends ParameterReader {
         return switch (this) {
             case Value(ParameterValue.Int(long id)) ->
                 id == 0 ? Optional.empty() : Optional.of(new Sequence.Id.Numeric(id));
-            case Value(ParameterValue.Text(String id)) ->
-                id.isEmpty() ? Optional.empty() : Optional.of(new Sequence.Id.Text(id));
+            case Value(ParameterValue.Text(String id)) -> id.isEmpty() ? Optional.empty() : Optional.of(text(id));
             case Value _, Unsigned _, None _ -> throw wrongType("sequence_id", "int64_param or string_param");
         };
+    }
+
+    private static Sequence.Id text(String text) {
+        Sequence.Id id = new Sequence.Id.Text(text);
+        SequenceIds.check(id);
+        return id;
     }
 
     @Override

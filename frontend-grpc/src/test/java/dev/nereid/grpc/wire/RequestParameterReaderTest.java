@@ -8,6 +8,7 @@ import dev.nereid.api.RequestOptions;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -59,6 +60,25 @@ final class RequestParameterReaderTest {
         assertThat(RequestParameterReader.read(Map.of("triton_enable_empty_final_response", TRUE))
                         .backendParameters())
                 .isEmpty();
+    }
+
+    @Test
+    void refusesSequenceIdsThatAreLongerThan128Bytes() {
+        for (String longest : List.of("x".repeat(128), "é".repeat(64), "€".repeat(42), "\0".repeat(128))) {
+            assertThat(options(Map.of("sequence_id", text(longest))).sequence())
+                    .contains(new Sequence(new Sequence.Id.Text(longest), false, false));
+        }
+        for (String tooLong : List.of("x".repeat(129), "é".repeat(65), "€".repeat(43), "x".repeat(1 << 20))) {
+            assertThatThrownBy(() -> options(Map.of("sequence_id", text(tooLong))))
+                    .isInstanceOfSatisfying(
+                            InferenceException.class,
+                            error -> assertThat(error.code()).isEqualTo(ErrorCode.UNSUPPORTED))
+                    .hasMessage("string correlation ID cannot be longer than 128 characters");
+        }
+    }
+
+    private static WireParameter text(String text) {
+        return new WireParameter.Value(new ParameterValue.Text(text));
     }
 
     @Test

@@ -2,6 +2,7 @@ package dev.nereid.http.infer;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.RequestOptions;
+import dev.nereid.api.SequenceIds;
 import dev.nereid.api.frontend.ParameterReader;
 import dev.nereid.api.frontend.RequestParameters;
 import dev.nereid.http.body.RequestLimits;
@@ -10,10 +11,8 @@ import dev.nereid.http.json.JsonFields;
 import dev.nereid.http.json.JsonNumber;
 import dev.nereid.http.json.JsonParameterValues;
 import dev.nereid.http.json.JsonReader;
-import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
-import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -24,9 +23,6 @@ import java.util.OptionalLong;
  * <p>As a {@link ParameterReader} it decodes the value at the position of the JSON reader.
  */
 final class JsonParameterReader implements ParameterReader {
-    /** In bytes, as the reference server counts characters. */
-    private static final int MAX_SEQUENCE_ID_BYTES = 128;
-
     private static final String BINARY_OUTPUT = "binary_data_output";
 
     private final JsonReader json;
@@ -90,12 +86,12 @@ final class JsonParameterReader implements ParameterReader {
             return number.bits() == 0 ? Optional.empty() : Optional.of(new Sequence.Id.Numeric(number.bits()));
         }
         String text = JsonFields.string(json, at, "sequence_id");
-        if (text.getBytes(StandardCharsets.UTF_8).length > MAX_SEQUENCE_ID_BYTES) {
-            throw new InferenceException(
-                    ErrorCode.UNSUPPORTED,
-                    "string correlation ID cannot be longer than " + MAX_SEQUENCE_ID_BYTES + " characters");
+        if (text.isEmpty()) {
+            return Optional.empty();
         }
-        return text.isEmpty() ? Optional.empty() : Optional.of(new Sequence.Id.Text(text));
+        Sequence.Id id = new Sequence.Id.Text(text);
+        SequenceIds.check(id);
+        return Optional.of(id);
     }
 
     @Override

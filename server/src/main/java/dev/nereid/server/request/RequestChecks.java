@@ -5,6 +5,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestedOutput;
+import dev.nereid.api.SequenceIds;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelVersion;
 import dev.nereid.scheduler.request.RequestInputs;
@@ -124,6 +125,10 @@ public final class RequestChecks {
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the request does not fit the configuration
      */
     public CheckedRequest check(InferRequest request, long arrivedNanos) {
+        Optional<Sequence> sequence = request.options().sequence();
+        if (sequence.isPresent()) { // also of ensembles, models and programs that send requests
+            SequenceIds.check(sequence.get().id());
+        }
         String id = request.id();
         int[] slots = inputSlots(id, request.inputs());
         RequestOutputs outputs = outputs(id, request.outputs());

@@ -24,6 +24,7 @@ import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
@@ -257,6 +258,29 @@ class RequestChecksTest {
 
         assertThat(error.publicMessage()).isEqualTo(message);
         assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+    }
+
+    /** Before every other check: also for ensembles, models and programs that send requests. */
+    @Test
+    void refusesALongSequenceId() {
+        for (boolean isTooLong : List.of(true, false)) {
+            Sequence.Id id = new Sequence.Id.Text("x".repeat(isTooLong ? 129 : 128));
+            InferRequest request = new InferRequest(
+                    ModelRef.latest("m"),
+                    "",
+                    List.of(zeros("unknown", "INT32", 4, 1)),
+                    List.of(),
+                    Map.of(),
+                    new RequestOptions(0, 0, OptionalLong.empty(), Optional.of(new Sequence(id, true, false))),
+                    () -> {});
+            assertThatThrownBy(() -> SIMPLE.check(request, 0))
+                    .isInstanceOfSatisfying(
+                            InferenceException.class,
+                            error -> assertThat(error.code())
+                                    .isEqualTo(isTooLong ? ErrorCode.UNSUPPORTED : ErrorCode.INVALID_ARGUMENT))
+                    .hasMessageContaining(
+                            isTooLong ? "string correlation ID cannot be longer than 128 characters" : "unknown");
+        }
     }
 
     @Test
