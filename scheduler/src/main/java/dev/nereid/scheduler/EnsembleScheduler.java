@@ -48,7 +48,8 @@ public final class EnsembleScheduler implements Scheduler {
                 environment.clocks().nanoTime(),
                 environment.supervision().fatalErrors(),
                 meter,
-                new RequestAdmission(environment.admission(), limits));
+                new RequestAdmission(environment.admission(), limits),
+                environment.refusals());
         ExecutionScope scope = ExecutionScope.of(
                 model, new AcceptedMemory(true, BackendTraits.DEFAULT.places()), BackendCallbacks.DIRECT);
         intake = new EnsembleIntake(

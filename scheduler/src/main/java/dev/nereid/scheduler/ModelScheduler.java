@@ -114,7 +114,8 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 environment.clocks().nanoTime(),
                 environment.supervision().fatalErrors(),
                 meter,
-                new RequestAdmission(environment.admission(), plan.limits()));
+                new RequestAdmission(environment.admission(), plan.limits()),
+                environment.refusals());
         this.integrity = new OutputIntegrity(
                 settings,
                 plan.backend().callbacks()::stacks,

@@ -2,6 +2,7 @@ package dev.nereid.scheduler;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.Refusals;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.admission.AdmissionCounts;
 import dev.nereid.scheduler.admission.AdmissionLimits;
@@ -22,6 +23,7 @@ import java.util.function.LongSupplier;
  * @param rateLimiter decides which instances of all models may execute at the same time
  * @param supervision the handler of fatal errors, and the time limits of executions
  * @param schedulerDelay the requests that have to wait before a scheduler executes its first one. For tests
+ * @param refusals counts the requests that are refused for a mistake of their client
  */
 public record SchedulerEnvironment(
         TensorMemory memory,
@@ -30,7 +32,8 @@ public record SchedulerEnvironment(
         AdmissionCounts admission,
         ExecutionLimiter rateLimiter,
         Supervision supervision,
-        SchedulerDelay schedulerDelay) {
+        SchedulerDelay schedulerDelay,
+        Refusals refusals) {
     /** Checks the components. */
     public SchedulerEnvironment {
         requireNonNull(memory, "memory");
@@ -40,6 +43,7 @@ public record SchedulerEnvironment(
         requireNonNull(rateLimiter, "rateLimiter");
         requireNonNull(supervision, "supervision");
         requireNonNull(schedulerDelay, "schedulerDelay");
+        requireNonNull(refusals, "refusals");
     }
 
     /**
@@ -58,7 +62,8 @@ public record SchedulerEnvironment(
                 new AdmissionCounts(AdmissionLimits.NONE),
                 ExecutionLimiter.OFF,
                 Supervision.NONE,
-                SchedulerDelay.NONE);
+                SchedulerDelay.NONE,
+                Refusals.NONE);
     }
 
     /**
@@ -68,7 +73,8 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(Optional<CacheAccess> changed) {
-        return new SchedulerEnvironment(memory, clocks, changed, admission, rateLimiter, supervision, schedulerDelay);
+        return new SchedulerEnvironment(
+                memory, clocks, changed, admission, rateLimiter, supervision, schedulerDelay, refusals);
     }
 
     /**
@@ -78,7 +84,8 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(AdmissionCounts changed) {
-        return new SchedulerEnvironment(memory, clocks, cache, changed, rateLimiter, supervision, schedulerDelay);
+        return new SchedulerEnvironment(
+                memory, clocks, cache, changed, rateLimiter, supervision, schedulerDelay, refusals);
     }
 
     /**
@@ -88,7 +95,8 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(ExecutionLimiter changed) {
-        return new SchedulerEnvironment(memory, clocks, cache, admission, changed, supervision, schedulerDelay);
+        return new SchedulerEnvironment(
+                memory, clocks, cache, admission, changed, supervision, schedulerDelay, refusals);
     }
 
     /**
@@ -98,7 +106,8 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(Supervision changed) {
-        return new SchedulerEnvironment(memory, clocks, cache, admission, rateLimiter, changed, schedulerDelay);
+        return new SchedulerEnvironment(
+                memory, clocks, cache, admission, rateLimiter, changed, schedulerDelay, refusals);
     }
 
     /**
@@ -108,6 +117,17 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment withSchedulerDelay(SchedulerDelay changed) {
-        return new SchedulerEnvironment(memory, clocks, cache, admission, rateLimiter, supervision, changed);
+        return new SchedulerEnvironment(memory, clocks, cache, admission, rateLimiter, supervision, changed, refusals);
+    }
+
+    /**
+     * Returns the same environment with other counters of refusals.
+     *
+     * @param changed counts the requests that are refused for a mistake of their client
+     * @return the changed environment
+     */
+    public SchedulerEnvironment with(Refusals changed) {
+        return new SchedulerEnvironment(
+                memory, clocks, cache, admission, rateLimiter, supervision, schedulerDelay, changed);
     }
 }

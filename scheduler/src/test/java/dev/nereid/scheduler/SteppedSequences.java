@@ -3,6 +3,7 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.Cancellation;
+import dev.nereid.api.Refusals;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.instance.DeviceInstances;
@@ -49,6 +50,7 @@ public final class SteppedSequences implements AutoCloseable {
     public final FakeDeviceMemory device = new FakeDeviceMemory(new MemoryPlace(MemoryPlace.Kind.GPU, 0));
 
     public final LeakCheckingMemory memory = new LeakCheckingMemory(device);
+    public final Refusals refusals = Refusals.counting(false);
     public final ModelScope model;
     public final SequenceQueue queue;
     public final List<InstanceWorker> workers = new ArrayList<>();
@@ -125,10 +127,14 @@ public final class SteppedSequences implements AutoCloseable {
     }
 
     public SteppedSequences(ModelSettings settings, SequencePlan plan, FakeInstance.Execution... backends) {
-        model = Scopes.of(settings, memory, () -> {
-            onClock.run();
-            return clock.getAsLong();
-        });
+        model = Scopes.of(
+                settings,
+                memory,
+                () -> {
+                    onClock.run();
+                    return clock.getAsLong();
+                },
+                refusals);
         scope = ExecutionScope.of(model, ExecutionTraits.DEFAULT.accepted(), Runnable::run)
                 .withIterative(plan.batching().iterative());
         queue = new SequenceQueue(model, plan, timeouts);

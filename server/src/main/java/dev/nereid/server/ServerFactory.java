@@ -81,6 +81,7 @@ final class ServerFactory {
                             .with(new AdmissionCounts(load(bound)))
                             .with(rateLimiter())
                             .withSchedulerDelay(delay())
+                            .with(refusals)
                             .with(new Supervision(
                                     health,
                                     Optional.of(watchdog),

@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.request;
 
 import dev.nereid.api.FatalErrorHandler;
+import dev.nereid.api.Refusals;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.admission.RequestAdmission;
 import dev.nereid.scheduler.statistics.ModelMeter;
@@ -20,6 +21,7 @@ import java.util.function.LongSupplier;
  * @param drain the requests in flight, whose end a stop awaits
  * @param admission the load of the model and its limits
  * @param detached the requests that neither wait nor run on an instance
+ * @param refusals counts the requests that are refused for a mistake of their client
  */
 public record ModelScope(
         ModelSettings settings,
@@ -29,7 +31,8 @@ public record ModelScope(
         ModelMeter meter,
         RequestDrain drain,
         RequestAdmission admission,
-        DetachedRequests detached) {
+        DetachedRequests detached,
+        Refusals refusals) {
     /** Creates a scope without requests. */
     public ModelScope(
             ModelSettings settings,
@@ -37,8 +40,18 @@ public record ModelScope(
             LongSupplier nanoTime,
             FatalErrorHandler fatalErrors,
             ModelMeter meter,
-            RequestAdmission admission) {
-        this(settings, memory, nanoTime, fatalErrors, meter, new RequestDrain(), admission, new DetachedRequests());
+            RequestAdmission admission,
+            Refusals refusals) {
+        this(
+                settings,
+                memory,
+                nanoTime,
+                fatalErrors,
+                meter,
+                new RequestDrain(),
+                admission,
+                new DetachedRequests(),
+                refusals);
     }
 
     /**
@@ -61,6 +74,6 @@ public record ModelScope(
      */
     public ModelScope uncounted(RequestDrain own) {
         ModelMeter unread = new ModelMeter(InstantSource.system());
-        return new ModelScope(settings, memory, nanoTime, fatalErrors, unread, own, admission, detached);
+        return new ModelScope(settings, memory, nanoTime, fatalErrors, unread, own, admission, detached, refusals);
     }
 }

@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.request;
 
+import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.statistics.ComputeListener;
@@ -199,6 +200,13 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
             sendNow(event);
         } else {
             order.send(place, this, event, event instanceof ResponseEvent.Terminal);
+        }
+    }
+
+    /** Counts the refusal of the request for a mistake of its client, unless it is a step of another request. */
+    void countRefusal(InferenceException error) {
+        if (!(observer instanceof PartOfRequest)) {
+            request.model().refusals().count(observer.protocol(), error.refusalCause());
         }
     }
 

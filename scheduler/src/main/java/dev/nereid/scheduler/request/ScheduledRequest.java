@@ -8,6 +8,7 @@ import dev.nereid.scheduler.memory.InputStaging;
 import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Sequence;
 import java.util.List;
 import java.util.Optional;
@@ -210,7 +211,7 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
             return false;
         }
         leaveQueue();
-        endWaiting(failure, reason);
+        endWaiting(failure, error, reason);
         return true;
     }
 
@@ -250,7 +251,7 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
     public void refuse(InferenceException error) {
         ResponseEvent refusal = observer -> observer.onRefused(error); // after the step it could not fail any more
         if (latch.completeWaiting()) {
-            endWaiting(refusal, FailureReason.REJECTED);
+            endWaiting(refusal, error, FailureReason.REJECTED);
         }
     }
 
@@ -271,9 +272,13 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
         return true;
     }
 
-    private void endWaiting(ResponseEvent event, FailureReason reason) {
+    private void endWaiting(ResponseEvent event, InferenceException error, FailureReason reason) {
         try {
-            model.meter().failed(reason, model.nanoTime().getAsLong() - checked.arrivedNanos());
+            if (reason == FailureReason.REJECTED && error.code() == ErrorCode.INVALID_ARGUMENT) {
+                delivery.countRefusal(error); // no failure of the model: rejected means overload
+            } else {
+                model.meter().failed(reason, model.nanoTime().getAsLong() - checked.arrivedNanos());
+            }
         } finally { // no other thread would complete the request
             delivery.sendTerminal(event);
             endExecutions(true);

@@ -3,6 +3,9 @@ package dev.nereid.scheduler.sequence;
 import static dev.nereid.scheduler.SteppedSequences.sequence;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.RefusalCause;
+import dev.nereid.api.RequestProtocol;
+import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.api.statistics.SequenceEndReason;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.SteppedSequences;
@@ -235,6 +238,27 @@ final class SequenceEndTest {
                     .assertError(ErrorCode.CANCELLED, "request was cancelled");
             assertThat(s.queue.sequences()).isZero();
             s.send(sequence(1), 4).observer().error();
+        }
+    }
+
+    /** Such requests say nothing about the load of the model. */
+    @ParameterizedTest
+    @FieldSource("PLANS")
+    void aMistakeOfAClientIsARefusalAndNoFailure(SequencePlan plan) {
+        try (SteppedSequences s = start(plan, 1)) {
+            s.send(sequence(1), 1).observer().error(); // it has not started
+            s.send(sequence(0).start(), 1).observer().error();
+            s.send(sequence("").start(), 1).observer().error();
+            s.submit(s.request(1).of(1)).observer().error(); // no sequence
+            s.submit(s.request(1).options(sequence(1).start().options()).of(2))
+                    .observer()
+                    .error(); // two rows
+            assertThat(s.refusals.refused(RequestProtocol.EMBEDDED, RefusalCause.INVALID))
+                    .isEqualTo(5);
+            assertThat(s.model.meter().read().failures()).isEmpty();
+            s.queue.stop();
+            s.send(sequence(1).start(), 1).observer().error();
+            assertThat(s.model.meter().read().failures()).isEqualTo(Map.of(FailureReason.REJECTED, 1L));
         }
     }
 
