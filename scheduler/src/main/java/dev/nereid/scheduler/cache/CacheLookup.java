@@ -97,6 +97,7 @@ final class CacheLookup implements LookupObserver {
             request.freeInputs(); // the response lies in the entry
         } else {
             hit.discard();
+            gate.model().meter().hitUnused(gate.now() - startNanos);
         }
         request.release();
     }
@@ -119,14 +120,23 @@ final class CacheLookup implements LookupObserver {
     private void withoutEntry(CacheEntry entry, String problem) {
         ReferenceCountedMemory.of(entry::close, null).release();
         gate.report(problem);
+        missed();
         enqueue();
+    }
+
+    /** Counts a miss: the request is executed, or ends without a response. Returns the duration of the lookup. */
+    private long missed() {
+        long lookupNanos = gate.now() - startNanos;
+        gate.model().meter().missed(lookupNanos);
+        return lookupNanos;
     }
 
     @Override
     public void missing() {
         if (completed.compareAndSet(false, true)) {
+            long lookupNanos = missed();
             if (key != null) {
-                request.delivery().onCompletion(new CacheMiss(gate, key, loadId, gate.now() - startNanos));
+                request.delivery().onCompletion(new CacheMiss(gate, key, loadId, lookupNanos));
             }
             enqueue();
         }
@@ -136,6 +146,7 @@ final class CacheLookup implements LookupObserver {
     public void failed(String reason) {
         if (completed.compareAndSet(false, true)) {
             gate.report(reason);
+            missed();
             enqueue();
         }
     }

@@ -118,7 +118,7 @@ final class CacheMiss implements CompletionListener {
             }
             copy.close();
             if (counted) {
-                miss.gate.model().meter().missed(miss.lookupNanos + miss.gate.now() - startNanos);
+                miss.gate.model().meter().inserted(miss.lookupNanos, miss.gate.now() - startNanos);
             }
             return true;
         }

@@ -235,17 +235,48 @@ public final class ModelMeter {
     }
 
     /**
-     * Counts a response that was inserted into the cache after a miss. Its request is counted separately.
+     * Counts a lookup that found a response for a request which was cancelled meanwhile.
      *
-     * @param lookupAndInsertNanos the duration of lookup and insertion
+     * @param lookupNanos the duration of the lookup
      */
-    public void missed(long lookupAndInsertNanos) {
+    public void hitUnused(long lookupNanos) {
         lock.lock();
         try {
-            success.add(0, lookupAndInsertNanos);
-            cacheMiss.add(1, lookupAndInsertNanos);
-            requestMicros += TimeUnit.NANOSECONDS.toMicros(lookupAndInsertNanos);
-            missMicros += TimeUnit.NANOSECONDS.toMicros(lookupAndInsertNanos);
+            cacheHit.add(1, lookupNanos);
+            hitMicros += TimeUnit.NANOSECONDS.toMicros(lookupNanos);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Counts a lookup without a response, however its request ends. The request is counted separately.
+     *
+     * @param lookupNanos the duration of the lookup
+     */
+    public void missed(long lookupNanos) {
+        lock.lock();
+        try {
+            cacheMiss.add(1, lookupNanos);
+            missMicros += TimeUnit.NANOSECONDS.toMicros(lookupNanos);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Adds the insertion of a response into the cache to the miss before it, and both to the time of the request.
+     *
+     * @param lookupNanos the duration of the lookup
+     * @param insertNanos the duration of the insertion
+     */
+    public void inserted(long lookupNanos, long insertNanos) {
+        lock.lock();
+        try {
+            success.add(0, lookupNanos + insertNanos);
+            cacheMiss.add(0, insertNanos);
+            requestMicros += TimeUnit.NANOSECONDS.toMicros(lookupNanos + insertNanos);
+            missMicros += TimeUnit.NANOSECONDS.toMicros(insertNanos);
         } finally {
             lock.unlock();
         }

@@ -225,7 +225,8 @@ final class ModelMeterTest {
     @Test
     void countsHitsAsSuccessesThatComputedNothing() {
         meter.hit(2_000, 3_000, 6_000);
-        meter.missed(4_000);
+        meter.missed(1_000);
+        meter.inserted(1_000, 3_000);
 
         InferenceTimings times = meter.read().inferences();
         assertThat(times.success()).isEqualTo(new Timing(1, 10_000));
