@@ -37,7 +37,7 @@ final class DataFlow {
     DataFlow(EnsemblePlan plan, OutputSelection selection) {
         this.plan = plan;
         this.selection = selection;
-        root = new Iteration(plan, null, 0);
+        root = new Iteration(plan, null, 0, true);
         held = selection.depth() == 0 ? null : new HeldSteps(plan);
         expect(root);
     }
@@ -91,12 +91,13 @@ final class DataFlow {
      * Adds a response of a step.
      *
      * @param values the values of the mapped outputs, owned by the data flow from now on
+     * @param isFinal whether the step marked the response as its final one
      */
-    void responded(Ready from, TensorValue[] values) {
+    void responded(Ready from, TensorValue[] values, boolean isFinal) {
         StepPlan step = from.step();
         Iteration target = from.iteration();
         if (step.decoupled()) {
-            target = next(from.iteration(), values);
+            target = next(from.iteration(), values, isFinal);
         } else if (held != null) {
             held.responded(from, byteSize(values));
         }
@@ -105,9 +106,9 @@ final class DataFlow {
         }
     }
 
-    private Iteration next(Iteration parent, TensorValue[] values) {
+    private Iteration next(Iteration parent, TensorValue[] values, boolean isFinal) {
         long bytes = byteSize(values);
-        Iteration next = new Iteration(plan, parent, bytes);
+        Iteration next = new Iteration(plan, parent, bytes, isFinal);
         bufferedBytes += bytes;
         iterations++;
         expect(next);

@@ -350,7 +350,7 @@ public final class EnsembleRun implements StepModels.Receiver {
             response.close();
             throw e;
         }
-        flow.responded(step.ready(), values);
+        flow.responded(step.ready(), values, response.isFinal());
         long max = plan.limits().maxBufferedBytes();
         if (flow.iterations() > MIN_ITERATIONS && flow.bufferedBytes() > max) {
             fail(EnsembleErrors.tooManyBytes(step.step(), max));
@@ -387,7 +387,6 @@ public final class EnsembleRun implements StepModels.Receiver {
             }
             flow.answered(next);
             any = true;
-            boolean last = !plan.isDecoupled() || (isIdle() && flow.nextAnswer() == null);
             responded |= last;
             if (last) {
                 PinnedModels executing = models;
@@ -400,10 +399,6 @@ public final class EnsembleRun implements StepModels.Receiver {
             }
         }
         return any;
-    }
-
-    private boolean isIdle() {
-        return submitted.isEmpty() && waiting.isEmpty() && !flow.holdsSteps();
     }
 
     private void fail(InferenceException error) {
@@ -427,6 +422,8 @@ public final class EnsembleRun implements StepModels.Receiver {
             wait.cancel();
         }
         producers.end();
+            // Not by what has ended at this moment: the mark would come with the response or behind it by chance.
+            boolean last = !plan.isDecoupled() || next.isLast();
     }
 
     private void expired(InferenceException error) {

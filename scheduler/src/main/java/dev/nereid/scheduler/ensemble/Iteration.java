@@ -25,6 +25,7 @@ final class Iteration {
     private final Deque<Iteration> children = new ArrayDeque<>(2);
 
     private final long bytes;
+    private final boolean isLast;
     private long outputBytes;
     private int openSteps;
     private int missingOutputs;
@@ -36,10 +37,12 @@ final class Iteration {
      *
      * @param parent the iteration of the decoupled step; {@code null} for the first
      * @param bytes the size of the response that began it
+     * @param isFinal whether the decoupled step marked that response as its final one
      */
-    Iteration(EnsemblePlan plan, @Nullable Iteration parent, long bytes) {
+    Iteration(EnsemblePlan plan, @Nullable Iteration parent, long bytes, boolean isFinal) {
         this.parent = parent;
         this.bytes = bytes;
+        isLast = isFinal && (parent == null || parent.isLast);
         depth = parent == null ? 0 : parent.depth + 1;
         values = new @Nullable TensorValue[plan.tensorCount()];
         reads = new int[plan.tensorCount()];
@@ -58,6 +61,11 @@ final class Iteration {
     /** Returns the size of the response that began the iteration. */
     long bytes() {
         return bytes;
+    }
+
+    /** Returns whether it follows from final responses alone, so that no other one comes behind it. */
+    boolean isLast() {
+        return isLast;
     }
 
     /** Adds the outputs of a step of this depth that is not decoupled. */

@@ -21,6 +21,10 @@ final class EnsembleClient implements ResponseObserver {
     final List<Map<String, ParameterValue>> parameters = Collections.synchronizedList(new ArrayList<>());
     final CountDownLatch ended = new CountDownLatch(1);
     volatile int terminals;
+
+    /** Whether the final mark came with a response, and not behind all of them. */
+    volatile boolean endsWithResponse;
+
     volatile @Nullable InferenceException error;
     private final ResponseFlow flow;
 
@@ -43,6 +47,7 @@ final class EnsembleClient implements ResponseObserver {
             parameters.add(response.parameters());
         }
         if (response.isFinal()) {
+            endsWithResponse = true;
             end();
         }
     }

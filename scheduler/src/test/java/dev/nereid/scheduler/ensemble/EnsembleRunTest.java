@@ -282,6 +282,58 @@ class EnsembleRunTest {
         assertThat(client.responses).containsExactly(Map.of("OUT", 3L));
     }
 
+    /** The speed of later steps does not matter. */
+    @Test
+    void endsBehindTheLastResponseIfItsDecoupledStepDoes() {
+        step("many I=IN O=one !");
+        step("next I=one O=OUT");
+        start("OUT");
+        for (boolean isFast : List.of(true, false)) {
+            client = new EnsembleClient();
+            send(1);
+            FakeSteps.Call many = call(0);
+            many.respond(Map.of("O", 1L), false);
+            FakeSteps.Call next = call(1);
+            if (isFast) {
+                next.respond(Map.of("O", 2L), true);
+                many.complete();
+            } else {
+                many.complete();
+                next.respond(Map.of("O", 2L), true);
+            }
+            assertThat(client.responses).containsExactly(Map.of("OUT", 2L));
+            assertThat(client.terminals).isEqualTo(1);
+            assertThat(client.endsWithResponse).isFalse();
+        }
+    }
+
+    @Test
+    void endsWithTheLastResponseIfItsDecoupledStepDoes() {
+        step("many I=IN O=one !");
+        step("next I=one O=OUT");
+        start("OUT");
+        for (boolean isFast : List.of(true, false)) {
+            client = new EnsembleClient();
+            send(1);
+            FakeSteps.Call many = call(0);
+            many.respond(Map.of("O", 1L), false);
+            FakeSteps.Call first = call(1);
+            if (isFast) {
+                first.respond(Map.of("O", 2L), true);
+                assertThat(client.hasEnded()).isFalse();
+                many.respond(Map.of("O", 3L), true);
+                call(1).respond(Map.of("O", 4L), true);
+            } else {
+                many.respond(Map.of("O", 3L), true);
+                calls(1).getLast().respond(Map.of("O", 4L), true);
+                first.respond(Map.of("O", 2L), true);
+            }
+            assertThat(client.responses).containsExactly(Map.of("OUT", 2L), Map.of("OUT", 4L));
+            assertThat(client.terminals).isEqualTo(1);
+            assertThat(client.endsWithResponse).isTrue();
+        }
+    }
+
     /** Outputs of a step that no later step reads and no client requested are freed with the response. */
     @Test
     void releasesOutputsThatAreNotRequested() {
