@@ -106,15 +106,14 @@ final class DemandModeTest {
                                     0, 0, OptionalLong.of(System.nanoTime() + 50_000_000), Optional.empty())),
                     byDeadline);
 
-            for (RecordingObserver observer : List.of(byTimeout, byDeadline)) {
-                InferenceException error = observer.error();
-                assertThat(error.code()).isEqualTo(ErrorCode.UNAVAILABLE);
-                assertThat(error.retryAfter()).isPresent();
-                assertThat(error.publicMessage())
-                        .matches("model 'b' was not loaded within \\d+ ms; models take 1000000 of 1000000 bytes"
-                                + " \\(expected: models that become idle, a larger --model-memory-budget, or a longer"
-                                + " timeout\\); try again later");
-            }
+            InferenceException error = byTimeout.error();
+            assertThat(error.code()).isEqualTo(ErrorCode.UNAVAILABLE);
+            assertThat(error.retryAfter()).isPresent();
+            assertThat(error.publicMessage())
+                    .matches("model 'b' was not loaded within \\d+ ms; models take 1000000 of 1000000 bytes"
+                            + " \\(expected: models that become idle, a larger --model-memory-budget, or a longer"
+                            + " timeout\\); try again later");
+            assertThat(byDeadline.error().code()).isEqualTo(ErrorCode.CANCELLED);
             assertThat(server.demand().orElseThrow().waiting()).isZero();
             Files.delete(gate);
             assertThat(running.response().values()).containsExactly(1f);
@@ -157,6 +156,27 @@ final class DemandModeTest {
     }
 
     @Test
+    /** A front end tells its client of the deadline; a queue timeout means that the server is busy. */
+    @Test
+    void cancelsARequestAtTheDeadlineOfItsClient() throws Exception {
+        models.recording("m", "");
+        Path gate = Files.createFile(directory.resolve("models/m/gate"));
+        try (NereidServer server = fixture.start(0)) {
+            RecordingObserver overdue = new RecordingObserver();
+            OptionalLong deadline = OptionalLong.of(System.nanoTime() + 50_000_000);
+            server.infer(request(server, "m", new RequestOptions(0, 0, deadline, Optional.empty())), overdue);
+            RecordingObserver late = new RecordingObserver();
+            server.infer(
+                    request(server, "m", new RequestOptions(0, 50_000, OptionalLong.empty(), Optional.empty())), late);
+
+            assertThat(overdue.error().code()).isEqualTo(ErrorCode.CANCELLED);
+            assertThat(late.error().code()).isEqualTo(ErrorCode.UNAVAILABLE);
+            assertThat(server.demand().orElseThrow().waiting()).isZero();
+            Files.delete(gate);
+            assertThat(infer(server, "m", 4)).containsExactly(4f);
+        }
+    }
+
     void refusesMoreWaitingRequestsThanItsBound() throws Exception {
         models.recording("m", "");
         Path gate = Files.createFile(directory.resolve("models/m/gate"));

@@ -312,7 +312,11 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
         if (end()) {
             RequestFailures.log(id, model, error);
             shared.releaseRegistrations();
-            GrpcErrors.fail(call, error);
+            if (context.isExpired(error, dependencies.nanoTime().getAsLong())) {
+                GrpcErrors.expire(call); // the clock of the client may be late
+            } else {
+                GrpcErrors.fail(call, error);
+            }
         }
     }
 

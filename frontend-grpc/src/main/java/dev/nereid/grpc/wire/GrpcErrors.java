@@ -45,6 +45,12 @@ public final class GrpcErrors {
         call.close(status(error), trailers);
     }
 
+    /** Ends a call that failed since the deadline of its client has passed. */
+    public static void expire(ServerCall<?, ?> call) {
+        call.close(
+                Status.DEADLINE_EXCEEDED.withDescription("request was cancelled: deadline exceeded"), new Metadata());
+    }
+
     /**
      * Returns a call that collects its response or error, which is sent later.
      *

@@ -3,6 +3,7 @@ package dev.nereid.grpc.service;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.FatalErrorHandler;
+import dev.nereid.api.InferenceException;
 import dev.nereid.api.frontend.ForwardedHeaders;
 import dev.nereid.grpc.connection.LargeMessage;
 import dev.nereid.grpc.connection.Parsed;
@@ -17,6 +18,7 @@ import dev.nereid.grpc.wire.InferRequestAssembler;
 import dev.nereid.grpc.wire.ResponseArrays;
 import dev.nereid.grpc.wire.ResponseCompressor;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.testkit.FakeInferenceServer;
 import dev.nereid.testkit.FakeModel;
 import dev.nereid.testkit.LeakCheckingMemory;
@@ -40,6 +42,10 @@ final class ModelInferCallTest {
     private final RecordedServerCall stream = new RecordedServerCall();
 
     private ModelInferCall call() {
+        return call(OptionalLong.empty());
+    }
+
+    private ModelInferCall call(OptionalLong deadlineNanos) {
         server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
         InferCallDependencies calls = new InferCallDependencies(
                 new InferRequestAssembler(memory, server.sharedMemory(), Integer.MAX_VALUE),
@@ -52,7 +58,7 @@ final class ModelInferCallTest {
                 server,
                 calls,
                 new ResponseArrays(),
-                new CallContext(OptionalLong.empty(), ForwardedHeaders.NONE, Optional.empty()));
+                new CallContext(deadlineNanos, ForwardedHeaders.NONE, Optional.empty()));
     }
 
     @Test
@@ -71,6 +77,24 @@ final class ModelInferCallTest {
         assertThat(memory.buffersInUse()).isZero();
         memory.close();
         assertNothingFatalLogged();
+    }
+
+    @Test
+    void reportsTheDeadlineToAClientWhoseClockIsLate() {
+        call(OptionalLong.of(System.nanoTime() - 1)).onError(cancelled());
+        assertThat(stream.status).isNotNull();
+        assertThat(stream.status.getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
+    }
+
+    @Test
+    void reportsACancellationBeforeTheDeadline() {
+        call(OptionalLong.of(System.nanoTime() + 3_600_000_000_000L)).onError(cancelled());
+        assertThat(stream.status).isNotNull();
+        assertThat(stream.status.getCode()).isEqualTo(Status.Code.CANCELLED);
+    }
+
+    private static InferenceException cancelled() {
+        return new InferenceException(ErrorCode.CANCELLED, "request was cancelled");
     }
 
     /** The log treats fatal causes as the end of the process. */

@@ -133,7 +133,12 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
     }
 
     private void expire(String key, WaitingRequest waiting, long arrivedNanos) {
-        Duration waited = Duration.ofNanos(nanoTime.getAsLong() - arrivedNanos);
+        long now = nanoTime.getAsLong();
+        if (waiting.isOverdue(now)) { // its client waits no more, as for a request in a queue
+            waiting.cancel();
+            return;
+        }
+        Duration waited = Duration.ofNanos(now - arrivedNanos);
         waiting.refuse(DemandErrors.timedOut(key, waited, planner.ask(Planning::taken), budget()));
     }
 

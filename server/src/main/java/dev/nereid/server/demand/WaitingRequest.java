@@ -7,6 +7,7 @@ import dev.nereid.api.InputTensor;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.time.Timeout;
+import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -72,6 +73,12 @@ final class WaitingRequest implements Cancellation {
     void endWith(Timeout scheduled) {
         timeout = scheduled;
         if (left.get()) {
+    /** Returns whether the deadline of the client has passed. */
+    boolean isOverdue(long nowNanos) {
+        OptionalLong deadline = request.options().deadlineNanos();
+        return deadline.isPresent() && nowNanos - deadline.getAsLong() >= 0;
+    }
+
             scheduled.close();
         }
     }
