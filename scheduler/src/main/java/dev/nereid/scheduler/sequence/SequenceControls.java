@@ -98,8 +98,16 @@ final class SequenceControls {
             return null;
         }
         byte[] text = type == DataType.BYTES ? text(id) : new byte[0];
-        TensorBuffer buffer = memory.allocate(type == DataType.BYTES ? Integer.BYTES + text.length : type.byteSize());
-        MemorySegment data = buffer.segment();
+        TensorBuffer buffer = memory.allocate(byteSize(type, text));
+        Tensor tensor = write(id, type, text, buffer.segment());
+        return new LiveSequence.IdTensor(tensor, ReferenceCountedMemory.of(buffer), withId(lists.get(READY), tensor));
+    }
+
+    private static int byteSize(DataType type, byte[] text) {
+        return type == DataType.BYTES ? Integer.BYTES + text.length : type.byteSize();
+    }
+
+    private Tensor write(Sequence.Id id, DataType type, byte[] text, MemorySegment data) {
         if (type == DataType.BYTES) {
             data.set(ValueLayout.JAVA_INT_UNALIGNED, 0, text.length);
             MemorySegment.copy(text, 0, data, ValueLayout.JAVA_BYTE, Integer.BYTES, text.length);
@@ -108,8 +116,19 @@ final class SequenceControls {
         } else {
             data.set(ValueLayout.JAVA_INT_UNALIGNED, 0, (int) number(id));
         }
-        Tensor tensor = Tensor.of(type, shape, data);
-        return new LiveSequence.IdTensor(tensor, ReferenceCountedMemory.of(buffer), withId(lists.get(READY), tensor));
+        return Tensor.of(type, shape, data);
+    }
+
+    /** Returns the controls of the first request of a sequence, in memory that the garbage collector frees. */
+    List<NamedTensor> ofFirst(Sequence.Id id) {
+        List<NamedTensor> flags = lists.get(READY | START);
+        DataType type = idType;
+        if (type == null) {
+            return flags;
+        }
+        byte[] text = type == DataType.BYTES ? text(id) : new byte[0];
+        MemorySegment data = Arena.ofAuto().allocate(byteSize(type, text), ALIGNMENT);
+        return withId(flags, write(id, type, text, data));
     }
 
     /** Returns the text of an id. Requests whose id has another type than the model wants are refused before. */

@@ -4,6 +4,7 @@ import static java.util.stream.Collectors.toList;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.ModelPlan;
 import dev.nereid.scheduler.ModelScheduler;
@@ -12,6 +13,7 @@ import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.memory.AcceptedMemory;
+import dev.nereid.scheduler.sequence.FirstRequest;
 import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
@@ -204,10 +206,16 @@ public final class VersionLoader {
 
     /** Reads the warm-up of a version, to be closed when its instances are warm. */
     WarmupSamples warmup(PreparedModel prepared, ModelConfig config, ModelSettings settings, Model model) {
+        List<NamedTensor> first = config.getModelWarmupCount() == 0
+                ? List.of()
+                : SequencePlanReader.plan(config, settings, prepared.directory().path())
+                        .map(plan -> FirstRequest.inputs(plan, settings.batches()))
+                        .orElse(List.of());
         return WarmupSamples.read(
                 config,
                 RequestChecks.forModel(settings, model.paddedInputs()),
                 settings,
+                first,
                 prepared.directory().path(),
                 environment.memory(),
                 new SplittableRandom());

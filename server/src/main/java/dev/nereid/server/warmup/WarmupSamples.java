@@ -40,6 +40,7 @@ public final class WarmupSamples implements AutoCloseable {
     private static final int MAX_EXECUTIONS = 100_000;
 
     private final ModelSettings model;
+    private final List<NamedTensor> first;
     private final Path directory;
     private final TensorMemory memory;
     private final RandomGenerator random;
@@ -48,8 +49,14 @@ public final class WarmupSamples implements AutoCloseable {
     private final List<TensorBuffer> buffers = new ArrayList<>();
 
     private WarmupSamples(
-            RequestChecks checks, ModelSettings model, Path directory, TensorMemory memory, RandomGenerator random) {
+            RequestChecks checks,
+            ModelSettings model,
+            List<NamedTensor> first,
+            Path directory,
+            TensorMemory memory,
+            RandomGenerator random) {
         this.model = model;
+        this.first = first;
         this.directory = directory;
         this.memory = memory;
         this.random = random;
@@ -62,6 +69,8 @@ public final class WarmupSamples implements AutoCloseable {
      * @param config the completed configuration
      * @param checks the checks of its requests
      * @param model the same configuration, as schedulers see it
+     * @param first the control inputs and states of a first request of a sequence; they are added to samples that do not
+     *     give them; empty for a model without sequences
      * @param directory the model's directory
      * @param memory the memory for the content of inputs
      * @param random generates content
@@ -72,10 +81,11 @@ public final class WarmupSamples implements AutoCloseable {
             ModelConfig config,
             RequestChecks checks,
             ModelSettings model,
+            List<NamedTensor> first,
             Path directory,
             TensorMemory memory,
             RandomGenerator random) {
-        WarmupSamples samples = new WarmupSamples(checks, model, directory, memory, random);
+        WarmupSamples samples = new WarmupSamples(checks, model, first, directory, memory, random);
         boolean read = false;
         try {
             for (ModelWarmup setting : config.getModelWarmupList()) {
@@ -218,6 +228,11 @@ public final class WarmupSamples implements AutoCloseable {
                 0);
         List<NamedTensor> inputs = new ArrayList<>(checked.inputs());
         inputs.addAll(unknown);
+        for (NamedTensor added : first) {
+            if (!setting.containsInputs(added.name())) {
+                inputs.add(added);
+            }
+        }
         return checked.withInputs(RequestInputs.of(inputs, checked.batchSize(), checked::releaseInputs));
     }
 

@@ -7,8 +7,11 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.sequence.FirstRequest;
+import dev.nereid.server.config.ConfigNormalization;
 import dev.nereid.server.config.ModelConfigReader;
 import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.config.SequencePlanReader;
 import dev.nereid.server.request.RequestChecks;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -21,6 +24,7 @@ import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -150,6 +154,50 @@ final class WarmupSamplesTest {
                 assertThat(Float.intBitsToFloat(first << 16)).isBetween(0f, 1f);
             }
         }
+    }
+
+    /** As a first request of a sequence has them. A sample may give its own. */
+    @Test
+    void addsControlsAndStatesOfASequence() {
+        String sequences = """
+                sequence_batching {
+                  control_input [
+                    { name: "START" control [ { kind: CONTROL_SEQUENCE_START int32_false_true: [ 3, 4 ] } ] },
+                    { name: "END" control [ { kind: CONTROL_SEQUENCE_END fp32_false_true: [ 0, 1 ] } ] },
+                    { name: "READY" control [ { kind: CONTROL_SEQUENCE_READY bool_false_true: [ false, true ] } ] },
+                    { name: "ID" control [ { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_STRING } ] }
+                  ]
+                  state [ { input_name: "SUM_IN" output_name: "SUM_OUT" data_type: TYPE_FP32 dims: [ 2 ] } ]
+                }
+                """;
+        try (WarmupSamples read = read(sequences + sample("a", "batch_size: 1", "dims: [ 2 ] zero_data: true"))) {
+            Map<String, Tensor> inputs = inputs(read);
+            assertThat(inputs.keySet()).containsExactly("IN", "START", "END", "READY", "ID", "SUM_IN");
+            assertThat(inputs.get("START").data().get(ValueLayout.JAVA_INT, 0)).isEqualTo(4);
+            assertThat(inputs.get("END").data().get(ValueLayout.JAVA_FLOAT, 0)).isZero();
+            assertThat(inputs.get("READY").data().get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 1);
+            assertThat(inputs.get("ID").strings()).containsExactly("1");
+            assertThat(inputs.get("ID").shape()).isEqualTo(Shape.of(1, 1));
+            assertThat(inputs.get("SUM_IN").shape()).isEqualTo(Shape.of(1, 2));
+            assertThat(inputs.get("SUM_IN").data().toArray(ValueLayout.JAVA_FLOAT))
+                    .containsExactly(0, 0);
+        }
+        String given = sample("a", "batch_size: 1", "dims: [ 2 ] zero_data: true")
+                .replace(
+                        "inputs {",
+                        "inputs { key: \"END\" value { data_type: TYPE_FP32 dims: [ 1 ] zero_data: true } } inputs {");
+        try (WarmupSamples read = read(sequences + given)) {
+            assertThat(inputs(read).keySet()).containsExactlyInAnyOrder("IN", "START", "END", "READY", "ID", "SUM_IN");
+        }
+    }
+
+    private static Map<String, Tensor> inputs(WarmupSamples read) {
+        Map<String, Tensor> inputs = new LinkedHashMap<>();
+        CheckedRequest request = read.samples().getFirst().batch().get().getFirst();
+        for (NamedTensor input : request.inputs()) {
+            inputs.put(input.name(), input.tensor());
+        }
+        return inputs;
     }
 
     @Test
@@ -367,7 +415,10 @@ final class WarmupSamplesTest {
                         + more);
         ModelSettings settings = ModelSettingsReader.settings(config, 3);
         RequestChecks checks = RequestChecks.forModel(settings, padded);
-        return WarmupSamples.read(config, checks, settings, directory, memory, new Random(1));
+        List<NamedTensor> first = SequencePlanReader.plan(ConfigNormalization.normalize(config), settings, directory)
+                .map(plan -> FirstRequest.inputs(plan, settings.batches()))
+                .orElse(List.of());
+        return WarmupSamples.read(config, checks, settings, first, directory, memory, new Random(1));
     }
 
     private void file(String name, byte[] content) throws IOException {
