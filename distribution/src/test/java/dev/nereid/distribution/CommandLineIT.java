@@ -146,6 +146,11 @@ final class CommandLineIT {
                 assertThat(server.out())
                         .containsPattern("(?m)^add_sub +1 +READY$")
                         .containsPattern("(?m)^unknown +- +UNAVAILABLE: \\S.*unknown.*$");
+                if (mode.equals("explicit")) {
+                    assertThat(server.errSoFar())
+                            .contains("failed to load 'unknown', failed to poll from model repository: model not found"
+                                    + " in any model repository");
+                }
             }
         }
     }

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.statistics.BatchStatistics;
+import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.server.EnsembleFixture.Query;
 import dev.nereid.spi.ErrorCode;
@@ -227,6 +228,33 @@ final class EnsembleTest {
             assertThat(server.models().metadata(ModelRef.latest("both")).platform())
                     .isEqualTo("ensemble");
             assertThat(server.isReady()).isTrue();
+        }
+    }
+
+    /** The reference counts the refusal of a step twice. */
+    @Test
+    void countsAFailureOnce() throws Exception {
+        fixture.step("stateful", "sequence_batching { }\n")
+                .step("failing", parameter("fail", "no"))
+                .ensemble("refused", step("one", "IN=IN", "OUT=mid"), step("stateful", "IN=mid", "OUT=OUT"))
+                .ensemble("failed", step("one", "IN=IN", "OUT=mid"), step("failing", "IN=mid", "OUT=OUT"));
+        try (NereidServer server = NereidServer.start(fixture.options())) {
+            for (String ensemble : List.of("refused", "failed")) {
+                Query.of(server, ensemble, 1).withId("no").send().error();
+
+                ModelStatistics counted = statistics(server, ensemble);
+                assertThat(counted.inferences().fail().count()).as(ensemble).isOne();
+                assertThat(counted.metrics().failures()).as(ensemble).containsEntry(FailureReason.OTHER, 1L);
+                assertThat(counted.metrics().failures().values().stream()
+                                .mapToLong(Long::longValue)
+                                .sum())
+                        .as(ensemble)
+                        .isOne();
+            }
+            assertThat(statistics(server, "stateful").inferences().fail().count())
+                    .isZero();
+            assertThat(statistics(server, "failing").inferences().fail().count())
+                    .isOne();
         }
     }
 

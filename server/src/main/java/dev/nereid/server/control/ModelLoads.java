@@ -303,7 +303,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
         try {
             return finding.get();
         } catch (InferenceException e) {
-            LOG.atError().addKeyValue("model", ModelKey.name(model)).log(e.publicMessage());
+            LOG.atError().addKeyValue("model", ModelKey.name(model)).log(ModelSources.logged(model, e));
             boolean isMaybeThere = e.code() != ErrorCode.UNAVAILABLE || catalog.isKnown(model);
             if (e.code() == ErrorCode.NOT_FOUND) {
                 catalog.missing(model);

@@ -156,6 +156,12 @@ final class ModelSources {
                 : VersionState.Unavailable.of(failure.code(), failure.publicMessage());
     }
 
+    /** Returns the text of a failure for the log: that for clients is the reference server's, and does not say why. */
+    static String logged(String model, InferenceException failure) {
+        String text = failure.publicMessage();
+        return text.equals(pollFailed(model)) ? text + ": model not found in any model repository" : text;
+    }
+
     private static ModelCopy fetch(ModelLocation location) {
         try {
             return location.fetch();
