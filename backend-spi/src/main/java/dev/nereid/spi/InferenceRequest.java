@@ -42,7 +42,8 @@ public interface InferenceRequest extends RequestView {
      * Registers an action that runs when the request is cancelled. Cancellation is that of {@link #isCancelled}; the
      * action runs at once if the request already was cancelled. The action runs at most once, on any thread, and never
      * after the request is complete; it must be short and must not block. Its exceptions are logged. Any number of
-     * actions may be registered; a deadline that passes does not count as a cancellation here.
+     * actions may be registered; a deadline that passes does not count as a cancellation here. As {@link #isCancelled}
+     * says, a step of a sequence is not cancelled by its client.
      *
      * @param action the action
      * @return the hook that removes the action

@@ -3,7 +3,9 @@ package dev.nereid.scheduler;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.Cancellation;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.scheduler.admission.RequestAdmission;
 import dev.nereid.scheduler.batch.BackendCallbacks;
@@ -87,6 +89,17 @@ public final class EnsembleScheduler implements Scheduler {
         requireNonNull(request, "request");
         requireNonNull(observer, "observer");
         return submitter.submit(request, observer);
+    }
+
+    @Override
+    public void cancelled(RequestOptions options, long arrivedNanos) {
+        model.meter().failed(FailureReason.CANCELED, model.nanoTime().getAsLong() - arrivedNanos);
+        cancelSequence(options);
+    }
+
+    @Override
+    public void cancelSequence(RequestOptions options) {
+        intake.cancelSequence(options);
     }
 
     @Override

@@ -4,7 +4,9 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.admission.RequestAdmission;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
@@ -459,6 +461,17 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
     @Override
     public void replaceSequence(Sequence.Id id) {
         queue.replaceSequence(id);
+    }
+
+    @Override
+    public void cancelled(RequestOptions options, long arrivedNanos) {
+        model.meter().failed(FailureReason.CANCELED, nanoTime.getAsLong() - arrivedNanos);
+        cancelSequence(options);
+    }
+
+    @Override
+    public void cancelSequence(RequestOptions options) {
+        options.sequence().ifPresent(sequence -> queue.cancelSequence(sequence.id()));
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.Cancellation;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.statistics.MeterReading;
@@ -119,6 +120,23 @@ public interface Scheduler extends AutoCloseable {
      * @param id the sequence
      */
     default void replaceSequence(Sequence.Id id) {}
+
+    /**
+     * Counts a request that its client cancelled before it was submitted, and ends its sequence as {@link
+     * #cancelSequence} does. Never blocks.
+     *
+     * @param options the options of the request
+     * @param arrivedNanos when the server received it
+     */
+    void cancelled(RequestOptions options, long arrivedNanos);
+
+    /**
+     * Ends the sequence of a request that is never submitted, after the requests that wait, if it lives: later requests
+     * would execute after a gap. Has no effect on iterative sequences. Never blocks.
+     *
+     * @param options the options of the request
+     */
+    default void cancelSequence(RequestOptions options) {}
 
     /**
      * Refuses requests from now on, with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}. Those that were accepted are

@@ -3,6 +3,7 @@ package dev.nereid.scheduler;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.api.statistics.FailureReason;
@@ -127,6 +128,11 @@ final class BoundScheduler implements Scheduler, Continuations.Target {
     @Override
     public int inFlight() {
         return model.drain().count();
+    }
+
+    @Override
+    public void cancelled(RequestOptions options, long arrivedNanos) {
+        model.meter().failed(FailureReason.CANCELED, 0);
     }
 
     @Override

@@ -53,10 +53,12 @@ final class LargeRequestExecutor implements AutoCloseable {
     private record SequenceKey(String model, Sequence.Id id) {}
 
     /** Checks a request and submits it to the scheduler, on any thread. */
-    @FunctionalInterface
     interface Submission {
         /** Checks a request and submits it; the observer is notified of every outcome. */
         Cancellation submit(InferRequest request, ResponseObserver observer);
+
+        /** Takes note, in its turn, of a request that was cancelled before its check: it counts, and ends its sequence. */
+        void cancelled(InferRequest request);
     }
 
     LargeRequestExecutor() {
@@ -189,7 +191,11 @@ final class LargeRequestExecutor implements AutoCloseable {
         public void run() {
             try {
                 if (cancelled) {
-                    fail(new InferenceException(ErrorCode.CANCELLED, "request was cancelled"));
+                    try {
+                        submission.cancelled(request);
+                    } finally {
+                        fail(new InferenceException(ErrorCode.CANCELLED, "request was cancelled"));
+                    }
                 } else {
                     submit();
                 }

@@ -124,8 +124,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     public Cancellation infer(InferRequest request, ResponseObserver observer) {
         long arrivedNanos = System.nanoTime();
         return largeRequests.accepts(request)
-                ? largeRequests.submit(
-                        request, observer, (accepted, notified) -> submission.begin(accepted, notified, arrivedNanos))
+                ? largeRequests.submit(request, observer, new LargeSubmission(submission, arrivedNanos))
                 : submission.begin(request, observer, arrivedNanos);
     }
 
@@ -379,5 +378,23 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         String version =
                 failure.version().isPresent() ? " version " + failure.version().getAsLong() : "";
         return failure.name() + version + ": " + failure.reason();
+    }
+
+    /**
+     * Submits a large request after its check.
+     *
+     * @param arrivedNanos when the server received it
+     */
+    private record LargeSubmission(RequestSubmission submission, long arrivedNanos)
+            implements LargeRequestExecutor.Submission {
+        @Override
+        public Cancellation submit(InferRequest request, ResponseObserver observer) {
+            return submission.begin(request, observer, arrivedNanos);
+        }
+
+        @Override
+        public void cancelled(InferRequest request) {
+            submission.cancelled(request, arrivedNanos);
+        }
     }
 }

@@ -100,6 +100,23 @@ final class RequestSubmission implements Submission {
         }
     }
 
+    @Override
+    public void cancelled(InferRequest request, long arrivedNanos) {
+        try {
+            if (find(request) instanceof Generation generation) {
+                try {
+                    generation.model().scheduler().cancelled(request.options(), arrivedNanos);
+                    if (models.startsOverReload(request)) {
+                        models.startedAgain(request, generation);
+                    }
+                } finally {
+                    generation.release();
+                }
+            }
+        } catch (InferenceException _) { // no such model, and no sequence
+        }
+    }
+
     private Resolution find(InferRequest request) {
         if (closed || (closedToClients && request.options().callers().isEmpty())) {
             throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");

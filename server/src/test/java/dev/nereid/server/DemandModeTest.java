@@ -12,6 +12,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.server.options.DemandOptions;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Sequence;
@@ -155,7 +156,6 @@ final class DemandModeTest {
         }
     }
 
-    @Test
     /** A front end tells its client of the deadline; a queue timeout means that the server is busy. */
     @Test
     void cancelsARequestAtTheDeadlineOfItsClient() throws Exception {
@@ -177,6 +177,7 @@ final class DemandModeTest {
         }
     }
 
+    @Test
     void refusesMoreWaitingRequestsThanItsBound() throws Exception {
         models.recording("m", "");
         Path gate = Files.createFile(directory.resolve("models/m/gate"));
@@ -305,6 +306,61 @@ final class DemandModeTest {
             await(() -> order.size() == 2_000);
             assertThat(order).isEqualTo(IntStream.range(0, 2_000).boxed().toList());
         }
+    }
+
+    @Test
+    void endsTheSequenceOfARequestThatIsCancelledWhileItWaits() throws Exception {
+        models.recording("m", "sequence_batching { max_sequence_idle_microseconds: 3600000000 }\n");
+        Path gate = Files.createFile(directory.resolve("models/m/gate"));
+        try (NereidServer server = fixture.start(0)) {
+            RecordingObserver start = new RecordingObserver();
+            RecordingObserver cancelled = new RecordingObserver();
+            RecordingObserver behind = new RecordingObserver();
+            RecordingObserver again = new RecordingObserver();
+            server.infer(request(server, "m", ofSequence(true)), start);
+            Cancellation handle = server.infer(request(server, "m", ofSequence(false)), cancelled);
+            server.infer(request(server, "m", ofSequence(false)), behind);
+            server.infer(request(server, "m", ofSequence(true)), again);
+            handle.cancel();
+            assertThat(cancelled.error().code()).isEqualTo(ErrorCode.CANCELLED);
+
+            Files.delete(gate);
+
+            start.response();
+            assertThat(behind.error().publicMessage()).contains("must specify the START flag");
+            again.response();
+            assertThat(server.models()
+                            .statistics(ModelRef.latest("m"))
+                            .getFirst()
+                            .metrics()
+                            .failures())
+                    .containsEntry(FailureReason.CANCELED, 1L);
+        }
+    }
+
+    /** Without another request nothing waits for the load, and the next one begins it again. */
+    @Test
+    void waitsForNoModelWhenAllRequestsOfASequenceAreCancelled() throws Exception {
+        models.recording("m", "sequence_batching { max_sequence_idle_microseconds: 3600000000 }\n");
+        Path gate = Files.createFile(directory.resolve("models/m/gate"));
+        try (NereidServer server = fixture.start(0)) {
+            List<Cancellation> handles = new ArrayList<>();
+            for (int i = 0; i < 3; i++) {
+                handles.add(server.infer(request(server, "m", ofSequence(i == 0)), new RecordingObserver()));
+            }
+            handles.forEach(Cancellation::cancel);
+            assertThat(server.demand().orElseThrow().waiting()).isZero();
+
+            RecordingObserver next = new RecordingObserver();
+            server.infer(request(server, "m", ofSequence(true)), next);
+            Files.delete(gate);
+            next.response();
+        }
+    }
+
+    private static RequestOptions ofSequence(boolean start) {
+        return new RequestOptions(
+                0, 0, OptionalLong.empty(), Optional.of(new Sequence(new Sequence.Id.Numeric(7), start, false)));
     }
 
     @Test

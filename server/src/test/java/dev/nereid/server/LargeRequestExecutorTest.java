@@ -87,8 +87,11 @@ class LargeRequestExecutorTest {
 
     @Test
     void submitsARequestOfASequenceThoughTheOneBeforeFailedAndNoThreadStarts() {
-        LargeRequestExecutor.Submission broken = (accepted, observer) -> {
-            throw new IllegalStateException("says the test");
+        LargeRequestExecutor.Submission broken = new RecordingSubmission() {
+            @Override
+            public Cancellation submit(InferRequest accepted, ResponseObserver observer) {
+                throw new IllegalStateException("says the test");
+            }
         };
         requests.submit(request("a", "BYTES", LARGE, 7), new CapturingObserver(), broken);
         submit(request("b", "FP32", SMALL, 7));
@@ -105,8 +108,20 @@ class LargeRequestExecutorTest {
         handle.cancel();
         runAll();
 
-        assertThat(submitted).isEmpty();
+        assertThat(submitted).containsExactly("not submitted a");
         assertThat(released).containsExactly("a");
+        assertThat(observer).containsExactly(ErrorCode.CANCELLED);
+    }
+
+    @Test
+    void takesNoteOfACancelledRequestOfASequenceInItsTurn() {
+        submit(request("a", "BYTES", LARGE, 7));
+        Cancellation handle = submit(request("b", "FP32", SMALL, 7));
+        submit(request("c", "FP32", SMALL, 7));
+        handle.cancel();
+        runAll();
+
+        assertThat(submitted).containsExactly("a", "not submitted b", "c");
         assertThat(observer).containsExactly(ErrorCode.CANCELLED);
     }
 
@@ -120,10 +135,20 @@ class LargeRequestExecutorTest {
     }
 
     private Cancellation submit(InferRequest request) {
-        return requests.submit(request, new CapturingObserver(), (accepted, observer) -> {
+        return requests.submit(request, new CapturingObserver(), new RecordingSubmission());
+    }
+
+    private class RecordingSubmission implements LargeRequestExecutor.Submission {
+        @Override
+        public Cancellation submit(InferRequest accepted, ResponseObserver observer) {
             submitted.add(accepted.id());
             return () -> submitted.add("cancelled " + accepted.id());
-        });
+        }
+
+        @Override
+        public void cancelled(InferRequest request) {
+            submitted.add("not submitted " + request.id());
+        }
     }
 
     private void execute(Runnable task) {

@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.ensemble;
 
+import dev.nereid.api.RequestOptions;
 import dev.nereid.scheduler.queue.InstanceHandle;
 import dev.nereid.scheduler.queue.OfferResult;
 import dev.nereid.scheduler.queue.RequestIntake;
@@ -47,6 +48,15 @@ public final class EnsembleIntake implements RequestIntake {
             outcomes.add(offer(offered.get(i), false));
         }
         return null;
+    }
+
+    /**
+     * Ends the sequence of a request that is never offered on the models of all steps.
+     *
+     * @param options the options of the request
+     */
+    public void cancelSequence(RequestOptions options) {
+        EnsembleRun.cancelSequence(scope, options, null);
     }
 
     @Override

@@ -5,6 +5,7 @@ import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.batch.ResponseStream;
 import dev.nereid.scheduler.request.ResponseEvent;
@@ -12,6 +13,7 @@ import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.statistics.ComputeTotals;
 import dev.nereid.spi.BackendException;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -54,6 +56,13 @@ public final class EnsembleRun implements StepModels.Receiver {
     private final EnsembleFlow producers;
     private final ResponseStream responses;
     private final EnsembleTimeout timeout;
+
+    /**
+     * The indexes of the steps that lack no request, or need none; {@code null} if the request has no sequence. A step
+     * behind a decoupled one gets many, so that it may always lack one.
+     */
+    private final @Nullable BitSet reached;
+
     private @Nullable PinnedModels models;
     private List<ModelRef> callers = List.of();
     private @Nullable Cancellation acquisition;
@@ -75,6 +84,7 @@ public final class EnsembleRun implements StepModels.Receiver {
         plan = scope.plan();
         selection = plan.select(request.checked().outputs().names());
         flow = new DataFlow(plan, selection);
+        reached = request.checked().options().sequence().isPresent() ? unneeded(plan, selection) : null;
         producers = new EnsembleFlow(request.delivery().flow());
         responses = new ResponseStream(scope.execution(), request, null);
         timeout =
@@ -88,8 +98,13 @@ public final class EnsembleRun implements StepModels.Receiver {
      * @param request an admitted request that waits; has no effect if it was cancelled
      */
     public static void begin(EnsembleScope scope, ScheduledRequest request) {
-        if (!request.begin()) {
-            return; // completed, and its reference released
+        if (!request.begin()) { // completed, and its reference released
+            if (request.checked().options().sequence().isPresent()) {
+                OutputSelection selection =
+                        scope.plan().select(request.checked().outputs().names());
+                cancelSequence(scope, request.checked().options(), unneeded(scope.plan(), selection));
+            }
+            return;
         }
         EnsembleRun run;
         try {
@@ -102,6 +117,30 @@ public final class EnsembleRun implements StepModels.Receiver {
             return;
         }
         run.begin();
+    }
+
+    /**
+     * Ends the sequence of a cancelled request on the models of the steps that it never reached.
+     *
+     * @param reached the indexes of the steps that lack no request; {@code null} for none
+     */
+    static void cancelSequence(EnsembleScope scope, RequestOptions options, @Nullable BitSet reached) {
+        if (options.sequence().isEmpty()) {
+            return;
+        }
+        for (int step = 0; step < scope.plan().stepCount(); step++) {
+            if (reached == null || !reached.get(step)) {
+                scope.models().cancelSequence(step, options);
+            }
+        }
+    }
+
+    private static BitSet unneeded(EnsemblePlan plan, OutputSelection selection) {
+        BitSet steps = new BitSet(plan.stepCount());
+        for (int step = 0; step < plan.stepCount(); step++) {
+            steps.set(step, !selection.needs(step));
+        }
+        return steps;
     }
 
     private void begin() {
@@ -216,7 +255,7 @@ public final class EnsembleRun implements StepModels.Receiver {
                 fail(EnsembleErrors.ofStep(step.step(), error));
             }
             case EnsembleEvent.Granted(StepExecution step) -> granted(step);
-            case EnsembleEvent.Cancelled() -> stop();
+            case EnsembleEvent.Cancelled() -> cancelled();
             case EnsembleEvent.Expired(InferenceException error) -> expired(error);
         }
     }
@@ -294,6 +333,9 @@ public final class EnsembleRun implements StepModels.Receiver {
         }
         StepModel model = pinned.model(step.step().index());
         submitted.add(step);
+        if (reached != null && step.step().depth() == 0) {
+            reached.set(step.step().index());
+        }
         boolean isSubmitted = false;
         try {
             InferRequest message = StepMessages.request(
@@ -385,6 +427,8 @@ public final class EnsembleRun implements StepModels.Receiver {
                 response.discard();
                 throw e;
             }
+            // Not by what has ended at this moment: the mark would come with the response or behind it by chance.
+            boolean last = !plan.isDecoupled() || next.isLast();
             flow.answered(next);
             any = true;
             responded |= last;
@@ -422,8 +466,14 @@ public final class EnsembleRun implements StepModels.Receiver {
             wait.cancel();
         }
         producers.end();
-            // Not by what has ended at this moment: the mark would come with the response or behind it by chance.
-            boolean last = !plan.isDecoupled() || next.isLast();
+    }
+
+    private void cancelled() {
+        boolean isFirst = !stopped;
+        stop();
+        if (isFirst) {
+            cancelSequence(scope, request.checked().options(), reached);
+        }
     }
 
     private void expired(InferenceException error) {

@@ -115,6 +115,11 @@ final class OutputSelection {
         }
     }
 
+    /** Returns whether the requested outputs need a step. */
+    boolean needs(int step) {
+        return needed[step];
+    }
+
     /** Returns the requested outputs, in the order of the configuration. */
     int[] outputs() {
         return outputs;

@@ -3,6 +3,7 @@ package dev.nereid.scheduler.ensemble;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.scheduler.request.CheckedRequest;
 import java.util.List;
 
@@ -41,6 +42,15 @@ public interface StepModels {
      * @return those that wait for the request, the outermost first, and the ensemble behind them
      */
     List<ModelRef> callers(CheckedRequest request);
+
+    /**
+     * Ends the sequence of a request on the model of a step to which the request is never submitted: its client cancelled
+     * it, and later requests would execute after a gap.
+     *
+     * @param step the index of the step
+     * @param options the options of the request to the ensemble, with a sequence
+     */
+    default void cancelSequence(int step, RequestOptions options) {}
 
     /**
      * Describes what keeps steps from being executed. Never blocks.

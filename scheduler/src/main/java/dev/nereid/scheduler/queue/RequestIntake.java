@@ -58,6 +58,14 @@ public interface RequestIntake {
     default void replaceSequence(Sequence.Id id) {}
 
     /**
+     * Ends a sequence after its requests that wait, if it lives: one of its requests is never offered, since its client
+     * cancelled it. Has no effect on iterative sequences.
+     *
+     * @param id the id of the sequence
+     */
+    default void cancelSequence(Sequence.Id id) {}
+
+    /**
      * Runs an action when no sequence lives here any more, so that an end of the model interrupts none. Called once.
      *
      * @param action runs once, on any thread; short, never blocks

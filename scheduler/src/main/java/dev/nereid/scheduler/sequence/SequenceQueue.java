@@ -282,6 +282,19 @@ public final class SequenceQueue implements RequestIntake {
     }
 
     @Override
+    public void cancelSequence(Sequence.Id id) {
+        if (plan.batching().iterative()) {
+            return;
+        }
+        lock.lock();
+        try {
+            table.cancel(id);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
     public boolean hasSequences() {
         lock.lock();
         try {

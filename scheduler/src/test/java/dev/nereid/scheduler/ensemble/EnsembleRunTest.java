@@ -390,6 +390,33 @@ class EnsembleRunTest {
         assertThat(meter.read().failures()).isEqualTo(Map.of(FailureReason.CANCELED, 1L));
     }
 
+    /** A step that was submitted ends or goes on with the sequence itself. */
+    @Test
+    void endsTheSequenceOfACancelledRequestAtTheStepsThatItDoesNotReach() {
+        step("first I=IN O=mid");
+        step("second I=mid O=OUT");
+        start("OUT");
+        options = new RequestOptions(
+                0, 0, OptionalLong.empty(), Optional.of(new Sequence(new Sequence.Id.Numeric(7), false, false)));
+        Cancellation cancellation = send(1);
+        cancellation.cancel();
+        call(0).respond(Map.of("O", 2L), true);
+        assertThat(steps.cancelled).containsExactly(new Sequence.Id.Numeric(7) + " at 1");
+
+        steps.cancelled.clear();
+        client = new EnsembleClient();
+        Cancellation late = send(1);
+        call(0).respond(Map.of("O", 2L), true);
+        late.cancel();
+        call(1).respond(Map.of("O", 3L), true);
+        assertThat(steps.cancelled).isEmpty();
+
+        scheduler.cancelled(options, clock.getAsLong());
+        assertThat(steps.cancelled)
+                .containsExactly(new Sequence.Id.Numeric(7) + " at 0", new Sequence.Id.Numeric(7) + " at 1");
+        assertThat(meter.read().failures()).isEqualTo(Map.of(FailureReason.CANCELED, 3L));
+    }
+
     /** A model that was replaced by one that behaves otherwise must not hang a request. */
     @Test
     void failsWhenAStepEndsWithoutResponse() {

@@ -5,6 +5,7 @@ import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -98,6 +99,10 @@ final class FakeSteps implements StepModels {
     }
 
     final List<Call> calls = new CopyOnWriteArrayList<>();
+
+    /** The sequences that ended since a step never gets its request, and the steps. */
+    final List<String> cancelled = new CopyOnWriteArrayList<>();
+
     final AtomicInteger acquired = new AtomicInteger();
     final AtomicInteger closed = new AtomicInteger();
     private final List<ModelSettings> settings;
@@ -158,6 +163,11 @@ final class FakeSteps implements StepModels {
     /** Returns how often the models were loaded again. */
     int generation() {
         return generation.get();
+    }
+
+    @Override
+    public void cancelSequence(int step, RequestOptions options) {
+        cancelled.add(options.sequence().orElseThrow().id() + " at " + step);
     }
 
     @Override

@@ -28,8 +28,19 @@ final class RequestQueues {
         private final Acquisition acquisition;
         private final Set<WaitingRequest> requests = new LinkedHashSet<>();
 
+        /** The number of cancelled requests among those that keep their place. Counted until the queue is open. */
+        private int cancelled;
+
         /** Whether the model is loaded, and the requests are submitted one after another. */
         private boolean isOpen;
+
+        /** Whether a thread ends the sequences of cancelled requests, since no other one waits. */
+        private boolean isEnding;
+
+        /** Whether requests are left that wait for the model. */
+        private boolean isNeeded() {
+            return isOpen || requests.size() > cancelled;
+        }
 
         Queue(String model) {
             this.model = model;
@@ -85,26 +96,64 @@ final class RequestQueues {
 
     /**
      * Removes a request that waits no more. Without another one, nobody needs the model. A request that is being submitted
-     * stays until that is done.
+     * stays until that is done; a cancelled one of a sequence stays until its turn, or until no other request waits.
      */
     void remove(String model, WaitingRequest request) {
-        Acquisition unneeded = null;
+        Queue queue;
         lock.lock();
         try {
-            Queue queue = queues.get(model);
-            if (queue != null && !queue.isOpen && queue.requests.remove(request)) {
+            queue = queues.get(model);
+            if (queue == null || queue.isOpen || !queue.requests.contains(request)) {
+                return;
+            }
+            if (request.endsSequence()) {
+                queue.cancelled++;
+            } else {
+                queue.requests.remove(request);
                 waiting.decrementAndGet();
-                if (queue.requests.isEmpty()) {
-                    queues.remove(model);
-                    unneeded = queue.acquisition;
-                }
             }
         } finally {
             lock.unlock();
         }
-        if (unneeded != null) {
-            end.accept(unneeded);
+        WaitingRequest cancelled = null;
+        do {
+            cancelled = nextCancelled(queue, cancelled);
+            if (cancelled != null) {
+                cancelled.submit();
+            }
+        } while (cancelled != null);
+    }
+
+    /**
+     * Returns the next cancelled request of a queue in which no other one waits, and ends the queue behind the last. The
+     * one before stays in the queue until then, so that later requests do not overtake it.
+     */
+    private @Nullable WaitingRequest nextCancelled(Queue queue, @Nullable WaitingRequest before) {
+        lock.lock();
+        try {
+            if (!queue.isOpen && before != null && queue.requests.remove(before)) {
+                queue.cancelled--;
+                waiting.decrementAndGet();
+            }
+            if (queue.isNeeded()) {
+                queue.isEnding = false;
+                return null;
+            }
+            if (before == null && queue.isEnding) {
+                return null;
+            }
+            queue.isEnding = true;
+            if (!queue.requests.isEmpty()) {
+                return queue.requests.iterator().next();
+            }
+            if (!queues.remove(queue.model, queue)) {
+                return null;
+            }
+        } finally {
+            lock.unlock();
         }
+        end.accept(queue.acquisition);
+        return null;
     }
 
     /** Returns whether requests wait for a model, or are being submitted. */

@@ -27,6 +27,10 @@ final class WaitingRequest implements Cancellation {
     private final Submission submission;
     private final Consumer<WaitingRequest> whenLeft;
     private final AtomicBoolean left = new AtomicBoolean();
+
+    /** Whether the sequence of a cancelled request was ended. */
+    private final AtomicBoolean ended = new AtomicBoolean();
+
     private volatile @Nullable Timeout timeout;
 
     // Both sides of a cancellation write first and read then.
@@ -69,16 +73,16 @@ final class WaitingRequest implements Cancellation {
         return byteSize(request);
     }
 
-    /** Takes over the timeout that ends the wait. */
-    void endWith(Timeout scheduled) {
-        timeout = scheduled;
-        if (left.get()) {
     /** Returns whether the deadline of the client has passed. */
     boolean isOverdue(long nowNanos) {
         OptionalLong deadline = request.options().deadlineNanos();
         return deadline.isPresent() && nowNanos - deadline.getAsLong() >= 0;
     }
 
+    /** Takes over the timeout that ends the wait. */
+    void endWith(Timeout scheduled) {
+        timeout = scheduled;
+        if (left.get()) {
             scheduled.close();
         }
     }
@@ -95,9 +99,18 @@ final class WaitingRequest implements Cancellation {
         return true;
     }
 
-    /** Submits the request, unless it waits no more. */
+    /**
+     * Returns whether the request keeps its place though it was cancelled: its sequence ends when its turn comes, since
+     * later requests would execute after a gap.
+     */
+    boolean endsSequence() {
+        return cancelled && request.options().sequence().isPresent();
+    }
+
+    /** Submits the request, unless it waits no more. Ends the sequence of one that was cancelled. */
     void submit() {
         if (!leave()) {
+            endSequence();
             return;
         }
         try {
@@ -108,6 +121,20 @@ final class WaitingRequest implements Cancellation {
             }
         } catch (RuntimeException | Error e) { // of an observer, or no heap: other requests go on
             LOG.atError().addKeyValue("model", request.model()).setCause(e).log("waiting request not submitted");
+        }
+    }
+
+    private void endSequence() {
+        if (!endsSequence() || !ended.compareAndSet(false, true)) {
+            return;
+        }
+        try {
+            submission.cancelled(request, arrivedNanos);
+        } catch (RuntimeException | Error e) { // such as no heap: other requests go on
+            LOG.atError()
+                    .addKeyValue("model", request.model())
+                    .setCause(e)
+                    .log("sequence of cancelled request not ended");
         }
     }
 

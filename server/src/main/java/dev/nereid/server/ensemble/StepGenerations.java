@@ -4,6 +4,7 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.scheduler.ensemble.PinnedModels;
 import dev.nereid.scheduler.ensemble.StepModels;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -121,7 +122,7 @@ final class StepGenerations implements StepModels {
         boolean isComplete = false;
         try {
             for (int i = 0; i < steps.size(); i++) {
-                switch (acquire(steps.get(i), request)) {
+                switch (acquire(steps.get(i), request.options())) {
                     case Generation generation -> {
                         found.add(generation);
                         CallerCheck.check(
@@ -144,11 +145,24 @@ final class StepGenerations implements StepModels {
     }
 
     /** Finds a generation; a request of a sequence follows that to the one on which it began. */
-    private Resolution acquire(ModelRef step, CheckedRequest request) {
-        return request.options().sequence().isEmpty()
+    private Resolution acquire(ModelRef step, RequestOptions options) {
+        return options.sequence().isEmpty()
                 ? models.acquire(step)
-                : models.acquire(new InferRequest(
-                        step, request.id(), List.of(), List.of(), Map.of(), request.options(), () -> {}));
+                : models.acquire(new InferRequest(step, "", List.of(), List.of(), Map.of(), options, () -> {}));
+    }
+
+    @Override
+    public void cancelSequence(int step, RequestOptions options) {
+        try {
+            if (acquire(steps.get(step), options) instanceof Generation generation) {
+                try {
+                    generation.model().scheduler().cancelSequence(options);
+                } finally {
+                    generation.release();
+                }
+            }
+        } catch (InferenceException _) { // no such model any more, and no sequence
+        }
     }
 
     @Override

@@ -152,7 +152,7 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /** Returns the scheduler that executes the requests. */
-    Scheduler scheduler() {
+    public Scheduler scheduler() {
         return scheduler;
     }
 
