@@ -25,9 +25,11 @@ import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.options.SupervisionOptions;
 import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.spi.ErrorCode;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.SortedMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
@@ -63,17 +65,27 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     private final LifecycleOptions options;
     private final Refusals refusals;
     private final ServedModels models;
+
+    /** The model repositories that did not exist at the start. If there is one, nothing is loaded. */
+    private final List<Path> missing;
+
     private final RequestSubmission submission;
     private final LargeRequestExecutor largeRequests = new LargeRequestExecutor();
     private final AtomicReference<Phase> phase = new AtomicReference<>(Phase.RUNNING);
     private final AtomicBoolean closing = new AtomicBoolean();
     private volatile boolean markedNotReady;
 
-    NereidServer(ServerMetadata metadata, ServerComponents components, LifecycleOptions options, Refusals refusals) {
+    NereidServer(
+            ServerMetadata metadata,
+            ServerComponents components,
+            LifecycleOptions options,
+            Refusals refusals,
+            List<Path> missing) {
         this.metadata = metadata;
         this.components = components;
         this.options = options;
         this.refusals = refusals;
+        this.missing = List.copyOf(missing);
         models = components.lifecycle().models();
         submission = new RequestSubmission(
                 models, components.lifecycle().demand(), components.memory().pool(), refusals);
@@ -81,12 +93,14 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Starts a server and waits until every model is loaded or has failed. Blocks meanwhile.
+     * Starts a server and waits until every model is loaded or has failed. Blocks meanwhile. If a repository does not
+     * exist and the server is not to exit on errors, it loads nothing, and is neither live nor ready.
      *
      * @param options the server's options
      * @return the server, owned by the caller
      * @throws InferenceException if a repository cannot be read, or if a model cannot be loaded and the server is to
      *     {@linkplain LifecycleOptions#exitOnError exit on errors}; everything was closed again
+     * @throws IllegalArgumentException if a repository does not exist, and the server is to exit on errors
      * @throws InterruptedException if the thread is interrupted meanwhile; everything was closed again
      */
     public static NereidServer start(ServerOptions options) throws InterruptedException {
@@ -115,6 +129,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      * @param options the server's options
      * @return the server, live but not ready yet, owned by the caller
      * @throws InferenceException if a repository cannot be read
+     * @throws IllegalArgumentException if a repository does not exist, and the server is to exit on errors
      */
     public static NereidServer startLoading(ServerOptions options) {
         return new ServerFactory(options).start();
@@ -140,7 +155,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     @Override
     public ModelControl control() {
-        return components.lifecycle().control();
+        return isFailed() ? FailedModelControl.INSTANCE : components.lifecycle().control();
     }
 
     @Override
@@ -176,7 +191,12 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      */
     @Override
     public boolean isLive() {
-        return phase.get() == Phase.RUNNING && components.health().isGood();
+        return phase.get() == Phase.RUNNING && !isFailed() && components.health().isGood();
+    }
+
+    /** Returns whether the server could not be initialized, so that it has no models. */
+    private boolean isFailed() {
+        return !missing.isEmpty();
     }
 
     /**
@@ -267,6 +287,16 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      *     that cannot be reached
      */
     public List<ModelStatus> failures() {
+        if (isFailed()) {
+            return missing.stream()
+                    .map(path -> new ModelStatus(
+                            path.toString(),
+                            OptionalLong.empty(),
+                            ModelStatus.State.UNAVAILABLE,
+                            "no model repository (expected: an existing directory); the server loads no models and is"
+                                    + " not ready until it is started again"))
+                    .toList();
+        }
         return components.lifecycle().failures();
     }
 
@@ -278,7 +308,9 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      *     the server continues to serve the others
      */
     public void awaitModels() throws InterruptedException {
-        components.lifecycle().awaitLoaded(options.exitOnError());
+        if (!isFailed()) {
+            components.lifecycle().awaitLoaded(options.exitOnError());
+        }
         List<ModelStatus> failures = failures();
         if (!failures.isEmpty()) {
             throw new InferenceException(
@@ -306,7 +338,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      */
     public void updateInstances(String model) throws InterruptedException {
         requireNonNull(model, "model");
-        if (phase.get() != Phase.RUNNING) {
+        if (phase.get() != Phase.RUNNING || isFailed()) {
             throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
         }
         components.lifecycle().updateInstances(model);

@@ -24,6 +24,7 @@ import dev.nereid.server.options.SchedulingOptions;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.options.SupervisionOptions;
 import dev.nereid.server.repository.ModelRepository;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 
@@ -55,8 +56,13 @@ final class ServerFactory {
      * Starts a server, which continues to load its models.
      *
      * @throws InferenceException if a repository cannot be read; all but the memory was closed again
+     * @throws IllegalArgumentException if a repository does not exist, and the server is to exit on errors
      */
     NereidServer start() {
+        List<Path> missing = options.directories().missingModelRepositories();
+        if (options.lifecycle().exitOnError()) {
+            options.directories().requireModelRepositories();
+        }
         TensorMemoryBound bound = options.memory().limit().orElseGet(TensorMemoryBound::ofProcess);
         ServerMemory memory = memory(bound.bytes());
         Refusals refusals = Refusals.counting(options.protocol().clientErrorsAsBadRequest());
@@ -93,8 +99,13 @@ final class ServerFactory {
                     new ServerMetadata(options.protocol().serverId(), build.version(), EXTENSIONS),
                     new ServerComponents(memory, plugins, lifecycle, timer, watchdog, health),
                     options.lifecycle(),
-                    refusals);
-            lifecycle.start();
+                    refusals,
+                    missing);
+            if (missing.isEmpty()) {
+                lifecycle.start();
+            } else {
+                lifecycle.models().end(); // no model is found, since the server is not ready
+            }
             watchdog.add(health.heap());
             watchdog.add(new HeapGrowthWatch(JvmHeap::new, ThreadAllocations::read, suspects(lifecycle.models())));
             watchdog.add(new ThreadWatch(supervision.pluginLimits().threads()));

@@ -223,7 +223,7 @@ final class ModelControlTest {
                             "m 1 UNAVAILABLE Unavailable: not served, since another version of this load failed: [2]",
                             "m 2 UNAVAILABLE Internal: the model's file is broken");
             assertThat(events("close")).containsExactly("close m_0_0", "close m/1", "close backend");
-            assertThat(server.isReady()).isFalse();
+            assertThat(server.isReady()).isTrue();
             unload(server, "m");
             assertThat(server.isReady()).isTrue();
 
@@ -233,7 +233,7 @@ final class ModelControlTest {
                     .isInstanceOfSatisfying(
                             InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
             assertThat(index(server)).anyMatch(line -> line.startsWith("broken UNAVAILABLE Internal: failed to read"));
-            assertThat(server.isReady()).isFalse();
+            assertThat(server.isReady()).isTrue();
             unload(server, "broken");
             assertThat(index(server)).contains("broken UNKNOWN");
             assertThat(server.isReady()).isTrue();
@@ -296,7 +296,7 @@ final class ModelControlTest {
             models.recording("m", "version_policy { specific { versions: [ 2 ] } }" + parameter("new", "yes"));
             load(server, "m");
             assertThat(events("load")).isEmpty();
-            awaitIndex(server, "m 2 READY");
+            awaitIndex(server, "m 1 UNAVAILABLE unloaded", "m 2 READY", "m 3 UNAVAILABLE unloaded");
         }
     }
 
@@ -654,7 +654,7 @@ final class ModelControlTest {
     }
 
     @Test
-    void forgetsAModelThatIsGone() throws Exception {
+    void showsAModelThatIsGoneAsUnloaded() throws Exception {
         models.recording("m", "");
         try (NereidServer server = NereidServer.start(options("m"))) {
             Files.delete(models.root().resolve("m/config.pbtxt"));
@@ -666,7 +666,14 @@ final class ModelControlTest {
                     "failed to load 'm', failed to poll from model repository");
             assertThat(infer(server, "m", 1)).containsExactly(1f);
             unload(server, "m");
-            awaitIndex(server);
+            awaitIndex(server, "m 1 UNAVAILABLE unloaded");
+            assertRefused(server, ModelRef.latest("m"), ErrorCode.NOT_FOUND, "'m' has no available versions");
+            assertFails(
+                    () -> load(server, "m"),
+                    ErrorCode.NOT_FOUND,
+                    "failed to load 'm', failed to poll from model repository");
+            assertThat(index(server)).containsExactly("m 1 UNAVAILABLE unloaded");
+            assertThat(server.isReady()).isTrue();
         }
     }
 
@@ -741,7 +748,7 @@ final class ModelControlTest {
                 Thread.onSpinWait(); // until the first generation is closed
             }
             unload(server, "wire");
-            awaitIndex(server);
+            awaitIndex(server, "wire 1 UNAVAILABLE unloaded");
             assertThat(overrides()).noneMatch(file -> file.contains("wire"));
         }
         assertThat(overrides()).isEmpty();

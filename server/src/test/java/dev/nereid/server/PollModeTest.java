@@ -56,10 +56,10 @@ final class PollModeTest {
                     .hasSize(1);
 
             models.recording("m", "", 2);
-            await(server, "m 2 READY", "n 1 READY");
+            await(server, "m 1 UNAVAILABLE unloaded", "m 2 READY", "n 1 READY");
 
             delete(models.root().resolve("n"));
-            await(server, "m 2 READY");
+            await(server, "m 1 UNAVAILABLE unloaded", "m 2 READY", "n 1 UNAVAILABLE unloaded");
             assertThat(server.isReady()).isTrue();
         }
     }

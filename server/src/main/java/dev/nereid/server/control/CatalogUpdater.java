@@ -11,6 +11,7 @@ import dev.nereid.server.lifecycle.ModelEntry;
 import dev.nereid.server.lifecycle.OnDemandModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.lifecycle.VersionState;
+import dev.nereid.server.repository.ModelKey;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;
@@ -30,6 +31,12 @@ import org.jspecify.annotations.Nullable;
  * generation finds another entry when it looks again.
  */
 final class CatalogUpdater {
+    /** The maximum number of unloaded models that are shown. */
+    static final int MAX_UNLOADED = 10_000;
+
+    /** The maximum number of versions of a model that are shown after their end; the highest ones are. */
+    static final int MAX_UNLOADED_VERSIONS = 100;
+
     private final ServedModels models;
     private final LiveGenerations live;
     private final MeterRegistry meters;
@@ -37,15 +44,25 @@ final class CatalogUpdater {
     /** Describes the models that are loaded on demand; empty in other modes. */
     private final Optional<ModelDescriber> describer;
 
+    /** Whether the readiness of the server depends on every load, since clients ask for none. */
+    private final boolean countsAll;
+
+    private final UnloadedModels unloaded = new UnloadedModels(MAX_UNLOADED);
+
     /** Follows the models that are loaded on demand. Set once, before the first model. */
     private volatile Optional<DemandModels> demand = Optional.empty();
 
     CatalogUpdater(
-            ServedModels models, LiveGenerations live, MeterRegistry meters, Optional<ModelDescriber> describer) {
+            ServedModels models,
+            LiveGenerations live,
+            MeterRegistry meters,
+            Optional<ModelDescriber> describer,
+            boolean countsAll) {
         this.models = models;
         this.live = live;
         this.meters = meters;
         this.describer = describer;
+        this.countsAll = countsAll;
     }
 
     /** Lets the demand follow the models. Called once, before the first model is known. */
@@ -73,38 +90,82 @@ final class CatalogUpdater {
         return models.find(model).isPresent();
     }
 
-    /** Shows that a model is about to be loaded, unless something of it serves. */
+    /**
+     * Shows that a model of the start is about to be loaded, unless something of it serves. The server is not ready until
+     * it is loaded, or has failed before a version of it existed.
+     */
     void loading(String model) {
-        show(model, new VersionState.Loading());
+        models.update(
+                model,
+                entry -> ready(entry).isEmpty()
+                        ? ModelEntry.of(model, new VersionState.Loading(true), ended(entry))
+                        : entry);
     }
 
-    /** Shows that versions are loading. Those that serve go on, and are shown as before. */
+    /** Shows that a model is loaded with one of the start that needs it, as if it were of the start. */
+    void loadingNeeded(String model, String dependent) {
+        if (models.find(dependent).filter(entry -> entry.isLoading() && entry.isCounted()).isPresent()) {
+            loading(model);
+        }
+    }
+
+    /**
+     * Shows that versions are loading. Those that serve go on, and are shown as before. If a client asked for the load,
+     * the server stays ready meanwhile.
+     */
     void loading(String model, Collection<Long> versions) {
         models.update(model, entry -> {
-            NavigableMap<Long, VersionState> states = unloading(entry);
-            versions.forEach(version -> states.put(version, new VersionState.Loading()));
+            NavigableMap<Long, VersionState> states = ended(entry);
+            boolean isCounted = isCounted(entry);
+            versions.forEach(version -> states.put(version, new VersionState.Loading(isCounted)));
             states.putAll(ready(entry));
             return ModelEntry.of(model, states);
         });
     }
 
-    /** Shows that a model could not be read. What serves goes on, and is shown as before. */
+    /**
+     * Shows that a model could not be read. What serves goes on, and is shown as before. The readiness of the server stays
+     * as it was, since no version exists that failed.
+     */
     void failed(String model, VersionState.Unavailable state) {
-        show(model, state);
+        models.update(
+                model,
+                entry -> ready(entry).isEmpty()
+                        ? ModelEntry.of(model, state.counted(hasFailed(entry)), ended(entry))
+                        : entry);
     }
 
-    private void show(String model, VersionState overall) {
-        models.update(model, entry -> ready(entry).isEmpty() ? ModelEntry.of(model, overall) : entry);
+    /** Shows that a model has no version that can be loaded, as {@link #failed(String, VersionState.Unavailable)} does. */
+    void withoutVersions(String model, VersionState.Unavailable state) {
+        models.update(
+                model,
+                entry -> ready(entry).isEmpty()
+                        ? ModelEntry.withoutVersions(model, state.counted(hasFailed(entry)), ended(entry))
+                        : entry);
     }
 
-    /** Shows that versions could not be loaded. What serves goes on, and is shown as before. */
+    /**
+     * Shows that versions could not be loaded. What serves goes on, and is shown as before. The server is not ready for
+     * that, unless a client asked for the load.
+     */
     void failed(String model, Map<Long, VersionState.Unavailable> failures) {
         models.update(model, entry -> {
-            NavigableMap<Long, VersionState> states = unloading(entry);
-            states.putAll(failures);
+            NavigableMap<Long, VersionState> states = ended(entry);
+            boolean isCounted = isCounted(entry);
+            failures.forEach((version, state) -> states.put(version, state.counted(isCounted && state.isCounted())));
             states.putAll(ready(entry));
             return ModelEntry.of(model, states);
         });
+    }
+
+    /** Returns whether the readiness of the server depends on the load of a model. A retry does not change that. */
+    private boolean isCounted(@Nullable ModelEntry entry) {
+        return countsAll || (entry != null && entry.isCounted());
+    }
+
+    /** Returns whether the server is not ready because a load of a model has failed. */
+    private static boolean hasFailed(@Nullable ModelEntry entry) {
+        return entry != null && entry.hasCountedFailure();
     }
 
     /**
@@ -121,15 +182,16 @@ final class CatalogUpdater {
         List<Runnable> replaced = new ArrayList<>();
         before.forEach((version, generation) -> {
             if (!generation.equals(generations.get(version))) {
-                replaced.add(live.replace(generation, () -> end(model, version, generation, null)));
+                replaced.add(live.replace(generation, () -> end(model, version, generation, false)));
             }
         });
         models.update(model, entry -> {
-            NavigableMap<Long, VersionState> states = unloading(entry);
+            NavigableMap<Long, VersionState> states = ended(entry);
             before.forEach((version, generation) -> states.put(version, new VersionState.Unloading(generation)));
             generations.forEach((version, generation) -> states.put(version, new VersionState.Ready(generation)));
             return ModelEntry.of(model, states);
         });
+        unloaded.remove(model);
         replaced.forEach(Runnable::run);
         described.ifPresent(loaded -> demand.ifPresent(follower -> follower.loaded(loaded)));
         Set<Long> kept = new HashSet<>(present);
@@ -142,8 +204,9 @@ final class CatalogUpdater {
         demand.ifPresent(follower -> follower.described(model));
         models.onDemand().add(model);
         models.update(model.key(), entry -> {
-            NavigableMap<Long, VersionState> states = unloading(entry);
-            versions.forEach(version -> states.put(version, new VersionState.OnDemand()));
+            NavigableMap<Long, VersionState> states = ended(entry);
+            boolean isCounted = isCounted(entry);
+            versions.forEach(version -> states.put(version, new VersionState.OnDemand(isCounted)));
             states.putAll(ready(entry));
             return ModelEntry.of(model.key(), states);
         });
@@ -160,8 +223,8 @@ final class CatalogUpdater {
             return false;
         }
         models.update(model, entry -> {
-            NavigableMap<Long, VersionState> states = unloading(entry);
-            before.keySet().forEach(version -> states.put(version, new VersionState.OnDemand()));
+            NavigableMap<Long, VersionState> states = ended(entry);
+            before.keySet().forEach(version -> states.put(version, new VersionState.OnDemand(false)));
             return ModelEntry.of(model, states);
         });
         before.values().forEach(generation -> live.drain(generation, () -> {}));
@@ -170,41 +233,53 @@ final class CatalogUpdater {
 
     /** Describes a model anew, after an update of its generations. */
     void refresh(String model) {
-        models.update(model, entry -> entry == null ? null : ModelEntry.of(model, entry.versions()));
+        models.update(model, entry -> entry == null ? null : entry.with(entry.versions()));
     }
 
-    /** Removes a model that was found nowhere, unless something of it serves or completes its requests. */
+    /** Forgets that a model which was found nowhere has failed. What served before is shown as unloaded. */
     void missing(String model) {
         if (serving(model).isEmpty()) {
             models.onDemand().remove(model);
         }
-        models.update(model, entry -> ready(entry).isEmpty() && unloading(entry).isEmpty() ? null : entry);
+        models.update(model, entry -> ready(entry).isEmpty() ? ended(model, entry) : entry);
     }
 
     /**
-     * Unloads a model: its versions take no requests from now on, and are closed when they have completed theirs.
+     * Unloads a model: its versions take no requests from now on, and are closed when they have completed theirs. They are
+     * shown as unloaded afterwards.
      *
-     * @param isGone whether the model is not in the repository any more, so that nothing of it is shown afterwards
+     * @param isGone whether the model is not in the repository any more. With namespaces nothing of it is shown then, so
+     *     that its name means the models of other namespaces
      */
     void unload(String model, boolean isGone) {
         models.onDemand().remove(model);
+        boolean isForgotten = isGone && !ModelKey.namespace(model).isEmpty();
         NavigableMap<Long, Generation> before = serving(model);
         models.update(model, entry -> {
             TreeMap<Long, VersionState> states = new TreeMap<>(ready(entry));
             states.replaceAll((version, _) -> new VersionState.Unloading(requireNonNull(before.get(version))));
             states.putAll(unloading(entry));
-            if (!isGone && entry != null) {
+            if (!isForgotten && entry != null) {
                 entry.versions()
                         .keySet()
-                        .forEach(version ->
-                                states.putIfAbsent(version, new VersionState.Unavailable(VersionState.UNLOADED)));
+                        .forEach(version -> states.putIfAbsent(version, VersionState.Unavailable.unloaded()));
             }
             return states.isEmpty() ? null : ModelEntry.of(model, states);
         });
         live.endReplaced(model); // first, so that the oldest generations end first
         before.forEach((version, generation) ->
-                live.drain(generation, () -> end(model, version, generation, isGone ? null : VersionState.UNLOADED)));
+                live.drain(generation, () -> end(model, version, generation, isForgotten)));
         demand.ifPresent(follower -> follower.unloaded(model));
+        if (isKnown(model)) {
+            limitUnloaded(model);
+        }
+    }
+
+    /** Takes note that a model was unloaded, and forgets another one if there are too many. */
+    private void limitUnloaded(String model) {
+        unloaded.add(model)
+                .ifPresent(first ->
+                        models.update(first, entry -> entry != null && entry.isUnloaded() ? null : entry));
     }
 
     /** Unloads everything, and shows what was still to be loaded as unloaded. Called once, after the last task. */
@@ -214,45 +289,71 @@ final class CatalogUpdater {
             NavigableMap<Long, Generation> before = serving(model);
             models.update(model, entry -> entry == null ? null : stopped(model, entry));
             before.forEach((version, generation) ->
-                    live.drain(generation, () -> end(model, version, generation, VersionState.UNLOADED)));
+                    live.drain(generation, () -> end(model, version, generation, false)));
             live.endReplaced(model);
         }
     }
 
     private static ModelEntry stopped(String model, ModelEntry entry) {
-        VersionState unloaded = new VersionState.Unavailable(VersionState.UNLOADED);
-        if (entry.isLoading()) {
-            return ModelEntry.of(model, unloaded);
-        }
-        if (entry.versions().isEmpty()) {
-            return entry; // it could not be read, for the reason that is shown
-        }
         NavigableMap<Long, VersionState> states = entry.versions();
+        if (entry.isLoading()) {
+            return ModelEntry.of(model, VersionState.Unavailable.unloaded(), states);
+        }
         states.replaceAll((_, state) -> switch (state) {
-            case VersionState.Loading(), VersionState.OnDemand() -> unloaded;
+            case VersionState.Loading(boolean _), VersionState.OnDemand(boolean _) ->
+                VersionState.Unavailable.unloaded();
             case VersionState.Ready(Generation generation) -> new VersionState.Unloading(generation);
-            case VersionState.Unloading(Generation _), VersionState.Unavailable(String _) -> state;
+            case VersionState.Unloading(Generation _), VersionState.Unavailable(String _, boolean _) -> state;
         });
-        return ModelEntry.of(model, states);
+        return entry.with(states); // if it could not be read, the reason is shown as before
     }
 
     /**
      * Shows the end of a version, unless another generation of it has taken its place.
      *
-     * @param reason why the version is not available; {@code null} if it is not shown any more
+     * @param isForgotten whether the version is not shown any more, in place of as unloaded
      */
-    private void end(String model, long version, Generation generation, @Nullable String reason) {
+    private void end(String model, long version, Generation generation, boolean isForgotten) {
         models.update(model, entry -> {
-            NavigableMap<Long, VersionState> states = entry == null ? new TreeMap<>() : entry.versions();
+            if (entry == null) {
+                return null;
+            }
+            NavigableMap<Long, VersionState> states = entry.versions();
             VersionState unloading = new VersionState.Unloading(generation);
-            boolean isShown = reason == null
+            boolean isShown = isForgotten
                     ? states.remove(version, unloading)
-                    : states.replace(version, unloading, new VersionState.Unavailable(reason));
+                    : states.replace(version, unloading, VersionState.Unavailable.unloaded());
             if (!isShown) {
                 return entry;
             }
-            return states.isEmpty() ? null : ModelEntry.of(model, states);
+            return states.isEmpty() ? null : entry.with(states);
         });
+        if (models.find(model).filter(ModelEntry::isUnloaded).isPresent()) {
+            limitUnloaded(model); // also if it was forgotten while its last requests completed
+        }
+    }
+
+    /** Returns the entry with the versions that have served before alone; {@code null} if there are none. */
+    private static @Nullable ModelEntry ended(String model, @Nullable ModelEntry entry) {
+        NavigableMap<Long, VersionState> states = ended(entry);
+        return states.isEmpty() ? null : ModelEntry.of(model, states);
+    }
+
+    /** Returns the versions that have served before: those that complete their requests, and the highest others. */
+    private static NavigableMap<Long, VersionState> ended(@Nullable ModelEntry entry) {
+        NavigableMap<Long, VersionState> states = new TreeMap<>();
+        if (entry != null) {
+            int unloadedCount = 0;
+            for (Map.Entry<Long, VersionState> version :
+                    entry.versions().descendingMap().entrySet()) {
+                VersionState state = version.getValue();
+                boolean isKept = state.isUnloaded() && unloadedCount++ < MAX_UNLOADED_VERSIONS;
+                if (isKept || state instanceof VersionState.Unloading) {
+                    states.put(version.getKey(), state);
+                }
+            }
+        }
+        return states;
     }
 
     private static NavigableMap<Long, VersionState> ready(@Nullable ModelEntry entry) {

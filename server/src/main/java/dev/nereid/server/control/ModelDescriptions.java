@@ -5,6 +5,7 @@ import dev.nereid.server.lifecycle.ModelDescriber;
 import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.server.lifecycle.PreparedModel;
 import dev.nereid.server.repository.ModelKey;
+import dev.nereid.server.repository.VersionPolicy;
 import dev.nereid.spi.BackendException;
 import java.util.concurrent.CompletionStage;
 import org.slf4j.Logger;
@@ -67,7 +68,11 @@ final class ModelDescriptions {
             LOG.atError()
                     .addKeyValue("model", ModelKey.name(model))
                     .log("Poll failed for model directory '{}': {}", ModelKey.name(model), e.publicMessage());
-            catalog.failed(model, ModelSources.unavailable(model, e));
+            if (VersionPolicy.isNoneLeft(e)) {
+                catalog.withoutVersions(model, ModelSources.unavailable(model, e));
+            } else {
+                catalog.failed(model, ModelSources.unavailable(model, e));
+            }
             throw e;
         }
     }

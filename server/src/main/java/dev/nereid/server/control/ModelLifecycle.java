@@ -102,7 +102,12 @@ public final class ModelLifecycle {
                 ? Optional.of(new ModelDescriber(
                         backends, options, meters, environment.cache().isPresent(), controlOptions::isStartupModel))
                 : Optional.empty();
-        CatalogUpdater catalog = new CatalogUpdater(models, live, meters, describer);
+        CatalogUpdater catalog = new CatalogUpdater(
+                models,
+                live,
+                meters,
+                describer,
+                controlOptions.mode() == ModelControlMode.NONE || controlOptions.mode() == ModelControlMode.POLL);
         LoadFailures failures = new LoadFailures(fatalErrors);
         overrides = new PrivateDirectory(workDirectory, "overrides-");
         backends.fileCopies().exempt(overrides::contains);

@@ -12,6 +12,7 @@ import dev.nereid.server.lifecycle.VersionState;
 import dev.nereid.server.lifecycle.VersionUpdater;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelKey;
+import dev.nereid.server.repository.VersionPolicy;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import java.util.List;
@@ -191,9 +192,18 @@ final class ModelLoader {
                 .log("Poll failed for model directory '{}': {}", ModelKey.name(model), failure.publicMessage());
         if (source.config().isEmpty()) { // otherwise the failure is that of the client's request alone
             live.events().failed(ModelKey.name(model));
-            catalog.failed(model, VersionState.Unavailable.of(failure.code(), failure.publicMessage()));
+            show(model, failure);
         }
         throw source.pollFailed(failure.publicMessage());
+    }
+
+    private void show(String model, InferenceException failure) {
+        VersionState.Unavailable state = VersionState.Unavailable.of(failure.code(), failure.publicMessage());
+        if (VersionPolicy.isNoneLeft(failure)) {
+            catalog.withoutVersions(model, state);
+        } else {
+            catalog.failed(model, state);
+        }
     }
 
     /** Replaces the instances of a version that serves, or loads it anew where that is not possible. */
@@ -239,7 +249,8 @@ final class ModelLoader {
         String text = describe(reasons);
         VersionState.Unavailable discarded = VersionState.Unavailable.of(
                 ErrorCode.UNAVAILABLE,
-                "not served, since another version of this load failed: " + List.copyOf(reasons.keySet()));
+                        "not served, since another version of this load failed: " + List.copyOf(reasons.keySet()))
+                .counted(reasons.values().stream().anyMatch(VersionState::isCounted));
         reasons.putAll(discard(states, updated, discarded));
         catalog.failed(model, reasons);
         return failure(model, text);

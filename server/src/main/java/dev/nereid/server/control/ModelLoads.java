@@ -263,6 +263,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
             TreeMap<String, CompletionStage<Void>> loads = new TreeMap<>();
             for (String other : needed) {
                 if (catalog.serving(other).isEmpty()) {
+                    catalog.loadingNeeded(other, model);
                     loads.put(other, loadNeeded(other));
                 }
             }

@@ -152,7 +152,7 @@ final class ModelSources {
     /** Returns the state of a model that could not be found: the same at the start and afterwards. */
     static VersionState.Unavailable unavailable(String model, InferenceException failure) {
         return failure.publicMessage().equals(duplicate(model))
-                ? new VersionState.Unavailable(DUPLICATE)
+                ? new VersionState.Unavailable(DUPLICATE, true)
                 : VersionState.Unavailable.of(failure.code(), failure.publicMessage());
     }
 

@@ -112,23 +112,23 @@ final class RepositoryIndex {
             String problem = scan.unreachable().get(model.repository());
             present.put(model.key(), problem == null ? unknown(model.key()) : unreachable(model.key(), problem));
         }
-        NavigableMap<String, List<ModelStatus>> index = models.indexByKey();
         if (scan.unreachable().isEmpty()) { // otherwise it is not known what is gone
-            index.entrySet().removeIf(model -> {
-                boolean isGone = !present.containsKey(model.getKey()) && isGone(model.getValue());
-                if (isGone) {
-                    forget(model.getKey(), before.get(model.getKey()));
+            before.forEach((key, entry) -> {
+                if (!present.containsKey(key)) {
+                    forgetFailures(key, entry);
                 }
-                return isGone;
             });
         }
+        NavigableMap<String, List<ModelStatus>> index = models.indexByKey();
         present.forEach((key, status) -> index.putIfAbsent(key, List.of(status)));
         return index.values().stream().flatMap(List::stream).toList();
     }
 
-    /** Forgets a model that is not listed any more, so that the readiness counts none that the index leaves out. */
-    private void forget(String key, @Nullable ModelEntry before) {
-        models.update(key, entry -> entry == null || entry.equals(before) ? null : entry); // unless it was loaded since
+    /** Forgets that a model which is gone has failed, unless something of it serves or it was loaded since. */
+    private void forgetFailures(String key, ModelEntry before) {
+        if (before.ready().isEmpty()) {
+            models.update(key, entry -> before.equals(entry) ? before.gone() : entry);
+        }
     }
 
     private static ModelStatus unknown(String key) {
@@ -137,9 +137,5 @@ final class RepositoryIndex {
 
     private static ModelStatus unreachable(String key, String problem) {
         return new ModelStatus(ModelKey.name(key), OptionalLong.empty(), ModelStatus.State.UNAVAILABLE, problem);
-    }
-
-    private static boolean isGone(List<ModelStatus> versions) {
-        return versions.stream().allMatch(status -> status.state() == ModelStatus.State.UNAVAILABLE);
     }
 }

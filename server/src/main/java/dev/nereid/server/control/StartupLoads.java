@@ -163,7 +163,7 @@ final class StartupLoads {
             LOG.atError()
                     .addKeyValue("model", ModelKey.name(key))
                     .log("failed to poll model '{}': not unique across all model repositories", ModelKey.name(key));
-            catalog.failed(key, new VersionState.Unavailable(ModelSources.DUPLICATE));
+            catalog.failed(key, new VersionState.Unavailable(ModelSources.DUPLICATE, true));
         }
     }
 

@@ -88,11 +88,17 @@ final class VersionLoads {
         }
         String reason = failure.publicMessage() + Placeholders.hint(prepared.config());
         live.events().failed(name);
-        VersionState.Unavailable state = VersionState.Unavailable.of(failure.code(), reason);
+        VersionState.Unavailable state =
+                VersionState.Unavailable.of(failure.code(), reason).counted(isExisting(prepared));
         LOG.atError()
                 .addKeyValue("model", name)
                 .addKeyValue("version", version)
                 .log("failed to load '{}' version {}: {}", name, version, state.reason());
         return state;
+    }
+
+    /** Returns whether there is a version that failed: not of an ensemble that does not fit its steps. */
+    private boolean isExisting(PreparedModel prepared) {
+        return !prepared.config().hasEnsembleScheduling() || ensembles.isFitting(prepared);
     }
 }

@@ -86,8 +86,7 @@ public final class EnsembleLoader {
         ConfigValidation.checkTensors(prepared.config());
         List<ModelRef> refs = steps.find(key, prepared.config());
         List<ModelConfig> configs = steps.configs(name, refs, Map.of());
-        ModelConfig config = StepValidation.check(prepared.config(), configs);
-        ConfigValidation.check(config, name); // again, since it may be decoupled now
+        ModelConfig config = checked(prepared, configs);
         ModelSettings settings = ModelSettingsReader.settings(config, version);
         Map<String, List<String>> labels =
                 labels(LabelFiles.read(prepared.directory().path(), config), config, refs);
@@ -114,6 +113,30 @@ public final class EnsembleLoader {
                 new Classifier(settings, labels, environment.memory()),
                 Duration.ofNanos(environment.clocks().nanoTime().getAsLong() - started),
                 identity);
+    }
+
+    /** Checks an ensemble with the configurations of its steps. */
+    private static ModelConfig checked(PreparedModel prepared, List<ModelConfig> configs) {
+        ModelConfig config = StepValidation.check(prepared.config(), configs);
+        ConfigValidation.check(config, prepared.directory().name()); // again, since it may be decoupled now
+        return config;
+    }
+
+    /**
+     * Returns whether an ensemble fits the models of its steps, as they serve now.
+     *
+     * @param prepared the ensemble
+     * @return whether it fits; a load may fail nevertheless, such as for its labels
+     */
+    public boolean isFitting(PreparedModel prepared) {
+        try {
+            ConfigValidation.checkTensors(prepared.config());
+            List<ModelRef> refs = steps.find(prepared.directory().key(), prepared.config());
+            checked(prepared, steps.configs(prepared.directory().name(), refs, Map.of()));
+            return true;
+        } catch (InferenceException e) {
+            return false;
+        }
     }
 
     private static EnsembleLimits limits(ModelConfig config) {

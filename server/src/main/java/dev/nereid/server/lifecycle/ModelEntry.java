@@ -21,16 +21,26 @@ import org.jspecify.annotations.Nullable;
 public final class ModelEntry {
     private final String name;
 
-    /** The state of the whole model while it has no versions. */
-    private final VersionState overall;
+    /** The state of the whole model, in place of the states of its versions; {@code null} if those are known. */
+    private final @Nullable VersionState overall;
 
+    /** Whether the model could not be loaded because no version was there. */
+    private final boolean lacksVersions;
+
+    /** The states of the versions. Under a state of the whole model these are the versions that served before. */
     private final NavigableMap<Long, VersionState> versions;
+
     private final @Nullable Generation latest;
     private final @Nullable ModelMetadata latestDescription;
 
-    private ModelEntry(String name, VersionState overall, NavigableMap<Long, VersionState> versions) {
+    private ModelEntry(
+            String name,
+            @Nullable VersionState overall,
+            boolean lacksVersions,
+            NavigableMap<Long, VersionState> versions) {
         this.name = name;
         this.overall = overall;
+        this.lacksVersions = lacksVersions;
         this.versions = new TreeMap<>(versions);
         List<Long> ready = new ArrayList<>();
         Generation highest = null;
@@ -45,14 +55,28 @@ public final class ModelEntry {
     }
 
     /**
-     * Creates the entry of a model without versions.
+     * Creates the entry of a model as a whole, before its versions are known.
      *
      * @param key the model's key
      * @param overall the state of the model
+     * @param before the states of the versions that served before
      * @return the entry
      */
-    public static ModelEntry of(String key, VersionState overall) {
-        return new ModelEntry(ModelKey.name(key), overall, new TreeMap<>());
+    public static ModelEntry of(String key, VersionState overall, NavigableMap<Long, VersionState> before) {
+        return new ModelEntry(ModelKey.name(key), overall, false, before);
+    }
+
+    /**
+     * Creates the entry of a model that could not be loaded because no version was there.
+     *
+     * @param key the model's key
+     * @param overall the state of the model
+     * @param before the states of the versions that served before
+     * @return the entry
+     */
+    public static ModelEntry withoutVersions(
+            String key, VersionState overall, NavigableMap<Long, VersionState> before) {
+        return new ModelEntry(ModelKey.name(key), overall, true, before);
     }
 
     /**
@@ -63,7 +87,34 @@ public final class ModelEntry {
      * @return the entry
      */
     public static ModelEntry of(String key, NavigableMap<Long, VersionState> versions) {
-        return new ModelEntry(ModelKey.name(key), new VersionState.Loading(), versions);
+        return new ModelEntry(ModelKey.name(key), null, false, versions);
+    }
+
+    /**
+     * Returns what is shown of the model when it lies in no repository any more.
+     *
+     * @return the entry without what has failed; {@code null} if nothing is left
+     */
+    public @Nullable ModelEntry gone() {
+        if (overall instanceof VersionState.Loading) {
+            return this;
+        }
+        NavigableMap<Long, VersionState> served = versions();
+        served.values().removeIf(state -> state instanceof VersionState.Unavailable && !state.isUnloaded());
+        if (overall == null && served.size() == versions.size()) {
+            return this;
+        }
+        return served.isEmpty() ? null : new ModelEntry(name, null, false, served);
+    }
+
+    /**
+     * Returns the same entry with other states of the versions.
+     *
+     * @param changed the states of the versions
+     * @return the entry
+     */
+    public ModelEntry with(NavigableMap<Long, VersionState> changed) {
+        return new ModelEntry(name, overall, lacksVersions, changed);
     }
 
     /**
@@ -96,7 +147,7 @@ public final class ModelEntry {
      * @return whether no version was tried
      */
     public boolean isInvalid() {
-        return versions.isEmpty() && overall instanceof VersionState.Unavailable;
+        return overall instanceof VersionState.Unavailable;
     }
 
     /**
@@ -105,12 +156,13 @@ public final class ModelEntry {
      * @return the reason of the model as a whole, or of the highest version that is not available; empty if there is none
      */
     public Optional<String> reason() {
-        if (overall instanceof VersionState.Unavailable(String reason) && versions.isEmpty()) {
+        if (overall instanceof VersionState.Unavailable(String reason, boolean _)) {
             return Optional.of(reason);
         }
         Optional<String> highest = Optional.empty();
         for (VersionState state : versions.values()) {
-            if (state instanceof VersionState.Unavailable(String reason)) {
+            if (state instanceof VersionState.Unavailable(String reason, boolean _)
+                    && (highest.isEmpty() || !state.isUnloaded())) {
                 highest = Optional.of(reason);
             }
         }
@@ -123,12 +175,14 @@ public final class ModelEntry {
     }
 
     /**
-     * Returns whether all versions serve, and there is one.
+     * Returns whether all versions serve, and there is one. Versions that were unloaded on purpose do not count.
      *
      * @return whether nothing of the model failed, loads or unloads
      */
     public boolean isWhole() {
-        return !versions.isEmpty() && versions.values().stream().allMatch(VersionState.Ready.class::isInstance);
+        return serves()
+                && versions.values().stream()
+                        .allMatch(state -> state instanceof VersionState.Ready || state.isUnloaded());
     }
 
     /**
@@ -137,29 +191,61 @@ public final class ModelEntry {
      * @return whether it is
      */
     public boolean isLoading() {
-        return versions.isEmpty() && overall instanceof VersionState.Loading;
+        return overall instanceof VersionState.Loading;
     }
 
-    /** Returns whether every version was unloaded on purpose. */
-    boolean isUnloaded() {
-        return !versions.isEmpty()
-                && versions.values().stream()
-                        .allMatch(state -> state instanceof VersionState.Unavailable(String reason)
-                                && reason.equals(VersionState.UNLOADED));
+    /**
+     * Returns whether every version was unloaded on purpose.
+     *
+     * @return whether nothing of the model serves or failed
+     */
+    public boolean isUnloaded() {
+        return overall == null && !versions.isEmpty() && versions.values().stream().allMatch(VersionState::isUnloaded);
     }
 
-    /** Returns whether every version serves or was unloaded on purpose. The backend reports whether it serves. */
+    /**
+     * Returns whether the readiness of the server depends on a load of this model.
+     *
+     * @return whether a load of it has failed or goes on that no client asked for
+     */
+    public boolean isCounted() {
+        return overall == null
+                ? versions.values().stream().anyMatch(VersionState::isCounted)
+                : overall.isCounted();
+    }
+
+    /**
+     * Returns whether the server is not ready because a load of this model has failed.
+     *
+     * @return whether a load of it has failed that no client asked for
+     */
+    public boolean hasCountedFailure() {
+        return overall == null
+                ? versions.values().stream().anyMatch(ModelEntry::isCountedFailure)
+                : isCountedFailure(overall);
+    }
+
+    private static boolean isCountedFailure(VersionState state) {
+        return state instanceof VersionState.Unavailable && state.isCounted();
+    }
+
+    /**
+     * Returns whether nothing of the model keeps the server from being ready: a version that loads or failed does, unless
+     * a client asked for the load. The backend reports whether a version serves.
+     */
     boolean isReady() {
-        return !versions.isEmpty() && versions.values().stream().allMatch(ModelEntry::isReady);
+        return overall == null
+                ? versions.values().stream().allMatch(ModelEntry::isReady)
+                : isReady(overall);
     }
 
     private static boolean isReady(VersionState state) {
         return switch (state) {
-            case VersionState.Loading() -> false;
-            case VersionState.OnDemand() -> true;
+            case VersionState.Loading(boolean isCounted) -> !isCounted;
+            case VersionState.OnDemand(boolean _) -> true;
             case VersionState.Ready(Generation generation) -> generation.model().isReady();
-            case VersionState.Unloading(Generation generation) -> false;
-            case VersionState.Unavailable(String reason) -> reason.equals(VersionState.UNLOADED);
+            case VersionState.Unloading(Generation _) -> false;
+            case VersionState.Unavailable(String _, boolean isCounted) -> !isCounted;
         };
     }
 
@@ -193,23 +279,26 @@ public final class ModelEntry {
 
     /** Returns why the version that a client requests is not served, with the texts of the reference server. */
     InferenceException refusal(ModelRef ref) {
-        if (versions.isEmpty() || (ref.version() != ModelRef.LATEST && !versions.containsKey(ref.version()))) {
-            return notFound(ref);
+        if (ref.version() == ModelRef.LATEST) {
+            return versions.isEmpty() && !lacksVersions
+                    ? notFound(ref)
+                    : new InferenceException(
+                            ErrorCode.NOT_FOUND, "Request for unknown model: " + ref + " has no available versions");
         }
-        return ref.version() == ModelRef.LATEST
+        return versions.containsKey(ref.version())
                 ? new InferenceException(
-                        ErrorCode.NOT_FOUND, "Request for unknown model: " + ref + " has no available versions")
-                : new InferenceException(
-                        ErrorCode.UNAVAILABLE, "Request for unknown model: " + ref + " is not at ready state");
+                        ErrorCode.UNAVAILABLE, "Request for unknown model: " + ref + " is not at ready state")
+                : notFound(ref);
     }
 
     /** Returns whether a version, or the model as a whole, has failed to load. */
     boolean isFailed(ModelRef ref) {
-        return versions.isEmpty()
-                ? overall instanceof VersionState.Unavailable
-                : versions.entrySet().stream()
+        return overall == null
+                ? versions.entrySet().stream()
                         .filter(version -> ref.version() == ModelRef.LATEST || ref.version() == version.getKey())
-                        .anyMatch(version -> version.getValue() instanceof VersionState.Unavailable);
+                        .anyMatch(version -> version.getValue() instanceof VersionState.Unavailable
+                                && !version.getValue().isUnloaded())
+                : overall instanceof VersionState.Unavailable;
     }
 
     /**
@@ -226,7 +315,7 @@ public final class ModelEntry {
     }
 
     List<ModelStatus> statuses() {
-        if (versions.isEmpty()) {
+        if (overall != null) {
             return List.of(new ModelStatus(name, OptionalLong.empty(), overall.state(), overall.reason()));
         }
         List<ModelStatus> statuses = new ArrayList<>();
@@ -242,7 +331,9 @@ public final class ModelEntry {
             switch (state) {
                 case VersionState.Ready(Generation generation) -> loaded.add(generation.model());
                 case VersionState.Unloading(Generation generation) -> loaded.add(generation.model());
-                case VersionState.Loading(), VersionState.OnDemand(), VersionState.Unavailable(String _) -> {}
+                case VersionState.Loading(boolean _),
+                        VersionState.OnDemand(boolean _),
+                        VersionState.Unavailable(String _, boolean _) -> {}
             }
         }
         return loaded;

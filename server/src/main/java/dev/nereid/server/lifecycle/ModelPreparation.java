@@ -15,6 +15,7 @@ import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.repository.ModelLayout;
 import dev.nereid.server.repository.VersionPolicy;
+import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import inference.ModelEnsembling;
 import java.nio.file.Path;
@@ -162,8 +163,21 @@ public final class ModelPreparation {
         return names;
     }
 
+    /**
+     * Reads the configuration in the directory of a model.
+     *
+     * @return the configuration; empty if there is none, and configurations are completed
+     * @throws InferenceException if it cannot be read, or is missing where none is completed
+     */
     private Optional<WrittenConfig> read(ModelDirectory directory) {
-        return configFile(directory).map(file -> ModelConfigReader.readWritten(directory.root(), file));
+        Optional<Path> file = configFile(directory);
+        if (file.isEmpty() && !options.autoComplete()) {
+            throw new InferenceException(
+                    ErrorCode.INTERNAL,
+                    "failed to open text file for read " + directory.name()
+                            + "/config.pbtxt: No such file or directory");
+        }
+        return file.map(found -> ModelConfigReader.readWritten(directory.root(), found));
     }
 
     private PreparedModel complete(ModelDirectory directory, Optional<WrittenConfig> found, AgentChain chain) {

@@ -8,8 +8,12 @@ public sealed interface VersionState {
     /** The reason of a version that was unloaded on purpose. It does not make a server unready. */
     String UNLOADED = "unloaded";
 
-    /** The version is loading. */
-    record Loading() implements VersionState {}
+    /**
+     * The version is loading.
+     *
+     * @param isCounted whether the server is not ready meanwhile
+     */
+    record Loading(boolean isCounted) implements VersionState {}
 
     /**
      * The version is ready to serve.
@@ -18,8 +22,12 @@ public sealed interface VersionState {
      */
     record Ready(Generation generation) implements VersionState {}
 
-    /** The version is not loaded, and will be for the next request. Clients see it as ready. */
-    record OnDemand() implements VersionState {}
+    /**
+     * The version is not loaded, and will be for the next request. Clients see it as ready.
+     *
+     * @param isCounted whether the server is not ready if the load fails
+     */
+    record OnDemand(boolean isCounted) implements VersionState {}
 
     /**
      * The version serves no new requests, and completes those that it has.
@@ -32,17 +40,38 @@ public sealed interface VersionState {
      * The version is not served.
      *
      * @param reason why not
+     * @param isCounted whether the server is not ready for that
      */
-    record Unavailable(String reason) implements VersionState {
+    record Unavailable(String reason, boolean isCounted) implements VersionState {
         /**
-         * Describes a load that failed as the reference server does. The status is first, then the message.
+         * Creates the state of a version that was unloaded on purpose.
+         *
+         * @return the state
+         */
+        public static Unavailable unloaded() {
+            return new Unavailable(UNLOADED, false);
+        }
+
+        /**
+         * Creates the same state with another effect on the readiness.
+         *
+         * @param counted whether the server is not ready for that
+         * @return the state
+         */
+        public Unavailable counted(boolean counted) {
+            return new Unavailable(reason, counted);
+        }
+
+        /**
+         * Describes a load that failed as the reference server does. The status is first, then the message. The readiness
+         * of the server counts it.
          *
          * @param code the kind of failure
          * @param message the text
          * @return the state
          */
         public static Unavailable of(ErrorCode code, String message) {
-            return new Unavailable(status(code) + ": " + message);
+            return new Unavailable(status(code) + ": " + message, true);
         }
 
         private static String status(ErrorCode code) {
@@ -59,14 +88,27 @@ public sealed interface VersionState {
         }
     }
 
+    /**
+     * Returns whether the readiness of the server depends on the load of this version. It does not for a load that a
+     * client asked for.
+     */
+    default boolean isCounted() {
+        return false;
+    }
+
+    /** Returns whether the version was unloaded on purpose. */
+    default boolean isUnloaded() {
+        return this instanceof Unavailable(String reason, boolean _) && reason.equals(UNLOADED);
+    }
+
     /** The state as clients see it. */
     default ModelStatus.State state() {
         return switch (this) {
-            case Loading() -> ModelStatus.State.LOADING;
-            case OnDemand() -> ModelStatus.State.READY;
+            case Loading(boolean _) -> ModelStatus.State.LOADING;
+            case OnDemand(boolean _) -> ModelStatus.State.READY;
             case Ready(Generation generation) -> generation.model().state();
             case Unloading(Generation generation) -> ModelStatus.State.UNLOADING;
-            case Unavailable(String reason) -> ModelStatus.State.UNAVAILABLE;
+            case Unavailable(String _, boolean _) -> ModelStatus.State.UNAVAILABLE;
         };
     }
 
@@ -76,10 +118,10 @@ public sealed interface VersionState {
      */
     default String reason() {
         return switch (this) {
-            case Loading(), OnDemand() -> "";
+            case Loading(boolean _), OnDemand(boolean _) -> "";
             case Ready(Generation generation) -> generation.model().problems();
             case Unloading(Generation generation) -> "";
-            case Unavailable(String reason) -> reason;
+            case Unavailable(String reason, boolean _) -> reason;
         };
     }
 }

@@ -3,12 +3,16 @@ package dev.nereid.server.options;
 import dev.nereid.server.storage.StorageOptions;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * Directories of models and plugins, and the cache directory of plugins. Immutable.
  *
- * @param modelRepositories existing directories that hold models; at least one, or a remote repository
+ * @param modelRepositories directories that hold models; at least one, or a remote repository. A directory that is given
+ *     twice counts once. The start fails if one does not exist, and with {@code exitOnError} {@code false} the server is
+ *     neither live nor ready
  * @param plugins existing directories that hold plugins; the first of two plugins with backends of one name wins
  * @param pluginCache the directory in which plugins unpack native libraries and the like, created when a plugin needs
  *     it; empty for {@code .cache} in the first directory of plugins
@@ -24,12 +28,11 @@ public record ServerDirectories(
     /**
      * Checks and copies the components.
      *
-     * @throws IllegalArgumentException if there is no model repository, or a directory is missing
+     * @throws IllegalArgumentException if there is no model repository, or a directory of plugins is missing
      */
     public ServerDirectories {
-        modelRepositories = List.copyOf(modelRepositories);
+        modelRepositories = distinct(modelRepositories);
         plugins = List.copyOf(plugins);
-        requireDirectories("modelRepositories", modelRepositories);
         requireDirectories("plugins", plugins);
         if (modelRepositories.isEmpty() && remote.urls().isEmpty()) {
             throw new IllegalArgumentException("modelRepositories: none (expected: at least one directory)");
@@ -39,9 +42,9 @@ public record ServerDirectories(
     /**
      * Returns model repositories without plugins.
      *
-     * @param modelRepositories existing directories that hold models; at least one
+     * @param modelRepositories directories that hold models; at least one
      * @return the directories
-     * @throws IllegalArgumentException if there is none, or one of them does not exist
+     * @throws IllegalArgumentException if there is none
      */
     public static ServerDirectories of(List<Path> modelRepositories) {
         return new ServerDirectories(modelRepositories, List.of(), Path.of(""), StorageOptions.NONE, false);
@@ -50,9 +53,9 @@ public record ServerDirectories(
     /**
      * Replaces the model repositories.
      *
-     * @param paths existing directories; at least one
+     * @param paths directories; at least one
      * @return the changed directories
-     * @throws IllegalArgumentException if there is none, or one of them does not exist
+     * @throws IllegalArgumentException if there is none
      */
     public ServerDirectories withModelRepositories(List<Path> paths) {
         return new ServerDirectories(paths, plugins, pluginCache, remote, hasNamespaces);
@@ -110,6 +113,31 @@ public record ServerDirectories(
             return pluginCache;
         }
         return plugins.getFirst().resolve(".cache");
+    }
+
+    /**
+     * Returns the model repositories that do not exist.
+     *
+     * @return those that are no directories at the moment
+     */
+    public List<Path> missingModelRepositories() {
+        return modelRepositories.stream().filter(path -> !Files.isDirectory(path)).toList();
+    }
+
+    /**
+     * Checks that the model repositories exist.
+     *
+     * @throws IllegalArgumentException if one is no directory
+     */
+    public void requireModelRepositories() {
+        requireDirectories("modelRepositories", modelRepositories);
+    }
+
+    /** Returns the first of equal paths each. Links are not followed, since they may lead elsewhere later. */
+    private static List<Path> distinct(List<Path> paths) {
+        Map<Path, Path> distinct = new LinkedHashMap<>();
+        paths.forEach(path -> distinct.putIfAbsent(path.toAbsolutePath().normalize(), path));
+        return List.copyOf(distinct.values());
     }
 
     private static void requireDirectories(String option, List<Path> paths) {

@@ -79,9 +79,9 @@ public record ServerOptions(
     /**
      * Returns the default options of a server without plugins.
      *
-     * @param modelRepositories existing directories that hold models; at least one
+     * @param modelRepositories directories that hold models; at least one
      * @return the options
-     * @throws IllegalArgumentException if there is none, or one of them does not exist
+     * @throws IllegalArgumentException if there is none
      */
     public static ServerOptions of(Path... modelRepositories) {
         return new ServerOptions(

@@ -14,7 +14,21 @@ import org.slf4j.LoggerFactory;
 public final class VersionPolicy {
     private static final Logger LOG = LoggerFactory.getLogger(VersionPolicy.class);
 
+    /** The beginning of the reference server's text. */
+    private static final String NONE_LEFT =
+            "at least one version must be available under the version policy of model '";
+
     private VersionPolicy() {}
+
+    /**
+     * Returns whether a model was refused because no version was left.
+     *
+     * @param failure why the model was refused
+     * @return whether {@link #select} refused it
+     */
+    public static boolean isNoneLeft(InferenceException failure) {
+        return failure.publicMessage().startsWith(NONE_LEFT);
+    }
 
     /**
      * Selects the versions of a model by its configuration.
@@ -33,10 +47,7 @@ public final class VersionPolicy {
             case POLICYCHOICE_NOT_SET -> latest(1, existing);
         };
         if (selected.isEmpty()) {
-            throw new InferenceException(
-                    ErrorCode.INVALID_ARGUMENT,
-                    "at least one version must be available under the version policy of model '" + config.getName()
-                            + "'");
+            throw new InferenceException(ErrorCode.INVALID_ARGUMENT, NONE_LEFT + config.getName() + "'");
         }
         return selected;
     }

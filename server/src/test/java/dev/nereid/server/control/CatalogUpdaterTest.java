@@ -49,7 +49,8 @@ final class CatalogUpdaterTest {
             new ModelLoadWatch(Supervision.NONE, System::nanoTime),
             new MemoryRefresh(live, Runnable::run, System::nanoTime, FatalErrorHandler.NONE));
     private final CatalogUpdater catalog =
-            new CatalogUpdater(models, live, new MeterRegistry(InstantSource.system()), Optional.empty());
+            new CatalogUpdater(
+                    models, live, new MeterRegistry(InstantSource.system()), Optional.empty(), true);
 
     @TempDir
     private Path directory;
@@ -176,12 +177,12 @@ final class CatalogUpdaterTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1})
-    void showsAVersionNoMoreThatAnotherHasReplaced(int position) throws Exception {
+    void showsAVersionAsUnloadedThatAnotherHasReplaced(int position) throws Exception {
         Generation second = generations.begin(live, MODEL, 2);
 
         run(position, () -> serve(2, second), () -> catalog.refresh(MODEL));
 
-        assertThat(index()).containsExactly("2 READY ");
+        assertThat(index()).containsExactly("1 UNAVAILABLE unloaded", "2 READY ");
     }
 
     @ParameterizedTest
@@ -192,6 +193,6 @@ final class CatalogUpdaterTest {
         run(position, () -> serve(2, second), () -> catalog.unload(MODEL, false), catalog::unloadAll);
         awaitEnd(second);
 
-        assertThat(index()).containsExactly("2 UNAVAILABLE unloaded");
+        assertThat(index()).containsExactly("1 UNAVAILABLE unloaded", "2 UNAVAILABLE unloaded");
     }
 }

@@ -1,0 +1,56 @@
+package dev.nereid.server.control;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import java.util.LinkedHashSet;
+import java.util.Optional;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * The keys of models that were unloaded, the latest ones. Safe for use by any thread; never blocks for long.
+ *
+ * <p>The catalog shows unloaded models, also those that lie in no repository any more, so that their number has a limit.
+ */
+final class UnloadedModels {
+    private final int max;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    /** The keys, those that were unloaded first in front. */
+    @GuardedBy("lock")
+    private final LinkedHashSet<String> keys = new LinkedHashSet<>();
+
+    /**
+     * Creates an empty set.
+     *
+     * @param max the maximum number of keys
+     */
+    UnloadedModels(int max) {
+        this.max = max;
+    }
+
+    /**
+     * Adds a model as the latest one.
+     *
+     * @param key its key
+     * @return the key of the model that was unloaded first and is removed, if there are too many
+     */
+    Optional<String> add(String key) {
+        lock.lock();
+        try {
+            keys.remove(key);
+            keys.add(key);
+            return keys.size() > max ? Optional.of(keys.removeFirst()) : Optional.empty();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Removes a model that is loaded again. */
+    void remove(String key) {
+        lock.lock();
+        try {
+            keys.remove(key);
+        } finally {
+            lock.unlock();
+        }
+    }
+}
