@@ -88,7 +88,6 @@ final class CommandRunnerTest {
             serve --model-control-mode=some | nereid serve: --model-control-mode: 'some' (expected: none, poll, explicit or demand); see nereid serve --help
             serve --model-repository=src --load-model=m | nereid serve: --load-model: 'm' (expected: only with --model-control-mode=explicit or demand)
             serve --model-repository=src --model-control-mode=explicit --load-model=m --load-model=* | nereid serve: --load-model: [m, *] (expected: '*' alone, or names)
-            serve --model-repository=src --model-control-mode=POLL --repository-poll-secs=0 | nereid serve: --repository-poll-secs: '0' (expected: 1 or more)
             serve --backend-config=x | nereid serve: --backend-config: 'x' (expected: --backend-config option format is '<backend name>,<setting>=<value>' or '<setting>=<value>'); see nereid serve --help
             serve --backend-config=,x=1 | nereid serve: --backend-config: ',x=1' (expected: --backend-config option format is '<backend name>,<setting>=<value>' or '<setting>=<value>'); see nereid serve --help
             serve --http-port | nereid serve: --http-port: missing (expected: --http-port=PORT); see nereid serve --help

@@ -32,7 +32,8 @@ final class ModelControlFlags {
                 Flag.of(
                         "--repository-poll-secs",
                         FlagValue.SECONDS,
-                        "The seconds between two looks at the repository under --model-control-mode=poll. Default: 15.",
+                        "The seconds between two looks at the repository under --model-control-mode=poll; 0: the models"
+                                + " are loaded at the start, and the repository is not looked at again. Default: 15.",
                         value -> pollInterval = value),
                 Flag.of(
                         "--load-model",
@@ -92,18 +93,11 @@ final class ModelControlFlags {
         if (startupModels.contains(ModelControlOptions.ALL) && startupModels.size() > 1) {
             throw new StartException("--load-model: " + startupModels + " (expected: '*' alone, or names)");
         }
-        Duration interval = pollInterval;
-        if (!interval.isPositive()) {
-            if (mode == ModelControlMode.POLL) {
-                throw new StartException(
-                        "--repository-poll-secs: '" + interval.toSeconds() + "' (expected: 1 or more)");
-            }
-            interval = ModelControlOptions.DEFAULT.pollInterval();
-        }
+        boolean isPolling = pollInterval.isPositive();
         return new ModelControlOptions(
-                mode,
+                mode == ModelControlMode.POLL && !isPolling ? ModelControlMode.NONE : mode,
                 startupModels,
-                interval,
+                isPolling ? pollInterval : ModelControlOptions.DEFAULT.pollInterval(),
                 ModelControlOptions.DEFAULT.stabilityWindow(),
                 retries,
                 DemandOptions.DEFAULT.withMemoryBudget(budget).withMaxWait(maxWait));

@@ -173,6 +173,9 @@ public final class ServerFlags {
         if (repositories.isEmpty() && storage.isEmpty()) {
             throw new StartException("--model-repository: missing (expected: --model-repository=DIR)");
         }
+        if (exitOnError) { // otherwise the server runs, and is neither live nor ready
+            requireDirectories("--model-repository", repositories);
+        }
         ServerOptions options = options(context);
         GpuAccess gpus = openGpus();
         boolean started = false;
@@ -208,7 +211,6 @@ public final class ServerFlags {
      * @throws StartException if a directory is missing or cannot be read
      */
     public ServerOptions options(CommandContext context) throws StartException {
-        requireDirectories("--model-repository", repositories);
         requireDirectories("--backend-directory", backendDirectories);
         Path home = context.paths().home();
         Map<String, String> environment = context.environment();
