@@ -50,7 +50,7 @@ record OnnxFiles(Path model, long mappedBytes, String directory, String shown) {
 
     private static OnnxFiles privately(ModelContext context, Path model, ExternalFiles external)
             throws BackendException, IOException {
-        Path directory = model.toAbsolutePath().getParent();
+        Path directory = model.toAbsolutePath().resolveSibling("");
         String name = String.valueOf(model.getFileName());
         SortedSet<String> files = new TreeSet<>();
         files.add(name);
