@@ -1,7 +1,12 @@
 package dev.nereid.distribution;
 
+import static java.net.StandardProtocolFamily.INET;
+import static java.net.StandardProtocolFamily.INET6;
+
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.frontend.ConnectionLimiter;
+import dev.nereid.api.tls.TlsCredentials;
+import dev.nereid.api.tls.TlsFiles;
 import dev.nereid.api.tls.TlsFilesException;
 import dev.nereid.distribution.flags.EndpointFlags;
 import dev.nereid.distribution.flags.HttpFlags;
@@ -16,6 +21,12 @@ import dev.nereid.grpc.GrpcFrontend;
 import dev.nereid.grpc.GrpcOptions;
 import dev.nereid.http.HttpFrontend;
 import java.io.IOException;
+import java.net.Inet6Address;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ProtocolFamily;
+import java.net.StandardSocketOptions;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -23,8 +34,15 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
+import java.util.function.ToLongFunction;
+import org.jspecify.annotations.Nullable;
 
-/** The open ports of a server, all on the same event loops. Used by one thread after the other. */
+/**
+ * The open ports of a server, all on the same event loops. Used by one thread after the other.
+ *
+ * <p>HTTP opens last: load balancers and scripts ask it whether the server is ready, and send to the other ports then.
+ */
 final class Ports {
     /** The message of the operating system; exception types differ between native and other transports. */
     private static final String IN_USE = "Address already in use";
@@ -44,7 +62,8 @@ final class Ports {
 
     private final ConnectionLimiter metricsLimiter;
 
-    private final List<ConnectionCounts> counts = new ArrayList<>();
+    /** The HTTP port, once it is open. Read by other threads for metrics. */
+    private volatile @Nullable HttpFrontend openedHttp;
 
     private Optional<Endpoint> http = Optional.empty();
     private Optional<Endpoint> grpc = Optional.empty();
@@ -57,6 +76,54 @@ final class Ports {
         long descriptors = FileDescriptors.limit();
         limiter = flags.connections.limiter(descriptors);
         metricsLimiter = flags.connections.metricsLimiter(descriptors);
+    }
+
+    /**
+     * Checks that the ports which the flags allow can be opened, and that their files can be used. Opens none. A later
+     * start of another program may still take a port.
+     *
+     * @param flags the flags of the ports
+     * @throws StartException if {@link #open} would throw it
+     */
+    static void check(EndpointFlags flags) throws StartException {
+        if (flags.http.allow) {
+            checkTls(flags.http.options(1).security().tls(), Ports::httpTls);
+            checkFree("http", "HTTP", flags.http.address, flags.http.port);
+        }
+        if (flags.grpc.allow) {
+            checkTls(flags.grpc.options(Duration.ZERO).connections().tls(), Ports::grpcTls);
+            checkFree("grpc", "GRPC", flags.grpc.address, flags.grpc.port);
+        }
+        if (flags.metrics.allow) {
+            checkFree("metrics", "Metrics", flags.metricsAddress(), flags.metrics.port);
+        }
+    }
+
+    private static void checkTls(Optional<TlsFiles> files, Function<TlsFilesException, StartException> toFailure)
+            throws StartException {
+        if (files.isPresent()) {
+            try {
+                TlsCredentials.read(files.get());
+            } catch (TlsFilesException e) {
+                throw toFailure.apply(e);
+            }
+        }
+    }
+
+    /** Binds a port as a server does, without listening: no client can connect. */
+    private static void checkFree(String name, String service, String address, int port) throws StartException {
+        try {
+            InetAddress host = InetAddress.getByName(address);
+            ProtocolFamily family = host instanceof Inet6Address ? INET6 : INET;
+            try (SocketChannel socket = SocketChannel.open(family)) {
+                socket.setOption(StandardSocketOptions.SO_REUSEADDR, true);
+                socket.bind(new InetSocketAddress(host, port));
+            }
+        } catch (IOException e) {
+            throw refused(name, service, address, port, e);
+        } catch (UnsupportedOperationException e) {
+            throw refused(name, service, address, port, new IOException("no IPv6 on this machine", e));
+        }
     }
 
     /**
@@ -73,14 +140,14 @@ final class Ports {
             throws StartException {
         Ports ports = new Ports(loops, flags, server);
         try {
-            if (flags.http.allow) {
-                ports.openHttp(closeTimeout);
-            }
             if (flags.grpc.allow) {
                 ports.openGrpc(closeTimeout);
             }
             if (flags.metrics.allow) {
                 ports.openMetrics();
+            }
+            if (flags.http.allow) {
+                ports.openHttp(closeTimeout);
             }
             return ports;
         } catch (StartException | RuntimeException e) {
@@ -130,12 +197,12 @@ final class Ports {
                     server,
                     flags.http.options(loops.count()).withConnections(flags.connections.http(limiter, closeTimeout)));
         } catch (TlsFilesException e) {
-            throw new StartException(HttpFlags.tlsFlag(e.part()) + ": " + e.getMessage(), e);
+            throw httpTls(e);
         } catch (IOException e) {
             throw refused("http", "HTTP", flags.http.address, flags.http.port, e);
         }
         http = Optional.of(new Endpoint(flags.http.address, frontend.port(), flags.http.isEncrypted()));
-        counts.add(new ConnectionCounts("http", frontend::openConnections, frontend::refusedConnections));
+        openedHttp = frontend;
         open.push(frontend::close);
     }
 
@@ -146,26 +213,11 @@ final class Ports {
             frontend = GrpcFrontend.start(
                     server, options.withLimits(flags.connections.grpc(options.limits(), limiter)), loops.groups());
         } catch (TlsFilesException e) {
-            throw new StartException("--grpc-use-ssl: " + e.getMessage(), e);
+            throw grpcTls(e);
         } catch (IOException e) {
             throw refused("grpc", "GRPC", flags.grpc.address, flags.grpc.port, e);
         }
         grpc = Optional.of(new Endpoint(flags.grpc.address, frontend.port()));
-        List<ConnectionCounts> others = List.copyOf(counts); // the limiter counts all ports that share it
-        counts.add(new ConnectionCounts(
-                "grpc",
-                () -> Math.max(
-                        0,
-                        limiter.open()
-                                - others.stream()
-                                        .mapToLong(other -> other.open().getAsLong())
-                                        .sum()),
-                () -> Math.max(
-                        0,
-                        limiter.refused()
-                                - others.stream()
-                                        .mapToLong(other -> other.refused().getAsLong())
-                                        .sum())));
         open.push(frontend::close);
     }
 
@@ -174,17 +226,43 @@ final class Ports {
         MetricsEndpoint endpoint;
         try {
             endpoint = MetricsEndpoint.start(
-                    loops.vertx(),
-                    address,
-                    flags.metrics,
-                    server,
-                    flags.connections.metrics(metricsLimiter),
-                    List.copyOf(counts));
+                    loops.vertx(), address, flags.metrics, server, flags.connections.metrics(metricsLimiter), counts());
         } catch (IOException e) {
             throw refused("metrics", "Metrics", address, flags.metrics.port, e);
         }
         metrics = Optional.of(new Endpoint(address, endpoint.port()));
         closeMetrics = endpoint::close;
+    }
+
+    /** Returns the counters of the ports that receive requests, whether they are open yet or not. */
+    private List<ConnectionCounts> counts() {
+        List<ConnectionCounts> counts = new ArrayList<>();
+        if (flags.http.allow) {
+            counts.add(new ConnectionCounts(
+                    "http",
+                    () -> ofHttp(HttpFrontend::openConnections),
+                    () -> ofHttp(HttpFrontend::refusedConnections)));
+        }
+        if (flags.grpc.allow) { // the limiter counts both ports
+            counts.add(new ConnectionCounts(
+                    "grpc",
+                    () -> Math.max(0, limiter.open() - ofHttp(HttpFrontend::openConnections)),
+                    () -> Math.max(0, limiter.refused() - ofHttp(HttpFrontend::refusedConnections))));
+        }
+        return List.copyOf(counts);
+    }
+
+    private long ofHttp(ToLongFunction<HttpFrontend> count) {
+        HttpFrontend opened = openedHttp;
+        return opened == null ? 0 : count.applyAsLong(opened);
+    }
+
+    private static StartException httpTls(TlsFilesException error) {
+        return new StartException(HttpFlags.tlsFlag(error.part()) + ": " + error.getMessage(), error);
+    }
+
+    private static StartException grpcTls(TlsFilesException error) {
+        return new StartException("--grpc-use-ssl: " + error.getMessage(), error);
     }
 
     private static StartException refused(String name, String service, String address, int port, IOException cause) {

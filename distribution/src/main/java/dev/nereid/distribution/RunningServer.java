@@ -96,6 +96,7 @@ final class RunningServer {
             throws StartException, InterruptedException {
         endpoints.check();
         endpoints.grpc.readEnvironment(context.environment());
+        Ports.check(endpoints); // before models are loaded, which may take minutes
         context.shutdown().limit(flags.exitTimeout().plus(MARGIN));
         // Transports and models are independent until both are ready: two cores start them at once.
         int loopCount = endpoints.http.eventLoops(context.host().processors());

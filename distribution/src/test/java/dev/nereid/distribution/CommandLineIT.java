@@ -42,6 +42,7 @@ final class CommandLineIT {
             InstalledServer.Result result = serve(name, taken.getLocalPort());
 
             assertThat(result.status()).isNotZero();
+            assertThat(result.out()).as("models that were loaded before").isEmpty();
             assertThat(lastLine(result.err()))
                     .isEqualTo(("nereid serve: failed to start %3$s service: Unavailable - Socket '127.0.0.1:%2$d'"
                                     + " already in use; --%1$s-port: %2$d (expected: a free port)")
