@@ -19,7 +19,16 @@ public interface CacheContext {
     Map<String, String> settings();
 
     /**
-     * Returns the log of the cache.
+     * Returns the environment variables of the server, where credentials may be configured.
+     *
+     * @return the variables by name; immutable
+     */
+    default Map<String, String> environment() {
+        return Map.of();
+    }
+
+    /**
+     * Returns the log of the cache. Credentials must not appear in it.
      *
      * @return a logger named after the cache
      */

@@ -45,6 +45,10 @@ final class RedisCache implements ResponseCache {
     /** The largest value that Redis takes, in bytes. */
     private static final long MAX_VALUE_BYTES = 512L << 20;
 
+    private static final String CREDENTIALS = "credentials (expected: those of a user of Redis, as user and password in"
+            + " --cache-config or as " + RedisCredentials.USER_VARIABLE + " and " + RedisCredentials.PASSWORD_VARIABLE
+            + ")";
+
     private static final Duration MIN_RECONNECT_DELAY = Duration.ofMillis(50);
     private static final Duration MAX_RECONNECT_DELAY = Duration.ofSeconds(2);
     private static final long CLOSE_SECONDS = 2;
@@ -77,8 +81,7 @@ final class RedisCache implements ResponseCache {
             connected = true;
             return cache;
         } catch (RedisException | IllegalArgumentException e) {
-            throw new BackendException(
-                    ErrorCode.UNAVAILABLE, "Redis at " + settings + " cannot be used: " + describe(e), e);
+            throw new BackendException(ErrorCode.UNAVAILABLE, refusal(settings, e), e);
         } finally {
             if (!connected) {
                 end(client, resources);
@@ -175,6 +178,20 @@ final class RedisCache implements ResponseCache {
     private static void end(RedisClient client, ClientResources resources) {
         client.shutdown(0, CLOSE_SECONDS, TimeUnit.SECONDS);
         resources.shutdown(0, CLOSE_SECONDS, TimeUnit.SECONDS).awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
+    }
+
+    /** Returns why Redis cannot be used. An error of Redis comes first, as in the reference. */
+    private static String refusal(RedisSettings settings, Throwable error) {
+        String place = "Redis at " + settings + " cannot be used: ";
+        for (Throwable cause = error; cause != null; cause = cause.getCause()) {
+            String text = String.valueOf(cause.getMessage());
+            if (text.startsWith("NOAUTH")) { // Redis words it differently for the first command of a connection
+                return "NOAUTH Authentication required.; " + place + CREDENTIALS;
+            } else if (text.startsWith("WRONGPASS")) {
+                return text + "; " + place + CREDENTIALS;
+            }
+        }
+        return place + describe(error);
     }
 
     private static String describe(Throwable error) {

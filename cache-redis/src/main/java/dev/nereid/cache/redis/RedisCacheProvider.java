@@ -17,6 +17,6 @@ public final class RedisCacheProvider implements CacheProvider {
 
     @Override
     public ResponseCache create(CacheContext context) throws BackendException {
-        return RedisCache.connect(RedisSettings.of(context.settings()));
+        return RedisCache.connect(RedisSettings.of(context.settings(), context.environment()));
     }
 }

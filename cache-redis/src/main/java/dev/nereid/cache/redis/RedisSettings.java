@@ -41,8 +41,13 @@ record RedisSettings(RedisAddress address, RedisCredentials credentials, RedisTi
     private static final int MAX_PORT = 65_535;
     private static final int DEFAULT_TIMEOUT_MILLIS = 1_000;
 
-    /** Reads the settings of the command line. */
-    static RedisSettings of(Map<String, String> settings) throws BackendException {
+    /**
+     * Reads the settings of the command line, and credentials from the environment where the command line has none.
+     *
+     * @param settings the settings by name
+     * @param environment the environment variables by name
+     */
+    static RedisSettings of(Map<String, String> settings, Map<String, String> environment) throws BackendException {
         for (String name : new TreeSet<>(settings.keySet())) {
             if (!NAMES.contains(name)) {
                 throw wrong(name + ": unknown setting (expected: one of " + new TreeSet<>(NAMES) + ")");
@@ -62,7 +67,7 @@ record RedisSettings(RedisAddress address, RedisCredentials credentials, RedisTi
                         host,
                         number(settings, "port", DEFAULT_PORT, 1, MAX_PORT),
                         number(settings, "db", 0, 0, Integer.MAX_VALUE)),
-                new RedisCredentials(settings.getOrDefault("user", ""), settings.getOrDefault("password", "")),
+                RedisCredentials.of(settings, environment),
                 new RedisTimeouts(millis(settings, "connect_timeout"), millis(settings, "socket_timeout")),
                 new RedisTls(
                         truth(settings, "tls_enabled"),

@@ -82,8 +82,56 @@ final class RedisCacheIT {
             }
             assertThatThrownBy(() -> open(redis, Map.of("password", "wrong")))
                     .isInstanceOf(BackendException.class)
+                    .hasMessageStartingWith("WRONGPASS ")
                     .hasMessageContaining("Redis at 127.0.0.1:" + redis.port() + " cannot be used: ")
                     .hasMessageNotContaining("wrong (");
+        }
+    }
+
+    @Test
+    void readsCredentialsFromTheEnvironment() throws Exception {
+        String user = "TRITONCACHE_REDIS_USERNAME";
+        String password = "TRITONCACHE_REDIS_PASSWORD";
+        try (RedisServer redis = RedisServer.start(
+                RedisServer.freePort(),
+                directory,
+                "--requirepass",
+                "a'b é",
+                "--user",
+                "writer",
+                "on",
+                ">s3cret",
+                "~*",
+                "&*",
+                "+@all")) {
+            for (Map<String, String> environment : List.of(
+                    Map.of(password, "a'b é"),
+                    Map.of(password, "a'b é", user, ""),
+                    Map.of(password, "a'b é", user, "default"),
+                    Map.of(password, "s3cret", user, "writer"))) {
+                try (ResponseCache cache = open(settings(redis, Map.of()), environment)) {
+                    assertThat(lookup(cache)).isEqualTo("missing");
+                }
+            }
+            try (ResponseCache cache = open(
+                    settings(redis, Map.of("password", "a'b é", "user", "default")),
+                    Map.of(password, "s3cret", user, "nobody"))) {
+                assertThat(lookup(cache)).isEqualTo("missing");
+            }
+            assertThatThrownBy(() -> open(settings(redis, Map.of()), Map.of(password, "wr0ng")))
+                    .hasMessageStartingWith("WRONGPASS ")
+                    .hasMessageNotContaining("wr0ng");
+        }
+    }
+
+    @Test
+    void saysFirstThatRedisWantsCredentials() throws Exception {
+        try (RedisServer redis = RedisServer.start(RedisServer.freePort(), directory, "--requirepass", "x")) {
+            assertThatThrownBy(() -> open(redis, Map.of()))
+                    .isInstanceOf(BackendException.class)
+                    .hasMessage("NOAUTH Authentication required.; Redis at 127.0.0.1:" + redis.port()
+                            + " cannot be used: credentials (expected: those of a user of Redis, as user and password"
+                            + " in --cache-config or as TRITONCACHE_REDIS_USERNAME and TRITONCACHE_REDIS_PASSWORD)");
         }
     }
 
@@ -191,16 +239,30 @@ final class RedisCacheIT {
     }
 
     private static ResponseCache open(RedisServer redis, Map<String, String> more) throws BackendException {
+        return open(settings(redis, more));
+    }
+
+    private static Map<String, String> settings(RedisServer redis, Map<String, String> more) {
         Map<String, String> settings = new HashMap<>(Map.of("host", "127.0.0.1", "port", String.valueOf(redis.port())));
         settings.putAll(more);
-        return open(settings);
+        return settings;
     }
 
     private static ResponseCache open(Map<String, String> settings) throws BackendException {
+        return open(settings, Map.of());
+    }
+
+    private static ResponseCache open(Map<String, String> settings, Map<String, String> environment)
+            throws BackendException {
         return new RedisCacheProvider().create(new CacheContext() {
             @Override
             public Map<String, String> settings() {
                 return settings;
+            }
+
+            @Override
+            public Map<String, String> environment() {
+                return environment;
             }
 
             @Override

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 final class RedisSettingsTest {
     @Test
     void hasDefaults() throws BackendException {
-        RedisSettings settings = RedisSettings.of(Map.of("host", "store"));
+        RedisSettings settings = RedisSettings.of(Map.of("host", "store"), Map.of());
 
         assertThat(settings.address().port()).isEqualTo(6379);
         assertThat(settings.address().database()).isZero();
@@ -34,17 +34,34 @@ final class RedisSettingsTest {
             cert | a.pem | cert and key: one of them is missing (expected: both or none)
             """)
     void refusesWhatItCannotUse(String name, String value, String message) {
-        assertThatThrownBy(() -> RedisSettings.of(Map.of("host", "store", name, value)))
+        assertThatThrownBy(() -> RedisSettings.of(Map.of("host", "store", name, value), Map.of()))
                 .isInstanceOf(BackendException.class)
                 .hasMessage(message);
     }
 
     @Test
     void refusesWhatItDoesNotKnowAndAMissingHost() {
-        assertThatThrownBy(() -> RedisSettings.of(Map.of("host", "store", "hots", "x")))
+        assertThatThrownBy(() -> RedisSettings.of(Map.of("host", "store", "hots", "x"), Map.of()))
                 .hasMessageStartingWith("hots: unknown setting (expected: one of [cacert, cert, ");
-        assertThatThrownBy(() -> RedisSettings.of(Map.of("port", "1")))
+        assertThatThrownBy(() -> RedisSettings.of(Map.of("port", "1"), Map.of()))
                 .hasMessage("host: missing (expected: redis,host=HOST)");
+    }
+
+    @Test
+    void prefersCredentialsOfTheCommandLine() throws BackendException {
+        Map<String, String> environment =
+                Map.of("TRITONCACHE_REDIS_USERNAME", "variable", "TRITONCACHE_REDIS_PASSWORD", "secret");
+
+        assertThat(RedisSettings.of(Map.of("host", "h"), environment).credentials())
+                .isEqualTo(new RedisCredentials("variable", "secret"));
+        assertThat(RedisSettings.of(Map.of("host", "h", "user", "u"), environment)
+                        .credentials())
+                .isEqualTo(new RedisCredentials("u", "secret"));
+        assertThat(RedisSettings.of(Map.of("host", "h", "user", "u", "password", "p"), environment)
+                        .credentials())
+                .isEqualTo(new RedisCredentials("u", "p"))
+                .asString()
+                .doesNotContain("p");
     }
 
     @Test

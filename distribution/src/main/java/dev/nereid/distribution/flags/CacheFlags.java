@@ -23,7 +23,8 @@ final class CacheFlags {
                         FlagValue.CACHE_SETTING,
                         "A setting of the response cache, for models with response_cache, as in local,size=1048576 or"
                                 + " redis,host=127.0.0.1. May be given several times, for one cache. Default: no"
-                                + " cache.",
+                                + " cache. The user and password of redis may also be the environment variables"
+                                + " TRITONCACHE_REDIS_USERNAME and TRITONCACHE_REDIS_PASSWORD.",
                         settings::add),
                 Flag.of(
                         "--cache-directory",
@@ -41,8 +42,9 @@ final class CacheFlags {
      * Returns the options of the response cache; empty without a cache.
      *
      * @param own the directory of the caches that come with the server
+     * @param environment the environment variables
      */
-    Optional<CacheOptions> options(Path own) throws StartException {
+    Optional<CacheOptions> options(Path own, Map<String, String> environment) throws StartException {
         if (localBytes.isPresent()) {
             if (!settings.isEmpty()) {
                 throw new StartException(
@@ -66,6 +68,6 @@ final class CacheFlags {
         }
         List<Path> searched = new ArrayList<>(directories);
         searched.add(own);
-        return Optional.of(new CacheOptions(cache, values, searched));
+        return Optional.of(new CacheOptions(cache, values, searched, environment));
     }
 }

@@ -214,7 +214,7 @@ public final class ServerFlags {
         requireDirectories("--backend-directory", backendDirectories);
         Path home = context.paths().home();
         Map<String, String> environment = context.environment();
-        Optional<CacheOptions> responses = cache.options(home.resolve("caches"));
+        Optional<CacheOptions> responses = cache.options(home.resolve("caches"), environment);
         Path unpacked = pluginCache.directory(context);
         InstanceOptions instances =
                 host.instances(context.host().processors(), environment).withGpuLimits(gpu.loadLimits());

@@ -13,13 +13,14 @@ import org.junit.jupiter.api.Test;
 
 final class CacheFlagsTest {
     private static final Path OWN = Path.of("caches");
+    private static final Map<String, String> ENVIRONMENT = Map.of("TRITONCACHE_REDIS_PASSWORD", "secret");
 
     private static Optional<CacheOptions> options(String... arguments) throws UsageException, StartException {
         CacheFlags cache = new CacheFlags();
         Flags flags = new Flags();
         cache.declare(flags);
         flags.read(List.of(arguments), Map.of());
-        return cache.options(OWN);
+        return cache.options(OWN, ENVIRONMENT);
     }
 
     @Test
@@ -31,7 +32,10 @@ final class CacheFlagsTest {
     @Test
     void collectsTheSettingsOfOneCache() throws UsageException, StartException {
         assertThat(options("--cache-config=redis,host=a=b", "--cache-config", "redis,port=1", "--cache-directory=more"))
-                .contains(new CacheOptions("redis", Map.of("host", "a=b", "port", "1"), List.of(Path.of("more"), OWN)));
+                .contains(new CacheOptions(
+                        "redis", Map.of("host", "a=b", "port", "1"), List.of(Path.of("more"), OWN), ENVIRONMENT))
+                .map(CacheOptions::toString)
+                .contains("redis");
     }
 
     @Test

@@ -7,13 +7,15 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Response cache options: name, settings and plugin directories. Immutable.
+ * Response cache options: name, settings, plugin directories and environment variables. Immutable.
  *
  * @param name the cache's name: {@value #LOCAL} for the one in the server's own memory, or that of a plugin
  * @param settings its settings by name; {@value #LOCAL} needs {@value #SIZE}, in bytes
  * @param directories the directories of plugins with caches, in the order of their precedence; missing ones are skipped
+ * @param environment the environment variables that a plugin sees
  */
-public record CacheOptions(String name, Map<String, String> settings, List<Path> directories) {
+public record CacheOptions(
+        String name, Map<String, String> settings, List<Path> directories, Map<String, String> environment) {
     /** The cache in the server's own memory. */
     public static final String LOCAL = "local";
 
@@ -25,6 +27,18 @@ public record CacheOptions(String name, Map<String, String> settings, List<Path>
         requireNonNull(name, "name");
         settings = Map.copyOf(settings);
         directories = List.copyOf(directories);
+        environment = Map.copyOf(environment);
+    }
+
+    /**
+     * Asks for a cache that sees no environment variables.
+     *
+     * @param name the cache's name
+     * @param settings its settings by name
+     * @param directories the directories of plugins with caches
+     */
+    public CacheOptions(String name, Map<String, String> settings, List<Path> directories) {
+        this(name, settings, directories, Map.of());
     }
 
     /**
@@ -35,5 +49,11 @@ public record CacheOptions(String name, Map<String, String> settings, List<Path>
      */
     public static CacheOptions local(long bytes) {
         return new CacheOptions(LOCAL, Map.of(SIZE, String.valueOf(bytes)), List.of());
+    }
+
+    /** Never shows the settings and the environment, which contain credentials. */
+    @Override
+    public String toString() {
+        return name;
     }
 }

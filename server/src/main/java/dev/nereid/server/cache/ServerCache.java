@@ -44,7 +44,12 @@ public final class ServerCache implements AutoCloseable {
         return new ServerCache(
                 options.name().equals(CacheOptions.LOCAL)
                         ? LocalCache.of(options.settings())
-                        : CachePlugin.open(options.name(), options.settings(), options.directories(), environment));
+                        : CachePlugin.open(
+                                options.name(),
+                                options.settings(),
+                                options.environment(),
+                                options.directories(),
+                                environment));
     }
 
     /**

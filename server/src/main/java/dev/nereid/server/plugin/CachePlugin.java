@@ -19,6 +19,7 @@ public final class CachePlugin {
      *
      * @param name the name of the cache, which is that of the plugin's directory or jar
      * @param settings the settings of the cache
+     * @param variables the environment variables that the plugin sees
      * @param directories the directories of plugins, in the order of their precedence; missing ones are skipped
      * @param environment the version of the SPI that the plugin is checked against, and the directory for copies of its
      *     jars
@@ -26,12 +27,19 @@ public final class CachePlugin {
      * @throws IllegalArgumentException if there is no such plugin, or if it is broken, or if it refuses the settings
      */
     public static ResponseCache open(
-            String name, Map<String, String> settings, List<Path> directories, PluginEnvironment environment) {
+            String name,
+            Map<String, String> settings,
+            Map<String, String> variables,
+            List<Path> directories,
+            PluginEnvironment environment) {
         PluginSource source = NamedPlugin.find(name, directories)
                 .orElseThrow(() -> new IllegalArgumentException("cache '" + name + "': unknown (expected: local, or the"
                         + " name of a plugin in one of " + directories + ")"));
         try {
-            return open(source, new Context(Map.copyOf(settings), PluginLogger.ofCache(name)), environment);
+            return open(
+                    source,
+                    new Context(Map.copyOf(settings), Map.copyOf(variables), PluginLogger.ofCache(name)),
+                    environment);
         } catch (PluginException e) {
             throw new IllegalArgumentException("cache '" + name + "': " + e.reason(), e);
         }
@@ -57,5 +65,12 @@ public final class CachePlugin {
     }
 
     /** Services of the server for a cache. Immutable. */
-    private record Context(Map<String, String> settings, System.Logger logger) implements CacheContext {}
+    private record Context(Map<String, String> settings, Map<String, String> environment, System.Logger logger)
+            implements CacheContext {
+        /** Never shows the settings and the environment. */
+        @Override
+        public String toString() {
+            return "cache";
+        }
+    }
 }

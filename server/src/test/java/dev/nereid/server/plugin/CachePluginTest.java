@@ -32,7 +32,8 @@ final class CachePluginTest {
                 }
 
                 public ResponseCache create(CacheContext context) throws BackendException {
-                    if (!context.settings().getOrDefault("open", "").equals("yes")) {
+                    String whenMissing = context.environment().getOrDefault("SHOP_OPEN", "");
+                    if (!context.settings().getOrDefault("open", whenMissing).equals("yes")) {
                         throw new BackendException(ErrorCode.INVALID_ARGUMENT, "open: missing (expected: yes)");
                     }
                     return new ResponseCache() {
@@ -108,10 +109,22 @@ final class CachePluginTest {
                 .withMessageContaining("0 providers of its name");
     }
 
+    @Test
+    void showsThePluginTheEnvironment() {
+        PluginJar.of(SOURCE).entry(SERVICE, "shop.Shop").write(directory.resolve("shop.jar"));
+
+        open("shop", Map.of(), Map.of("SHOP_OPEN", "yes")).close();
+    }
+
     private ResponseCache open(String name, Map<String, String> settings) {
+        return open(name, settings, Map.of());
+    }
+
+    private ResponseCache open(String name, Map<String, String> settings, Map<String, String> variables) {
         return CachePlugin.open(
                 name,
                 settings,
+                variables,
                 List.of(directory, directory.resolve("none")),
                 new PluginEnvironment(new SpiVersion(1, 0), Map.of(), directory.resolve(".cache"), 1));
     }
