@@ -80,7 +80,8 @@ public final class HttpFlags {
                 Flag.of(
                         "--http-header-forward-pattern",
                         FlagValue.PATTERN,
-                        "Headers with this pattern in their names, in any case, become parameters of inference requests."
+                        "Headers with this pattern in their names, in any case, become parameters of requests to"
+                                + " infer, generate and generate_stream."
                                 + " Default: none.",
                         value -> forwardedHeaders = Optional.of(value)),
                 Flag.of(
