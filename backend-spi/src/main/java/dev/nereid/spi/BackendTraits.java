@@ -19,7 +19,8 @@ public final class BackendTraits {
     public enum Execution {
         /**
          * Executions compute or wait for a noticeable time. Each instance has a thread of its own: every
-         * {@link ModelInstance#execute} and the {@link ModelInstance#close} run on it.
+         * {@link ModelInstance#execute} and the {@link ModelInstance#close} run on it. It may end while there is no work,
+         * and another one follows, unless {@link #withLastingThreads()} says otherwise.
          */
         LONG,
         /**
@@ -101,9 +102,17 @@ public final class BackendTraits {
     private final boolean clientMemory;
     private final Set<MemoryPlace.Kind> places;
     private final int maxDeferred;
+    private final boolean lastingThreads;
 
     private BackendTraits() {
-        this(Execution.LONG, List.of(), false, false, EnumSet.of(MemoryPlace.Kind.HOST, MemoryPlace.Kind.PINNED), 16);
+        this(
+                Execution.LONG,
+                List.of(),
+                false,
+                false,
+                EnumSet.of(MemoryPlace.Kind.HOST, MemoryPlace.Kind.PINNED),
+                16,
+                false);
     }
 
     private BackendTraits(
@@ -112,13 +121,15 @@ public final class BackendTraits {
             boolean parallelInstances,
             boolean clientMemory,
             Set<MemoryPlace.Kind> places,
-            int maxDeferred) {
+            int maxDeferred,
+            boolean lastingThreads) {
         this.execution = requireNonNull(execution, "execution");
         this.preferredGroups = List.copyOf(preferredGroups);
         this.parallelInstances = parallelInstances;
         this.clientMemory = clientMemory;
         this.places = Collections.unmodifiableSet(EnumSet.copyOf(places)); // in the order of the constants
         this.maxDeferred = maxDeferred;
+        this.lastingThreads = lastingThreads;
     }
 
     /**
@@ -128,7 +139,8 @@ public final class BackendTraits {
      * @return the changed traits
      */
     public BackendTraits withExecution(Execution changed) {
-        return new BackendTraits(changed, preferredGroups, parallelInstances, clientMemory, places, maxDeferred);
+        return new BackendTraits(
+                changed, preferredGroups, parallelInstances, clientMemory, places, maxDeferred, lastingThreads);
     }
 
     /**
@@ -139,7 +151,8 @@ public final class BackendTraits {
      * @return the changed traits
      */
     public BackendTraits withPreferredGroups(PreferredGroup... groups) {
-        return new BackendTraits(execution, List.of(groups), parallelInstances, clientMemory, places, maxDeferred);
+        return new BackendTraits(
+                execution, List.of(groups), parallelInstances, clientMemory, places, maxDeferred, lastingThreads);
     }
 
     /**
@@ -148,7 +161,7 @@ public final class BackendTraits {
      * @return the changed traits
      */
     public BackendTraits withParallelInstances() {
-        return new BackendTraits(execution, preferredGroups, true, clientMemory, places, maxDeferred);
+        return new BackendTraits(execution, preferredGroups, true, clientMemory, places, maxDeferred, lastingThreads);
     }
 
     /**
@@ -160,7 +173,8 @@ public final class BackendTraits {
      * @return the changed traits
      */
     public BackendTraits withClientMemory() {
-        return new BackendTraits(execution, preferredGroups, parallelInstances, true, places, maxDeferred);
+        return new BackendTraits(
+                execution, preferredGroups, parallelInstances, true, places, maxDeferred, lastingThreads);
     }
 
     /**
@@ -174,7 +188,8 @@ public final class BackendTraits {
     public BackendTraits withPlaces(MemoryPlace.Kind... kinds) {
         Set<MemoryPlace.Kind> changed = EnumSet.copyOf(DEFAULT.places);
         changed.addAll(List.of(kinds));
-        return new BackendTraits(execution, preferredGroups, parallelInstances, clientMemory, changed, maxDeferred);
+        return new BackendTraits(
+                execution, preferredGroups, parallelInstances, clientMemory, changed, maxDeferred, lastingThreads);
     }
 
     /**
@@ -188,7 +203,20 @@ public final class BackendTraits {
         if (limit < 1) {
             throw new IllegalArgumentException("limit: " + limit + " (expected: >= 1)");
         }
-        return new BackendTraits(execution, preferredGroups, parallelInstances, clientMemory, places, limit);
+        return new BackendTraits(
+                execution, preferredGroups, parallelInstances, clientMemory, places, limit, lastingThreads);
+    }
+
+    /**
+     * Returns the same traits with threads that last as long as their instances. For a backend that binds something to the
+     * thread of an instance, such as a native context: all executions of an instance, and its close, run on one thread.
+     * Otherwise a thread ends when there was no work for it for a minute, and another one runs the next execution.
+     *
+     * @return the changed traits
+     */
+    public BackendTraits withLastingThreads() {
+        return new BackendTraits(
+                execution, preferredGroups, parallelInstances, clientMemory, places, maxDeferred, true);
     }
 
     /**
@@ -245,6 +273,15 @@ public final class BackendTraits {
         return maxDeferred;
     }
 
+    /**
+     * Says whether the thread of an instance lasts as long as the instance.
+     *
+     * @return {@code false} by default
+     */
+    public boolean lastingThreads() {
+        return lastingThreads;
+    }
+
     @Override
     public boolean equals(Object other) {
         return other instanceof BackendTraits traits
@@ -253,12 +290,14 @@ public final class BackendTraits {
                 && parallelInstances == traits.parallelInstances
                 && clientMemory == traits.clientMemory
                 && places.equals(traits.places)
-                && maxDeferred == traits.maxDeferred;
+                && maxDeferred == traits.maxDeferred
+                && lastingThreads == traits.lastingThreads;
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(execution, preferredGroups, parallelInstances, clientMemory, places, maxDeferred);
+        return Objects.hash(
+                execution, preferredGroups, parallelInstances, clientMemory, places, maxDeferred, lastingThreads);
     }
 
     /** Returns the traits in one line, for logs. */
@@ -266,6 +305,7 @@ public final class BackendTraits {
     public String toString() {
         return execution + " executions, " + maxDeferred + " deferred, groups " + preferredGroups + ", places " + places
                 + (parallelInstances ? ", parallel instances" : "")
-                + (clientMemory ? ", client memory" : "");
+                + (clientMemory ? ", client memory" : "")
+                + (lastingThreads ? ", lasting threads" : "");
     }
 }

@@ -5,9 +5,11 @@ package dev.nereid.spi;
  *
  * <p>Confined: never called by two threads at once, except {@link #isReady}. It is created on a control thread; with
  * {@link BackendTraits.Execution#LONG} and {@code DEVICE_BLOCKING} all executions, and at last {@link #close}, run on
- * one thread, the instance's own, so that a native context may be bound to it by the first execution. That thread starts
- * with the first execution at the latest; an instance that executed nothing may be closed on any control thread. The
- * server never interrupts the thread while a backend runs on it.
+ * the instance's own thread. That thread starts with the first execution at the latest, and may end when there was no work
+ * for a minute: the next execution runs on another one then. A backend that binds something to the thread, such as a
+ * native context, declares {@link BackendTraits#withLastingThreads()}; all executions and the close run on one thread
+ * then. An instance without a thread may be closed on any control thread. The server never interrupts the thread while a
+ * backend runs on it.
  *
  * @since 1.0
  */

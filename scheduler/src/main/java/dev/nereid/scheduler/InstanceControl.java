@@ -39,8 +39,18 @@ public interface InstanceControl {
             throws InterruptedException;
 
     /**
+     * Waits until instances are closed that were {@linkplain #replace replaced}. Those that have sequences end with these,
+     * and are not waited for. Blocks: called on a control thread. The stop of the server ends the wait.
+     *
+     * @param removed the replaced instances
+     * @param nanos how long to wait
+     * @return whether they are closed; {@code false} also after an interrupt, which stays set
+     */
+    boolean awaitClosed(Collection<ModelInstance> removed, long nanos);
+
+    /**
      * Ends current and later warm-ups after their current executions: {@link #awaitWarm} and {@link #replace} fail
-     * then. Has no effect without a warm-up. Never blocks.
+     * then. Has no effect without a warm-up. Ends waits of {@link #awaitClosed}. Never blocks.
      */
     void endWarmups();
 

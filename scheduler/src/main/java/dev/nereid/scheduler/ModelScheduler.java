@@ -62,7 +62,8 @@ import org.slf4j.LoggerFactory;
  * when there is a batch for it. Otherwise each instance is run by its own thread; always so under a rate limiter, since
  * instances may have to wait for permits.
  *
- * <p><b>Threads.</b> The thread of an instance starts with the first batch that needs it. If it cannot be started, other
+ * <p><b>Threads.</b> The thread of an instance starts with the first batch that needs it, and ends when there was no work
+ * for it for a minute, unless the backend needs it longer. If it cannot be started, other
  * instances execute the waiting requests; without any, these complete with
  * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, and the next request tries again. That is no fatal error: the process
  * serves as before.
@@ -259,7 +260,7 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
             throw e;
         }
         try {
-            scheduler.watchdog.ifPresent(dog -> dog.add(scheduler.watch));
+            scheduler.watchdog.ifPresent(scheduler::watch);
             scheduler.threads.start(scheduler.first.workers(), scheduler.first.warmup());
             scheduler.threads.serve(scheduler.first.workers()::contains);
             if (plan.policy()
@@ -272,6 +273,13 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         } catch (RuntimeException | Error e) { // such as no memory for another thread
             scheduler.close();
             throw e;
+        }
+    }
+
+    private void watch(Watchdog dog) {
+        dog.add(watch);
+        if (!traits.lastingThreads()) {
+            dog.add(threads);
         }
     }
 
@@ -301,14 +309,25 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         } finally {
             replacing = null;
         }
-        Predicate<InstanceWorker> old = worker -> removed.stream().anyMatch(worker::has);
+        Predicate<InstanceWorker> old = anyOf(removed);
         threads.serve(old.negate());
         threads.retire(old);
     }
 
     @Override
+    public boolean awaitClosed(Collection<ModelInstance> removed, long nanos) {
+        return threads.awaitRetired(anyOf(removed), nanos);
+    }
+
+    /** Returns whether a worker runs one of some instances. */
+    private static Predicate<InstanceWorker> anyOf(Collection<ModelInstance> instances) {
+        return worker -> instances.stream().anyMatch(worker::has);
+    }
+
+    @Override
     public void endWarmups() {
         warmupsEnded = true;
+        threads.endWaits();
         first.warmup().abandon();
         Warmup later = replacing;
         if (later != null) {
@@ -491,7 +510,10 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
             endWarmups();
             model.drain().awaitUninterruptibly(); // until then a waiting request may need one thread more
             threads.awaitEnd();
-            watchdog.ifPresent(dog -> dog.remove(watch));
+            watchdog.ifPresent(dog -> {
+                dog.remove(watch);
+                dog.remove(threads);
+            });
             queue.close();
             threads.close();
             strategy.ifPresent(ModelScheduler::closeQuietly);

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Random schedules of first requests and the close of a model, whose instances have no threads yet. */
 @Timeout(120)
@@ -42,13 +42,20 @@ final class LateStartStressTest {
             .build();
 
     @ParameterizedTest
-    @ValueSource(booleans = {false, true})
-    void completesEachRequestAndEndsEachThread(boolean shortExecutions) throws Exception {
+    @CsvSource({"false, false", "true, false", "false, true", "true, true"})
+    void completesEachRequestAndEndsEachThread(boolean shortExecutions, boolean areThreadsEnding) throws Exception {
+        try (RestingThreads resting = new RestingThreads()) {
+            SchedulerEnvironment plain = new SchedulerEnvironment(memory, System::nanoTime, timer);
+            run(shortExecutions, areThreadsEnding ? plain.with(resting.supervision()) : plain);
+        }
+    }
+
+    private void run(boolean shortExecutions, SchedulerEnvironment environment) throws Exception {
         Random random = new Random(11);
         for (int round = 0; round < ROUNDS; round++) {
             List<FakeInstance> instances =
                     List.of(new FakeInstance(FakeInstance::copy), new FakeInstance(FakeInstance::copy));
-            ModelScheduler scheduler = start(instances, shortExecutions);
+            ModelScheduler scheduler = start(instances, shortExecutions, environment);
             List<RecordingObserver> observers = new ArrayList<>();
             List<Thread> threads = new ArrayList<>();
             CyclicBarrier together = new CyclicBarrier(3);
@@ -94,7 +101,8 @@ final class LateStartStressTest {
         });
     }
 
-    private ModelScheduler start(List<FakeInstance> instances, boolean shortExecutions) {
+    private ModelScheduler start(
+            List<FakeInstance> instances, boolean shortExecutions, SchedulerEnvironment environment) {
         List<InstanceSlot> slots = new ArrayList<>();
         for (FakeInstance instance : instances) {
             slots.add(new InstanceSlot("i" + slots.size(), Device.CPU, instance));
@@ -102,7 +110,7 @@ final class LateStartStressTest {
         return ModelScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).with(new ExecutionTraits("copy", false, shortExecutions)),
                 slots,
-                new SchedulerEnvironment(memory, System::nanoTime, timer));
+                environment);
     }
 
     private CheckedRequest request() {

@@ -74,27 +74,35 @@ final class SequenceStressTest {
 
     @ParameterizedTest
     @CsvSource({
-        "true, 0, false",
-        "true, 50000, false",
-        "true, 0, true",
-        "false, 0, false",
-        "false, 50000, false",
-        "false, 0, true"
+        "true, 0, false, false",
+        "true, 50000, false, false",
+        "true, 0, true, false",
+        "true, 0, false, true",
+        "true, 50000, true, true",
+        "false, 0, false, false",
+        "false, 50000, false, false",
+        "false, 0, true, false",
+        "false, 0, false, true",
+        "false, 50000, true, true"
     })
-    void eachSequenceIsAnsweredInOrder(boolean direct, long delayNanos, boolean shortExecutions) throws Exception {
+    void eachSequenceIsAnsweredInOrder(
+            boolean direct, long delayNanos, boolean shortExecutions, boolean areThreadsEnding) throws Exception {
         List<InstanceSlot> instances = new ArrayList<>();
         for (int i = 0; i < INSTANCES; i++) {
             instances.add(
                     SteppedScheduler.slot("i" + i, new FakeInstance(SequenceStressTest::addUp), RateProfile.NONE));
         }
         try (TimerThread timer = new TimerThread(System::nanoTime);
+                RestingThreads resting = new RestingThreads();
                 ExecutorService clients = Executors.newFixedThreadPool(CLIENTS)) {
             ModelScheduler scheduler = ModelScheduler.start(
                     new ModelPlan(settings, BatchingPolicy.NONE)
                             .with(new ExecutionTraits("fake", false, shortExecutions))
                             .withSequences(Optional.of(plan(direct, delayNanos))),
                     instances,
-                    new SchedulerEnvironment(memory, System::nanoTime, timer));
+                    areThreadsEnding
+                            ? new SchedulerEnvironment(memory, System::nanoTime, timer).with(resting.supervision())
+                            : new SchedulerEnvironment(memory, System::nanoTime, timer));
             List<Future<?>> ends = new ArrayList<>();
             for (int i = 0; i < SEQUENCES; i++) {
                 long id = 1L + i;

@@ -190,6 +190,40 @@ final class SupervisionTest {
         }
     }
 
+    @Test
+    void threadsWithoutWorkEndAfterAMinute() throws InterruptedException {
+        try (ModelScheduler scheduler = start(List.of(), new FakeInstance(FakeInstance::copy))) {
+            submit(scheduler, "one").await().close();
+            Thread first = Threads.named("instance/m/1/i0");
+            Threads.awaitIdle(first);
+
+            look(Duration.ofSeconds(59));
+            Threads.awaitIdle(first);
+            look(Duration.ofSeconds(2));
+            first.join();
+
+            assertThat(scheduler.isReady()).isTrue();
+            submit(scheduler, "two").await().close();
+            assertThat(Threads.named("instance/m/1/i0")).isNotSameAs(first);
+        }
+    }
+
+    @Test
+    void threadsLastAsLongAsTheirInstancesIfTheBackendSaysSo() {
+        ModelPlan plan =
+                new ModelPlan(model, BatchingPolicy.NONE).with(ExecutionTraits.DEFAULT.withLastingThreads(true));
+        try (ModelScheduler scheduler = start(plan, new FakeInstance(FakeInstance::copy))) {
+            submit(scheduler, "one").await().close();
+            Thread first = Threads.named("instance/m/1/i0");
+            Threads.awaitIdle(first);
+
+            look(Duration.ofHours(1));
+
+            submit(scheduler, "two").await().close();
+            assertThat(Threads.named("instance/m/1/i0")).isSameAs(first);
+        }
+    }
+
     /** As on an event loop: the thread that submits executes, and blocks. */
     @Test
     void anOverdueDirectExecutionIsReportedWithTheInstanceAndEndsReadiness() throws InterruptedException {

@@ -17,6 +17,8 @@ import java.util.Set;
  * @param blocksDevice whether executions block their GPU, so that all instances on it share one thread
  * @param maxDeferred the largest number of deferred executions of an instance, or of those that share a thread; at
  *     least 1
+ * @param lastingThreads whether the thread of an instance lasts as long as the instance; otherwise it may end while there
+ *     is no work, and another one follows
  * @param callbacks calls code of the backend outside of its executions
  */
 public record ExecutionTraits(
@@ -25,6 +27,7 @@ public record ExecutionTraits(
         boolean shortExecutions,
         boolean blocksDevice,
         int maxDeferred,
+        boolean lastingThreads,
         BackendCallbacks callbacks) {
     /** The traits of a backend that declares none. */
     public static final ExecutionTraits DEFAULT = new ExecutionTraits("", false, false);
@@ -55,6 +58,7 @@ public record ExecutionTraits(
                 shortExecutions,
                 blocksDevice,
                 BackendTraits.DEFAULT.maxDeferred(),
+                BackendTraits.DEFAULT.lastingThreads(),
                 BackendCallbacks.DIRECT);
     }
 
@@ -65,7 +69,8 @@ public record ExecutionTraits(
      * @return the changed traits
      */
     public ExecutionTraits with(BackendCallbacks changed) {
-        return new ExecutionTraits(backend, accepted, shortExecutions, blocksDevice, maxDeferred, changed);
+        return new ExecutionTraits(
+                backend, accepted, shortExecutions, blocksDevice, maxDeferred, lastingThreads, changed);
     }
 
     /**
@@ -75,7 +80,18 @@ public record ExecutionTraits(
      * @return the changed traits
      */
     public ExecutionTraits withMaxDeferred(int changed) {
-        return new ExecutionTraits(backend, accepted, shortExecutions, blocksDevice, changed, callbacks);
+        return new ExecutionTraits(
+                backend, accepted, shortExecutions, blocksDevice, changed, lastingThreads, callbacks);
+    }
+
+    /**
+     * Returns the same traits with threads that may end or not.
+     *
+     * @param changed whether the thread of an instance lasts as long as the instance
+     * @return the changed traits
+     */
+    public ExecutionTraits withLastingThreads(boolean changed) {
+        return new ExecutionTraits(backend, accepted, shortExecutions, blocksDevice, maxDeferred, changed, callbacks);
     }
 
     /**
@@ -84,7 +100,7 @@ public record ExecutionTraits(
      * @return the changed traits
      */
     public ExecutionTraits withOwnThreads() {
-        return new ExecutionTraits(backend, accepted, shortExecutions, false, maxDeferred, callbacks);
+        return new ExecutionTraits(backend, accepted, shortExecutions, false, maxDeferred, lastingThreads, callbacks);
     }
 
     /** Checks the components. */
@@ -105,6 +121,7 @@ public record ExecutionTraits(
      */
     public ExecutionTraits withPlaces(Set<MemoryPlace.Kind> kinds) {
         AcceptedMemory changed = new AcceptedMemory(accepted.ofClients(), kinds);
-        return new ExecutionTraits(backend, changed, shortExecutions, blocksDevice, maxDeferred, callbacks);
+        return new ExecutionTraits(
+                backend, changed, shortExecutions, blocksDevice, maxDeferred, lastingThreads, callbacks);
     }
 }

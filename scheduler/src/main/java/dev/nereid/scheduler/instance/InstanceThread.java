@@ -11,8 +11,8 @@ import org.slf4j.LoggerFactory;
 /**
  * A worker and the thread that runs it. Safe for use by any thread.
  *
- * <p>The thread starts with the first batch that needs it, or at once for a warm-up. A worker whose thread was never
- * started is ended by the thread that closes or retires it.
+ * <p>The thread starts with the first batch that needs it, or at once for a warm-up. It may end while there is no work,
+ * and another one starts with the next batch. A worker without a thread is ended by the thread that closes or retires it.
  */
 final class InstanceThread {
     private static final Logger LOG = LoggerFactory.getLogger(InstanceThread.class);
@@ -47,6 +47,7 @@ final class InstanceThread {
         this.listener = listener;
         this.unplaced = unplaced;
         this.thread = new LateThread(() -> newThread(prefix + worker.name()), starter);
+        worker.restartBy(this::startSoon);
     }
 
     /** Creates a thread that inherits nothing of the client whose request starts it. */
@@ -97,7 +98,7 @@ final class InstanceThread {
         try {
             if (thread.start()) {
                 reported.set(false);
-            } else if (thread.thread() == null) { // cancelled meanwhile: the instance ends
+            } else { // cancelled meanwhile: the instance ends
                 worker.startFailed(request -> SchedulerErrors.noInstance(request.checked()));
             }
         } catch (Throwable e) {
@@ -124,15 +125,32 @@ final class InstanceThread {
         }
     }
 
-    /** Runs the worker; however that ends, the instance is closed once no request uses it. */
+    /**
+     * Runs the worker until it has ended, or the thread may end. However the worker ends, the instance is closed once no
+     * request uses it.
+     */
     private void run() {
+        boolean over = true;
         try {
-            worker.run();
+            over = worker.runWhileUsed();
+            while (!over && !thread.leave()) { // it is needed again
+                over = worker.runWhileUsed();
+            }
         } catch (RuntimeException | Error e) {
+            over = true;
             listener.died(Thread.currentThread(), e);
         } finally {
-            worker.close();
-            listener.ended(this);
+            if (over) {
+                worker.close();
+                listener.ended(this);
+            }
+        }
+    }
+
+    /** Lets the thread end if it waits for work since a time or longer. Does not wait. */
+    void rest(long sinceNanos) {
+        if (thread.thread() != null) {
+            worker.rest(sinceNanos);
         }
     }
 
@@ -147,23 +165,13 @@ final class InstanceThread {
      * instance, such as deferred executions that began on a submitting thread.
      */
     void endIfUnstarted() {
-        if (worker.mayTakeBound()) { // its thread ends when that is done
-            startQuietly();
-        } else if (thread.cancel()) {
+        if (!worker.mayTakeBound() && thread.cancel()) { // otherwise its thread ends it, which the source has started
             worker.leaveUnstarted();
             if (worker.isUnused()) {
                 closeUnstarted();
             } else {
                 Thread.ofVirtual().name("retire/" + worker.name()).start(this::closeUnstarted);
             }
-        }
-    }
-
-    private void startQuietly() {
-        try {
-            thread.start();
-        } catch (RuntimeException | Error e) { // the instance is closed with the scheduler
-            report(e);
         }
     }
 

@@ -3,9 +3,12 @@ package dev.nereid.scheduler.instance;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.BestEffort;
 import dev.nereid.api.FatalErrorHandler;
+import dev.nereid.scheduler.time.Watchdog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
@@ -17,10 +20,14 @@ import org.slf4j.LoggerFactory;
  * threads start for a warm-up and lists change, and never during a wait.
  *
  * <p>A thread starts with the first batch that needs it: a model without requests has no threads. For a warm-up all
- * threads start at once.
+ * threads start at once. A thread without work ends, where {@link #check} is called, and another one starts with the next
+ * batch.
  */
-public final class InstanceThreads {
+public final class InstanceThreads implements Watchdog.Watched {
     private static final Logger LOG = LoggerFactory.getLogger(InstanceThreads.class);
+
+    /** How long a thread waits for work before it ends. */
+    static final long IDLE_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     private final FatalErrorHandler fatalErrors;
     private final String prefix;
@@ -36,8 +43,15 @@ public final class InstanceThreads {
     @GuardedBy("lock")
     private final List<InstanceThread> ended = new ArrayList<>();
 
+    /** Signaled when a worker is removed from {@link #all}, and when waits for that end. */
+    private final Condition removed = lock.newCondition();
+
     @GuardedBy("lock")
     private boolean closing;
+
+    /** Whether nothing waits for the end of retired workers any more. */
+    @GuardedBy("lock")
+    private boolean waitsEnded;
 
     private volatile List<InstanceThread> serving = List.of();
 
@@ -148,6 +162,15 @@ public final class InstanceThreads {
         }
     }
 
+    /** Lets the threads end that had no work for {@link #IDLE_NANOS}. Called from time to time. */
+    @Override
+    public void check(long nowNanos) {
+        List<InstanceThread> current = serving;
+        for (int i = 0; i < current.size(); i++) {
+            current.get(i).rest(nowNanos - IDLE_NANOS);
+        }
+    }
+
     /** Returns whether all serving workers are alive and ready. */
     public boolean areReady() {
         List<InstanceThread> current = serving;
@@ -202,6 +225,7 @@ public final class InstanceThreads {
         try {
             if (one.worker().isRetired()) {
                 all.remove(one);
+                removed.signalAll();
             } else {
                 ended.add(one);
             }
@@ -219,6 +243,7 @@ public final class InstanceThreads {
         try {
             all.removeAll(ending);
             ended.removeAll(ending);
+            removed.signalAll();
         } finally {
             lock.unlock();
         }
@@ -238,6 +263,48 @@ public final class InstanceThreads {
                     ended.stream().filter(one -> one.worker().isRetired()).toList();
             all.removeAll(gone);
             ended.removeAll(gone);
+            removed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Waits until retired workers have ended and their instances are closed, but for those that are left to the end of
+     * their sequences. An interrupt ends the wait, and stays set.
+     *
+     * @param nanos how long to wait
+     * @return whether all have ended
+     */
+    public boolean awaitRetired(Predicate<InstanceWorker> these, long nanos) {
+        long remaining = nanos;
+        lock.lock();
+        try {
+            while (all.stream().map(InstanceThread::worker).anyMatch(these.and(InstanceThreads::isEnding))) {
+                if (waitsEnded || remaining <= 0) {
+                    return false;
+                }
+                remaining = removed.awaitNanos(remaining);
+            }
+            return true;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private static boolean isEnding(InstanceWorker worker) {
+        return !worker.mayTakeBound() && !worker.isLost();
+    }
+
+    /** Ends all waits for retired workers, those that are begun later included. */
+    public void endWaits() {
+        lock.lock();
+        try {
+            waitsEnded = true;
+            removed.signalAll();
         } finally {
             lock.unlock();
         }

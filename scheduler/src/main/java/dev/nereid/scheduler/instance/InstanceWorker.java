@@ -26,7 +26,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Takes batches from a source and executes them on its instances. Run by one thread at a time: its own, which may start
- * with the first batch that needs it, a submitting thread in direct execution, or the thread of a test.
+ * with the first batch that needs it and end while there is no work, a submitting thread in direct execution, or the
+ * thread of a test.
  *
  * <p>After an error, of a backend or of its own, the worker completes the requests that it took and goes on. It leaves
  * the source only if it is retired, or if its thread could not be started or its warm-up failed. The last worker that
@@ -57,6 +58,9 @@ public final class InstanceWorker implements Runnable {
 
     /** How many deferred executions were reported as exceeding their limit and go on; written by the watchdog. */
     private volatile int overdueDeferred;
+
+    /** Whether the instances are warm. Confined to the worker's own threads, of which one follows the other. */
+    private boolean warm;
 
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean retired;
@@ -113,19 +117,45 @@ public final class InstanceWorker implements Runnable {
      */
     @Override
     public void run() {
+        boolean over = false;
+        while (!over) {
+            over = runWhileUsed();
+        }
+    }
+
+    /**
+     * Does as {@link #run}, but returns early if the thread may end, since the instance had no work for some time.
+     *
+     * @return whether the worker has ended; {@code false} if it waits for work without a thread
+     */
+    boolean runWhileUsed() {
         boolean staying = false;
+        boolean over = true;
         try {
-            if (prepare(warmup)) {
-                serve();
-                staying = !retired;
+            if (begin()) {
+                over = serve();
+                staying = !over || !retired;
             }
         } finally {
             if (!staying) {
                 leaveQueue();
             }
         }
-        (staying ? scope.model().drain() : drain).awaitUninterruptibly();
-        close();
+        if (over) {
+            (staying ? scope.model().drain() : drain).awaitUninterruptibly();
+            close();
+        }
+        return over;
+    }
+
+    /** Prepares the calling thread, the first one with a warm-up. Returns whether all instances are warm. */
+    private boolean begin() {
+        if (warm) {
+            instances.place();
+        } else {
+            warm = prepare(warmup);
+        }
+        return warm;
     }
 
     /** Places the thread, and warms the instances up. Returns whether all instances that start together are warm. */
@@ -139,7 +169,8 @@ public final class InstanceWorker implements Runnable {
         });
     }
 
-    private void serve() {
+    /** Executes batches. Returns whether no more may follow; {@code false} if the thread has left the instance. */
+    private boolean serve() {
         boolean more = true;
         while (more) {
             try {
@@ -149,9 +180,10 @@ public final class InstanceWorker implements Runnable {
                 LockSupport.parkNanos(this, PAUSE_NANOS);
             }
         }
+        return !source.leave(handle); // nothing of the worker is used afterwards
     }
 
-    /** Waits for a batch and executes it; returns whether more may follow. */
+    /** Waits for a batch and executes it; returns whether more may follow on this thread. */
     private boolean serveOnce() {
         if (limited) {
             boolean begun = permitAcquirer.await(handle);
@@ -192,6 +224,20 @@ public final class InstanceWorker implements Runnable {
     /** Returns whether the instance is ready. Called by any thread. */
     boolean isReady() {
         return instances.areReady();
+    }
+
+    /**
+     * Lets the worker's thread end while there is no work. Called before the thread starts.
+     *
+     * @param starter as that of {@link #addUnstarted}
+     */
+    void restartBy(Runnable starter) {
+        handle.restartBy(starter);
+    }
+
+    /** Lets the worker's thread end if it waits for work since a time or longer. Called by any thread. */
+    void rest(long sinceNanos) {
+        source.rest(handle, sinceNanos);
     }
 
     /**

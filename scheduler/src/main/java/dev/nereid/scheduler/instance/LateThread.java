@@ -7,11 +7,12 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Starts a thread once, unless the start was cancelled before. Safe for use by any thread.
+ * Starts a thread, unless the start was cancelled before, and lets it end while it is not needed. Safe for use by any
+ * thread.
  *
  * <p>It is new until its thread is started, or its start cancelled: one atomic step under its lock, which is held while
- * the thread starts. So {@link #cancel} returns only when it is certain whether there is a thread. After a failed start
- * it is new again.
+ * the thread starts. So {@link #cancel} returns only when it is certain whether there is a thread. After a failed start,
+ * and after {@link #leave}, it is new again. There is one thread at most.
  */
 final class LateThread {
     private final Supplier<Thread> factory;
@@ -21,7 +22,11 @@ final class LateThread {
     @GuardedBy("lock")
     private boolean cancelled;
 
-    /** The thread once it is started; written under the lock, read by any thread. */
+    /** Whether a start was requested while the thread was there, which was about to leave. */
+    @GuardedBy("lock")
+    private boolean again;
+
+    /** The thread while it is there; written under the lock, read by any thread. */
     private volatile @Nullable Thread thread;
 
     /**
@@ -36,15 +41,19 @@ final class LateThread {
     }
 
     /**
-     * Starts the thread, unless it is started or its start was cancelled. What the starter throws is passed on; a later
-     * call tries again.
+     * Starts the thread, or keeps one that is about to {@link #leave}. What the starter throws is passed on; a later call
+     * tries again.
      *
-     * @return whether this call started it
+     * @return {@code false} if there is no thread, nor will be one, since the start was cancelled
      */
     boolean start() {
         lock.lock();
         try {
-            if (cancelled || thread != null) {
+            if (thread != null) {
+                again = true;
+                return true;
+            }
+            if (cancelled) {
                 return false;
             }
             Thread created = factory.get();
@@ -57,21 +66,41 @@ final class LateThread {
     }
 
     /**
-     * Cancels the start, unless the thread is started.
+     * Lets the calling thread end, which is the started one. A later start creates another one.
      *
-     * @return whether no thread was started, nor ever will be
+     * @return {@code false} if it is needed: it was started again meanwhile, or the start was cancelled, so that the
+     *     caller of {@link #cancel} relies on it
      */
-    boolean cancel() {
+    boolean leave() {
         lock.lock();
         try {
-            cancelled |= thread == null;
-            return cancelled;
+            boolean stays = again || cancelled;
+            again = false;
+            if (!stays) {
+                thread = null;
+            }
+            return !stays;
         } finally {
             lock.unlock();
         }
     }
 
-    /** Returns the thread, which may have ended; {@code null} if none was started. */
+    /**
+     * Cancels the start of a thread from now on. One that is there does not {@link #leave} any more.
+     *
+     * @return whether there is no thread, nor ever will be
+     */
+    boolean cancel() {
+        lock.lock();
+        try {
+            cancelled = true;
+            return thread == null;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns the thread, which may have ended; {@code null} if there is none. */
     @Nullable
     Thread thread() {
         return thread;

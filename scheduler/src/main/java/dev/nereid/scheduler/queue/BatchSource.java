@@ -116,12 +116,36 @@ public final class BatchSource implements WorkSource {
             idleInstances.started(handle);
             long now = nanoTime.getAsLong();
             while (handle.retired || !idleInstances.serve(handle, now)) {
-                if (hasNoMoreWork(handle)) {
+                if (hasNoMoreWork(handle) || idleInstances.mayLeave(handle)) {
                     return false;
                 }
                 idleInstances.await(handle, now);
                 now = nanoTime.getAsLong();
             }
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void rest(InstanceHandle handle, long sinceNanos) {
+        lock.lock();
+        try {
+            idleInstances.rest(handle, sinceNanos);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean leave(InstanceHandle handle) {
+        lock.lock();
+        try {
+            if (!handle.resting || hasNoMoreWork(handle)) {
+                return false;
+            }
+            idleInstances.leave(handle, nanoTime.getAsLong());
             return true;
         } finally {
             lock.unlock();
@@ -158,7 +182,7 @@ public final class BatchSource implements WorkSource {
             idleInstances.started(handle);
             long now = nanoTime.getAsLong();
             while (handle.retired || handle.isFull() || !taker.hasBatch(now)) {
-                if (hasNoMoreWork(handle)) {
+                if (hasNoMoreWork(handle) || idleInstances.mayLeave(handle)) {
                     return false;
                 }
                 idleInstances.await(handle, now);

@@ -32,6 +32,11 @@ import org.jspecify.annotations.Nullable;
  * are busy, woken or waiting with a thread, or completed by the thread that failed if there is none. Where all instances
  * are woken to end, those without a thread are left idle; the thread that closes them removes them.
  *
+ * <p><b>End of an idle thread.</b> A thread that was idle for some time is woken to end. If there is no work when it takes
+ * the lock, the instance becomes one without a thread in the same step, as before its late start; so a request finds
+ * either a woken thread or an idle instance. The thread may go on after all, for a request or for the end of its instance;
+ * it then takes the instance back, after the end of a direct execution.
+ *
  * <p>The instance with the fewest deferred executions is woken first, so that those of several instances overlap on their
  * device; under the rate limiter it is the one with the lowest load among them, and of equals the one that became idle
  * last: its caches are warm. A woken instance may have to wait for its permit; meanwhile it is busy in the sense above, and
@@ -178,15 +183,48 @@ final class IdleInstances {
         last.idleBefore = handle;
     }
 
-    /** Makes the calling thread the instance's own, if it has none yet. Called before the thread takes batches. */
+    /** Makes the calling thread the instance's own, if it has none. Called before the thread takes batches. */
     void started(InstanceHandle handle) {
+        handle.resting = false;
         if (handle.thread == null) {
-            handle.thread = Thread.currentThread();
             if (handle.starting) {
+                handle.thread = Thread.currentThread();
                 handle.starting = false;
                 woken--;
+            } else {
+                takeBack(handle);
             }
         }
+    }
+
+    /**
+     * Wakes the thread of an instance that is idle since a time or longer, so that it ends. Does nothing if there is work,
+     * or if the thread could not be started again.
+     */
+    void rest(InstanceHandle handle, long sinceNanos) {
+        if (handle.thread != null
+                && handle.starter != null
+                && !handle.retired
+                && !taker.isStopped()
+                && taker.isEmpty()
+                && handle.idleNanos - sinceNanos <= 0
+                && isIdle(handle)) {
+            handle.resting = true;
+            wake(handle);
+        }
+    }
+
+    /** Returns whether the calling thread, which found no work, was woken to end. */
+    boolean mayLeave(InstanceHandle handle) {
+        return handle.resting && !handle.retired && taker.isEmpty() && !handle.isFull();
+    }
+
+    /** Makes an instance one without a thread. Called by its own thread, which has found no work before. */
+    void leave(InstanceHandle handle, long now) {
+        handle.resting = false;
+        handle.thread = null;
+        addUnstarted(handle);
+        wakeOne(now); // something may have come since it looked
     }
 
     /**
@@ -241,6 +279,11 @@ final class IdleInstances {
 
     /** Removes an instance without a thread; waits while another thread runs it, or tries to start its thread. */
     void removeUnstarted(InstanceHandle handle) {
+        takeBack(handle);
+    }
+
+    /** Makes the calling thread that of an instance without one; waits while another thread uses the instance. */
+    private void takeBack(InstanceHandle handle) {
         handle.thread = Thread.currentThread();
         if (handle.blocked || isIdle(handle)) {
             unlink(handle);
@@ -278,6 +321,7 @@ final class IdleInstances {
         if (handle.blocked && !handle.isFull()) {
             handle.blocked = false;
             blocked.remove(handle);
+            handle.idleNanos = now;
             addIdle(handle);
             if (taker.isStopped() && handle.thread != null) { // it may have no more work, ever
                 wake(handle);
@@ -401,12 +445,13 @@ final class IdleInstances {
         if (leader == null && taker.needsLeader() && !handle.isFull()) {
             lead(handle, taker.waitNanos(now));
         } else {
-            idle(handle);
+            idle(handle, now);
         }
     }
 
-    private void idle(InstanceHandle handle) {
+    private void idle(InstanceHandle handle, long now) {
         beginToWait(handle);
+        handle.idleNanos = now;
         addIdle(handle);
         boolean interrupted = false;
         while (handle.waiting) {

@@ -22,15 +22,21 @@ public final class InstanceHandle implements OfferResult {
     final LongSupplier load;
 
     /**
-     * The instance's own thread, once it takes batches; guarded by the lock of the queue. For an instance without one it
+     * The instance's own thread, while it takes batches; guarded by the lock of the queue. For an instance without one it
      * is the thread that waits to remove the instance.
      */
     @Nullable
     Thread thread;
 
-    /** Starts the instance's own thread, if it is not started at the load; guarded likewise. */
+    /** Starts the instance's own thread; guarded likewise. {@code null} if the thread is there until the end. */
     @Nullable
     Runnable starter;
+
+    /** Whether the instance's own thread was woken to end, unless there is work; guarded likewise. */
+    boolean resting;
+
+    /** When the instance's own thread began to wait for work; guarded likewise. */
+    long idleNanos;
 
     /** Whether a thread is about to start the instance's own thread, and owns the handle; guarded likewise. */
     boolean starting;
@@ -120,6 +126,20 @@ public final class InstanceHandle implements OfferResult {
     /** Limits the deferred executions. Called before the instance first waits. */
     public void limitDeferred(int limit) {
         maxDeferred = limit;
+    }
+
+    /**
+     * Lets the instance's own thread end while there is no work.
+     *
+     * @param start starts the thread again, as that of {@link WorkSource#addUnstarted}
+     */
+    public void restartBy(Runnable start) {
+        starter = start;
+    }
+
+    /** Returns what starts the instance's own thread; {@code null} if the thread is there until the end. */
+    public @Nullable Runnable starter() {
+        return starter;
     }
 
     /** Returns whether the instance has as many deferred executions as it may have. */

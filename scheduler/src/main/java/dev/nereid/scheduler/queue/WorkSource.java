@@ -51,7 +51,7 @@ public interface WorkSource {
      * Waits for a batch or expired requests, and adds them to the handle.
      *
      * @return {@code false} if the instance has no more work, ever: it was retired, or the source was stopped, and no
-     *     request may come back from an execution
+     *     request may come back from an execution; or if its thread was woken to {@link #leave}
      */
     boolean take(InstanceHandle handle);
 
@@ -64,6 +64,26 @@ public interface WorkSource {
      * @return {@code false} as for {@link #take}
      */
     boolean awaitWork(InstanceHandle handle);
+
+    /**
+     * Wakes the thread of an instance that waits for work since a time or longer, so that it {@linkplain #leave leaves}.
+     * Does nothing if the instance has work, or if its thread {@linkplain InstanceHandle#restartBy cannot} be started
+     * again. Called by any thread.
+     *
+     * @param sinceNanos the time, on the scale of the source's clock
+     */
+    default void rest(InstanceHandle handle, long sinceNanos) {}
+
+    /**
+     * Makes an instance one without a thread, as {@link #addUnstarted} does. Called by the instance's own thread when
+     * {@link #take} or {@link #awaitWork} has returned {@code false}. Afterwards the thread does not use the handle, unless
+     * it waits for work again: it then takes the instance back.
+     *
+     * @return {@code false} if the instance has no more work, ever
+     */
+    default boolean leave(InstanceHandle handle) {
+        return false;
+    }
 
     /** Returns whether there is a batch that an instance may take now. */
     boolean hasWork(InstanceHandle handle);

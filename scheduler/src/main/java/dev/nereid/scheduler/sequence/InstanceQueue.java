@@ -275,7 +275,7 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
         try {
             begin();
             while (direct || !serve(one, nanoTime.getAsLong())) {
-                if (!direct && isOver()) {
+                if (!direct && (isOver() || mayLeave())) {
                     return false;
                 }
                 await();
@@ -292,10 +292,51 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
         try {
             begin();
             while (direct || !isWorkWaiting(one)) {
-                if (!direct && isOver()) {
+                if (!direct && (isOver() || mayLeave())) {
                     return false;
                 }
                 await();
+            }
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void rest(InstanceHandle one, long sinceNanos) {
+        lock.lock();
+        try {
+            if (!direct && !retired && !owner.isStopped() && one.starter() != null) {
+                own.rest(sinceNanos);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns whether the instance's own thread, which found no work, was woken to end. */
+    private boolean mayLeave() {
+        return own.isResting()
+                && !retired
+                && !owner.isStopped()
+                && mayTake()
+                && strategy.waitNanos(nanoTime.getAsLong()) == SlotStrategy.NOTHING_WAITS;
+    }
+
+    @Override
+    public boolean leave(InstanceHandle one) {
+        lock.lock();
+        try {
+            Runnable start = one.starter();
+            if (!own.isResting() || start == null || isOver()) {
+                return false;
+            }
+            own.leave(start);
+            if (retired || owner.isStopped() || !ended.isEmpty()) {
+                own.wake(); // also where it ends when its sequences have ended
+            } else {
+                wakeForWork(nanoTime.getAsLong()); // something may have come since it looked
             }
             return true;
         } finally {
@@ -405,6 +446,8 @@ final class InstanceQueue implements SequenceInstance, WorkSource {
             boolean keeps = slots.used() > 0 || !ended.isEmpty();
             if (!keeps) {
                 wakeThread();
+            } else {
+                own.startIfNone(); // its thread ends it when its sequences have ended
             }
             return keeps;
         } finally {

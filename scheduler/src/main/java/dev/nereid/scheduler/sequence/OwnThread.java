@@ -29,6 +29,12 @@ final class OwnThread {
 
     private long wakeNanos;
 
+    /** When it began to sleep. */
+    private long sleptNanos;
+
+    /** Whether the thread was woken to end, unless there is work. */
+    private boolean resting;
+
     OwnThread(SequenceLock lock) {
         this.lock = lock;
     }
@@ -43,10 +49,31 @@ final class OwnThread {
 
     /** Makes the calling thread the instance's own. */
     void begin() {
+        resting = false;
         if (thread == null) {
             thread = Thread.currentThread();
             starting = false;
         }
+    }
+
+    /** Wakes the thread to end, if it sleeps without a limit since a time or longer. */
+    void rest(long sinceNanos) {
+        if (sleeping && !timed && sleptNanos - sinceNanos <= 0) {
+            resting = true;
+            wakeSleeping();
+        }
+    }
+
+    /** Returns whether the thread was woken to end. */
+    boolean isResting() {
+        return resting;
+    }
+
+    /** Makes the instance one without a thread. Called by its own thread. */
+    void leave(Runnable start) {
+        resting = false;
+        thread = null;
+        starter = start;
     }
 
     /**
@@ -79,6 +106,13 @@ final class OwnThread {
     /** Returns whether the thread sleeps, or waits for its start. */
     boolean isIdle() {
         return sleeping || mayStart();
+    }
+
+    /** Starts the thread if there is none, and none is being started. */
+    void startIfNone() {
+        if (mayStart()) {
+            wake();
+        }
     }
 
     /** Returns whether the thread exists and does not sleep. */
@@ -126,6 +160,7 @@ final class OwnThread {
      */
     void sleep(long now, long nanos) {
         sleeping = true;
+        sleptNanos = now;
         timed = nanos != SlotStrategy.NOTHING_WAITS;
         if (!timed) {
             lock.sleep(this);

@@ -30,6 +30,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
@@ -73,6 +74,20 @@ final class LateStartTest {
             Warmup none = new Warmup(scheduler.scope, List.of(), those.length);
             threads.start(scheduler.workers, none);
             threads.serve(scheduler.workers::contains);
+        }
+
+        /** Adds a worker that is not started. */
+        InstanceWorker add(FakeInstance instance) {
+            instances.add(instance);
+            scheduler.add(
+                    ExecutionLimiter.OFF,
+                    List.of(SteppedScheduler.slot("i" + scheduler.workers.size(), instance, RateProfile.NONE)));
+            return scheduler.workers.getLast();
+        }
+
+        /** Checks the threads as the watchdog does some time later. */
+        void check(long laterNanos) {
+            threads.check(scheduler.clock.getAsLong() + laterNanos);
         }
 
         RecordingObserver submit() {
@@ -402,6 +417,141 @@ final class LateStartTest {
         Threads.await("closed", instances.getFirst()::isClosed);
         assertThat(started.names()).isEmpty();
         served.close();
+    }
+
+    @Test
+    void endsAThreadWithoutWorkAndStartsAnotherWithTheNextRequest() throws InterruptedException {
+        Served served = new Served(instance());
+        served.submit().await();
+        Thread first = Threads.named("t/i0");
+        Threads.awaitIdle(first);
+
+        served.check(InstanceThreads.IDLE_NANOS - 1);
+        Threads.awaitIdle(first);
+        served.check(InstanceThreads.IDLE_NANOS);
+        first.join();
+
+        assertThat(served.threads.areReady()).isTrue();
+        assertThat(instances.getFirst().isClosed()).isFalse();
+        assertThat(started.names()).hasSize(1);
+        assertThat(served.submitDirectly().await().responses()).hasSize(1);
+        assertThat(started.names()).as("a direct execution needs none").hasSize(1);
+        assertThat(served.submit().await().responses()).hasSize(1);
+        assertThat(started.names()).containsExactly("t/i0", "t/i0");
+        served.close();
+    }
+
+    @Test
+    void endsThreadsOfAWarmupToo() throws InterruptedException {
+        Served served = new Served();
+        InstanceWorker worker = served.add(instance());
+        WarmupSample sample = new WarmupSample("w", 1, () -> List.of(request()));
+        served.threads.start(List.of(worker), new Warmup(served.scheduler.scope, List.of(sample), 1));
+        served.threads.serve(worker::equals);
+        Thread first = Threads.named("t/i0");
+        Threads.awaitIdle(first);
+
+        served.check(InstanceThreads.IDLE_NANOS);
+        first.join();
+
+        assertThat(served.submit().await().responses()).hasSize(1);
+        assertThat(started.names()).containsExactly("t/i0", "t/i0");
+        served.close();
+    }
+
+    @Test
+    void closesAnInstanceWhoseThreadHasEnded() throws InterruptedException {
+        Served served = new Served(instance(), instance());
+        served.submit().await().close();
+        Thread first = Threads.named(started.names().getFirst());
+        Threads.awaitIdle(first);
+        served.check(InstanceThreads.IDLE_NANOS);
+        first.join();
+
+        InstanceWorker used = served.scheduler.workers.stream()
+                .filter(worker -> ("t/" + worker.name()).equals(first.getName()))
+                .findFirst()
+                .orElseThrow();
+        served.threads.retire(used::equals);
+
+        assertThat(instances).filteredOn(FakeInstance::isClosed).hasSize(1);
+        assertThat(served.threads.workers()).doesNotContain(used);
+        assertThat(served.submit().await().responses()).hasSize(1);
+        served.close();
+    }
+
+    @Test
+    void keepsAThreadWhoseExecutionTakesLong() throws InterruptedException {
+        CountDownLatch entered = new CountDownLatch(1);
+        CountDownLatch open = new CountDownLatch(1);
+        Served served = new Served(new FakeInstance(batch -> {
+            entered.countDown();
+            Latches.await(open);
+            FakeInstance.copy(batch);
+        }));
+        RecordingObserver observer = served.submit();
+        Latches.await(entered);
+
+        served.check(10 * InstanceThreads.IDLE_NANOS);
+        open.countDown();
+
+        assertThat(observer.await().responses()).hasSize(1);
+        Threads.awaitIdle(Threads.named("t/i0"));
+        assertThat(started.names()).hasSize(1);
+        served.close();
+    }
+
+    /** No request is lost between the end of a thread and the start of the next, whoever is first. */
+    @Test
+    void losesNoRequestWhileThreadsEnd() throws InterruptedException {
+        Served served = new Served(instance(), instance());
+        AtomicBoolean ended = new AtomicBoolean();
+        Thread resting = Thread.ofPlatform().start(() -> {
+            while (!ended.get()) {
+                served.check(InstanceThreads.IDLE_NANOS);
+            }
+        });
+        List<Thread> clients = new ArrayList<>();
+        List<Throwable> failures = new CopyOnWriteArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            boolean direct = i == 0;
+            clients.add(Thread.ofPlatform()
+                    .uncaughtExceptionHandler((_, e) -> failures.add(e))
+                    .start(() -> {
+                        for (int n = 0; n < 1000; n++) {
+                            RecordingObserver observer = direct ? served.submitDirectly() : served.submit();
+                            assertThat(observer.await().responses()).hasSize(1);
+                            observer.close();
+                            observers.remove(observer);
+                        }
+                    }));
+        }
+        for (Thread client : clients) {
+            client.join();
+        }
+        ended.set(true);
+        resting.join();
+        assertThat(failures).isEmpty();
+        assertThat(started.names().size()).as("threads end meanwhile").isGreaterThan(10);
+        served.close();
+    }
+
+    /** The close, and the end of a thread without work, meet. */
+    @Test
+    void closesWhileThreadsEnd() throws InterruptedException {
+        for (int round = 0; round < 200; round++) {
+            Served served = new Served(instance(), instance());
+            served.submit().await();
+            boolean retires = round % 2 == 0;
+            Thread resting = Thread.ofPlatform().start(() -> served.check(InstanceThreads.IDLE_NANOS));
+            if (retires) {
+                served.threads.retire(served.scheduler.workers.getFirst()::equals);
+            }
+            observers.forEach(RecordingObserver::close);
+            observers.clear();
+            served.close();
+            resting.join();
+        }
     }
 
     @Test

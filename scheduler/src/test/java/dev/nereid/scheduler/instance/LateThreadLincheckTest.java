@@ -8,13 +8,14 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Checks interleavings of starts, one of which may fail, and of a cancellation. One thread is started at most, none
- * after a cancellation that succeeded, and a failed start may be tried again.
+ * Checks interleavings of starts, one of which may fail, of ends, and of a cancellation. There is one thread at most, none
+ * after a cancellation that succeeded, and none ends for which a start or a cancellation relies on it. A failed start may
+ * be tried again.
  */
 @Tag("slow")
 final class LateThreadLincheckTest {
     @Test
-    void startsOrIsCancelled() {
+    void startsAndEndsOrIsCancelled() {
         new ModelCheckingOptions()
                 .iterations(5)
                 .invocationsPerIteration(500)
@@ -30,10 +31,15 @@ final class LateThreadLincheckTest {
         private final AtomicInteger attempts = new AtomicInteger();
         private final AtomicInteger started = new AtomicInteger();
         private final AtomicInteger violations = new AtomicInteger();
+        private final AtomicInteger ended = new AtomicInteger();
+        private final AtomicInteger running = new AtomicInteger();
         private final Thread thread = Thread.ofPlatform().unstarted(() -> {});
         private final LateThread late = new LateThread(() -> thread, _ -> {
             if (attempts.getAndIncrement() == 0) {
                 throw new IllegalStateException("no memory");
+            }
+            if (running.incrementAndGet() > 1) {
+                violations.incrementAndGet();
             }
             started.incrementAndGet();
         });
@@ -48,11 +54,26 @@ final class LateThreadLincheckTest {
             }
         }
 
+        /** The end of the thread, which only the thread itself calls. */
+        @Operation(nonParallelGroup = "thread")
+        public String leave() {
+            if (started.get() == ended.get()) {
+                return "none";
+            }
+            running.decrementAndGet(); // before, since another one may start from then on
+            if (late.leave()) {
+                ended.incrementAndGet();
+                return "left";
+            }
+            running.incrementAndGet();
+            return "needed";
+        }
+
         /** The close of the instance. */
         @Operation
         public boolean cancel() {
             boolean cancelled = late.cancel();
-            if (cancelled == (late.thread() != null)) {
+            if (cancelled && late.thread() != null) {
                 violations.incrementAndGet();
             }
             return cancelled;
@@ -61,9 +82,10 @@ final class LateThreadLincheckTest {
         /** Says what must hold at the end. */
         @Validate
         public void holds() {
-            if (started.get() > 1 || violations.get() > 0) {
-                throw new AssertionError(
-                        "started: " + started + ", violations: " + violations + " (expected: 1 at most, 0)");
+            boolean hasThread = late.thread() != null;
+            if (started.get() - ended.get() != (hasThread ? 1 : 0) || violations.get() > 0) {
+                throw new AssertionError("started: " + started + ", ended: " + ended + ", violations: " + violations
+                        + " (expected: one less ended while there is a thread, 0)");
             }
         }
     }

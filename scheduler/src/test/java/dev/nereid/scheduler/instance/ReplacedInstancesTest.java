@@ -31,6 +31,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -88,6 +89,64 @@ final class ReplacedInstancesTest {
         assertThat(fresh.isClosed()).isTrue();
         assertThat(List.of(kept.violations(), old.violations(), fresh.violations()))
                 .containsOnly(List.of());
+    }
+
+    @Test
+    void areAwaitedUntilTheyAreClosed() throws Exception {
+        CountDownLatch busy = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        FakeInstance old = new FakeInstance(batch -> {
+            busy.countDown();
+            await(go);
+            FakeInstance.copy(batch);
+        });
+
+        try (ModelScheduler scheduler = start(ExecutionTraits.DEFAULT, old)) {
+            RecordingObserver observer = new RecordingObserver();
+            scheduler.submit(request(), observer);
+            await(busy);
+            scheduler.replace(slots(new FakeInstance(FakeInstance::copy)), List.of(old), List.of());
+            assertThat(scheduler.awaitClosed(List.of(old), 1)).isFalse();
+            CompletableFuture<Boolean> awaited = new CompletableFuture<>();
+            Thread waiting = Thread.ofPlatform()
+                    .start(() ->
+                            awaited.complete(scheduler.awaitClosed(List.of(old), Long.MAX_VALUE) && old.isClosed()));
+            Threads.await("asleep", () -> waiting.getState() == Thread.State.TIMED_WAITING);
+
+            go.countDown();
+            observer.await().close();
+
+            assertThat(awaited.get()).isTrue();
+            assertThat(scheduler.awaitClosed(List.of(old), 0)).isTrue();
+        }
+    }
+
+    @Test
+    void areNotAwaitedByAServerThatStops() throws Exception {
+        CountDownLatch busy = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        FakeInstance old = new FakeInstance(batch -> {
+            busy.countDown();
+            await(go);
+            FakeInstance.copy(batch);
+        });
+
+        try (ModelScheduler scheduler = start(ExecutionTraits.DEFAULT, old)) {
+            RecordingObserver observer = new RecordingObserver();
+            scheduler.submit(request(), observer);
+            await(busy);
+            scheduler.replace(slots(new FakeInstance(FakeInstance::copy)), List.of(old), List.of());
+            CompletableFuture<Boolean> awaited = new CompletableFuture<>();
+            Thread waiting = Thread.ofPlatform()
+                    .start(() -> awaited.complete(scheduler.awaitClosed(List.of(old), Long.MAX_VALUE)));
+            Threads.await("asleep", () -> waiting.getState() == Thread.State.TIMED_WAITING);
+
+            scheduler.endWarmups();
+
+            assertThat(awaited.get()).isFalse();
+            go.countDown();
+            observer.await().close();
+        }
     }
 
     @Test

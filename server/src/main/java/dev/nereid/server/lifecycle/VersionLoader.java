@@ -237,6 +237,7 @@ public final class VersionLoader {
                         execution == BackendTraits.Execution.SHORT,
                         execution == BackendTraits.Execution.DEVICE_BLOCKING)
                 .withMaxDeferred(traits.maxDeferred())
+                .withLastingThreads(traits.lastingThreads())
                 .with(lease.callbacks());
     }
 
