@@ -321,7 +321,9 @@ public final class BackendRegistry implements AutoCloseable {
                     .addKeyValue("reason", e.reason())
                     .log("broken plugin ignored");
         } finally {
-            if (plugin != null && (!added || closed.get())) {
+            if (plugin != null && !added) {
+                plugin.discard();
+            } else if (plugin != null && closed.get()) {
                 plugin.end();
             }
         }
@@ -369,7 +371,7 @@ public final class BackendRegistry implements AutoCloseable {
     private static void end(List<BackendSlot> backends, Set<PluginSlot> replaced) {
         backends.forEach(BackendSlot::end);
         for (PluginSlot plugin : replaced) {
-            plugin.end();
+            plugin.discard();
             LOG.atInfo().addKeyValue("plugin", plugin.name()).log("plugin replaced");
         }
     }

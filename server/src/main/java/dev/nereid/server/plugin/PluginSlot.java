@@ -15,6 +15,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A plugin that was found and checked. Loads it for the first lease, and drops its class loader after the last. Safe for
@@ -41,11 +42,25 @@ final class PluginSlot {
     private final String digest;
     private final boolean isNative;
     private final CountedResource<Plugin> loaded;
+    private final Jars jars;
 
     /** The stamp of its jars when their content was last compared with that of this plugin. */
     private volatile String stamp;
 
     private volatile boolean needsRestart;
+
+    /** What the slot keeps of the plugin's jars. */
+    private interface Jars {
+        /** Nothing. */
+        Jars NONE = isReplaced -> {};
+
+        /**
+         * Ends the use of the jars by the slot.
+         *
+         * @param isReplaced whether nobody loads the plugin again, so that the copies of its jars are removed
+         */
+        void end(boolean isReplaced);
+    }
 
     /**
      * Creates the slot of a plugin that is not loaded.
@@ -61,10 +76,21 @@ final class PluginSlot {
             String stamp,
             boolean isNative,
             CountedResource.Lifecycle<Plugin> loading) {
+        this(source, digest, stamp, isNative, loading, Jars.NONE);
+    }
+
+    private PluginSlot(
+            PluginSource source,
+            String digest,
+            String stamp,
+            boolean isNative,
+            CountedResource.Lifecycle<Plugin> loading,
+            Jars jars) {
         this.source = source;
         this.digest = digest;
         this.stamp = stamp;
         this.isNative = isNative;
+        this.jars = jars;
         loaded = new CountedResource<>("plugin '" + source.name() + "'", loading, isNative);
     }
 
@@ -72,14 +98,21 @@ final class PluginSlot {
     static PluginSlot of(PluginSource source, PluginEnvironment environment) throws PluginException {
         String stamp = source.stamp(); // before the content: a later change is seen at the next look
         String digest = digest(source);
-        PluginSource copy = environment.copies().copy(source, digest);
-        PluginManifest.check(copy, environment.spi(), Plugin.PROVIDERS);
-        return new PluginSlot(
-                source,
-                digest,
-                stamp,
-                PluginManifest.isNative(copy),
-                new Loading(source, digest, environment.spi(), environment.copies()));
+        JarCopies copies = environment.copies();
+        JarCopies.Copy copy = copies.use(source, digest);
+        boolean isSound = false;
+        try {
+            PluginManifest.check(copy.source(), environment.spi(), Plugin.PROVIDERS);
+            boolean isNative = PluginManifest.isNative(copy.source());
+            Loading loading = new Loading(source, digest, environment.spi(), copies, copy);
+            isSound = true;
+            return new PluginSlot(source, digest, stamp, isNative, loading, loading);
+        } finally {
+            if (!isSound) {
+                copy.close();
+                copies.removeUnused(source, digest);
+            }
+        }
     }
 
     /**
@@ -185,24 +218,78 @@ final class PluginSlot {
     /** Drops the class loader, now or after the last lease. */
     void end() {
         loaded.end();
+        jars.end(false);
     }
 
-    /** Loads a plugin from its copies and closes its class loader. */
-    private record Loading(PluginSource source, String digest, SpiVersion spi, JarCopies copies)
-            implements CountedResource.Lifecycle<Plugin> {
+    /** Drops the class loader, and then the copies of the jars, now or after the last lease. Nobody loads it again. */
+    void discard() {
+        loaded.end();
+        jars.end(true);
+    }
+
+    /** Loads a plugin from its copies and closes its class loader. Keeps the copies until the slot ends. */
+    private static final class Loading implements CountedResource.Lifecycle<Plugin>, Jars {
+        private final PluginSource source;
+        private final String digest;
+        private final SpiVersion spi;
+        private final JarCopies copies;
+        private final JarCopies.Copy ofSlot;
+        private volatile boolean isReplaced;
+
+        /** The copies that the loaded plugin reads; {@code null} while it is not loaded. One thread at a time. */
+        private volatile JarCopies.@Nullable Copy ofPlugin;
+
+        Loading(PluginSource source, String digest, SpiVersion spi, JarCopies copies, JarCopies.Copy ofSlot) {
+            this.source = source;
+            this.digest = digest;
+            this.spi = spi;
+            this.copies = copies;
+            this.ofSlot = ofSlot;
+        }
+
         @Override
         public Plugin open() throws BackendException {
+            JarCopies.Copy copy = copies.use(source, digest);
+            boolean isOpen = false;
             try {
-                return Plugin.open(copies.copy(source, digest), spi);
+                Plugin plugin = Plugin.open(copy.source(), spi);
+                ofPlugin = copy;
+                isOpen = true;
+                return plugin;
             } catch (PluginException e) {
                 throw new BackendException(
                         ErrorCode.UNAVAILABLE, "plugin '" + source.name() + "' is broken: " + e.reason(), e);
+            } finally {
+                if (!isOpen) {
+                    end(copy);
+                }
             }
         }
 
         @Override
         public void close(Plugin plugin) {
             plugin.close();
+            JarCopies.Copy copy = ofPlugin;
+            ofPlugin = null;
+            end(copy);
+        }
+
+        @Override
+        public void end(boolean replaced) {
+            if (replaced) {
+                isReplaced = true;
+            }
+            end(ofSlot);
+        }
+
+        /** Ends a use. The last one removes the copies of a plugin that was replaced. */
+        private void end(JarCopies.@Nullable Copy copy) {
+            if (copy != null) {
+                copy.close();
+            }
+            if (isReplaced) {
+                copies.removeUnused(source, digest);
+            }
         }
     }
 

@@ -10,13 +10,16 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.testkit.FakeModelContext;
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -180,6 +183,78 @@ final class PluginUnloadTest {
             registry.refresh();
             assertThat(registry.changes()).isEqualTo(2);
         }
+    }
+
+    /** Copies of jars, locks on them, and open jars: none of a plugin that was replaced, nor of one that is broken. */
+    @Test
+    void leavesNothingOfReplacedAndBrokenPlugins() throws Exception {
+        write("one", "text 0");
+        try (BackendRegistry registry = open()) {
+            registry.acquire("one").close();
+            long descriptors = descriptors();
+            for (int i = 1; i <= 20; i++) {
+                try (BackendLease old = registry.acquire("one")) {
+                    late("text " + i).write(plugins.resolve("one/late.jar"));
+                    registry.refresh();
+                    assertThat(text(old)).isEqualTo("text " + (i - 1));
+                    assertThat(copies()).hasSize(2);
+                }
+                try (BackendLease fresh = registry.acquire("one")) {
+                    assertThat(text(fresh)).isEqualTo("text " + i);
+                }
+                Files.writeString(plugins.resolve("broken.jar"), "no jar " + i);
+                PluginJar.of(LATE.replace("TEXT", "broken " + i))
+                        .provider("late.Missing")
+                        .write(plugins.resolve("missing.jar"));
+                registry.refresh();
+                assertThat(copies()).hasSize(1);
+            }
+            assertThat(descriptors()).isEqualTo(descriptors);
+        }
+        assertThat(copies()).as("for the next start").hasSize(1);
+        assertThat(descriptors()).isZero();
+    }
+
+    /** Two directories with equal jars share the copies. */
+    @Test
+    void keepsCopiesThatAnotherPluginUses() throws Exception {
+        write("one", "first");
+        try (BackendRegistry registry = open()) {
+            Files.createDirectories(plugins.resolve("two"));
+            for (String jar : List.of("late.jar", "plugin.jar")) {
+                Files.copy(
+                        plugins.resolve("one").resolve(jar),
+                        plugins.resolve("two").resolve(jar));
+            }
+            registry.refresh(); // refused, since the name of its backend is taken
+
+            try (BackendLease lease = registry.acquire("one")) {
+                assertThat(text(lease)).isEqualTo("first");
+            }
+            assertThat(copies()).hasSize(1);
+        }
+    }
+
+    private List<String> copies() throws IOException {
+        try (Stream<Path> entries = Files.list(cache.resolve("jars"))) {
+            return entries.map(entry -> entry.getFileName().toString()).toList();
+        }
+    }
+
+    /** Returns how many files below the cache directory this process has open. */
+    private long descriptors() throws IOException {
+        String below = cache.toRealPath().toString();
+        long count = 0;
+        try (DirectoryStream<Path> open = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
+            for (Path one : open) {
+                try {
+                    count += Files.readSymbolicLink(one).toString().startsWith(below) ? 1 : 0;
+                } catch (NoSuchFileException e) {
+                    // closed meanwhile
+                }
+            }
+        }
+        return count;
     }
 
     @Test

@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -74,24 +75,68 @@ public final class JarCopies {
         }
     }
 
+    /** A plugin with copies of its jars, which nobody removes until the close. Safe for use by any thread. */
+    public static final class Copy implements AutoCloseable {
+        private final PluginSource source;
+        private final Runnable end;
+        private final AtomicBoolean closed = new AtomicBoolean();
+
+        private Copy(PluginSource source, Runnable end) {
+            this.source = source;
+            this.end = end;
+        }
+
+        /**
+         * Returns the plugin.
+         *
+         * @return with the copies; with its own jars if no copy could be made
+         */
+        public PluginSource source() {
+            return source;
+        }
+
+        /** Ends the use of the copies. Later calls do nothing. */
+        @Override
+        public void close() {
+            if (closed.compareAndSet(false, true)) {
+                end.run();
+            }
+        }
+    }
+
     /**
-     * Copies the jars of a plugin, unless there are copies of them.
+     * Copies the jars of a plugin, unless there are copies of them, and keeps them until the process ends.
      *
      * @param source the plugin
      * @param digest the {@linkplain PluginDigest digest} of its jars
      * @return the plugin with the copies; with its own jars, and a warning in the log, if no copy can be made
      */
     public PluginSource copy(PluginSource source, String digest) {
+        return use(source, digest).source();
+    }
+
+    /**
+     * Copies the jars of a plugin, unless there are copies of them.
+     *
+     * @param source the plugin
+     * @param digest the {@linkplain PluginDigest digest} of its jars
+     * @return the copies, closed by the caller when no class loader reads them any more
+     */
+    public Copy use(PluginSource source, String digest) {
+        boolean isUsed = false;
+        boolean isComplete = false;
         try {
             prepareRoot();
             Path directory = root.resolve(digest);
             if (Files.isWritable(root)) { // otherwise nothing is removed either
                 uses.begin(digest);
+                isUsed = true;
             }
             if (!isIntact(directory, source)) {
                 replace(directory, source, digest);
             }
-            return source.withJarsIn(directory);
+            isComplete = true;
+            return new Copy(source.withJarsIn(directory), isUsed ? () -> end(source, digest) : () -> {});
         } catch (IOException e) {
             LOG.atWarn()
                     .addKeyValue("plugin", source.name())
@@ -100,7 +145,39 @@ public final class JarCopies {
                     .log(
                             "jars of plugin used in place, since they could not be copied to the cache directory: they must"
                                     + " not be replaced while the server runs");
-            return source;
+            return new Copy(source, () -> {});
+        } finally {
+            if (isUsed && !isComplete) {
+                end(source, digest);
+            }
+        }
+    }
+
+    private void end(PluginSource source, String digest) {
+        try {
+            uses.end(digest);
+        } catch (IOException e) {
+            LOG.atWarn().addKeyValue("plugin", source.name()).setCause(e).log("jars of plugin could not be released");
+        }
+    }
+
+    /**
+     * Removes the copies of a plugin that was replaced, and what it has unpacked, unless they are in use.
+     *
+     * @param source the plugin
+     * @param digest the digest of its jars
+     */
+    public void removeUnused(PluginSource source, String digest) {
+        if (root.getParent() == null || !Files.isWritable(root)) {
+            return;
+        }
+        try {
+            uses.removeUnused(digest, Instant.MAX, () -> {
+                delete(root.resolve(digest));
+                delete(root.resolveSibling(source.name() + "-" + digest));
+            });
+        } catch (IOException e) { // a later start tries again
+            LOG.atWarn().addKeyValue("plugin", source.name()).setCause(e).log("copies of jars could not be removed");
         }
     }
 

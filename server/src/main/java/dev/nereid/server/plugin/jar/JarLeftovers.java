@@ -85,7 +85,8 @@ final class JarLeftovers {
                 return false;
             }
             Matcher matcher = names.matcher(name);
-            if (matcher.matches() && uses.removeUnused(matcher.group(1), now, UNUSED, () -> JarCopies.delete(entry))) {
+            if (matcher.matches()
+                    && uses.removeUnused(matcher.group(1), now.minus(UNUSED), () -> JarCopies.delete(entry))) {
                 LOG.atInfo().addKeyValue("directory", entry).log("files of a plugin that is not used removed");
                 return true;
             }

@@ -8,7 +8,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
-import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.Map;
@@ -17,16 +16,26 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * Says which copies of jars are in use, by this process and by others. Safe for use by any thread; blocks.
  *
- * <p>A process holds a shared lock on a file for each copy that it has used, until it ends: class loaders read their jars
- * at any time. The time of the file is that of the last use. Locks belong to the process, so that they are kept for all
- * servers in it.
+ * <p>A process holds a shared lock on a file for each copy while it uses it: class loaders read their jars at any time.
+ * The time of the file is that of the last use. Locks belong to the process, so that uses are counted for all servers in
+ * it.
  */
 final class JarUses {
     private static final ReentrantLock LOCK = new ReentrantLock();
 
-    /** The locked files of this process. They are never closed. */
+    /** The locked file of a copy, and how often the copy is used. Guarded by the lock. */
+    private static final class Use {
+        private final FileChannel file;
+        private int count;
+
+        Use(FileChannel file) {
+            this.file = file;
+        }
+    }
+
+    /** The copies that this process uses. */
     @GuardedBy("LOCK")
-    private static final Map<Path, FileChannel> HELD = new HashMap<>();
+    private static final Map<Path, Use> HELD = new HashMap<>();
 
     private final Path directory;
 
@@ -45,35 +54,61 @@ final class JarUses {
         void run() throws IOException;
     }
 
-    /** Takes note that a copy is used from now on, before it is looked at. Waits while another process removes it. */
+    /**
+     * Takes note that a copy is used until {@link #end}, before it is looked at. Waits while another process removes it.
+     */
     void begin(String copy) throws IOException {
         Path file = file(copy);
         LOCK.lock();
         try {
-            if (!HELD.containsKey(file)) {
+            Use use = HELD.get(file);
+            if (use == null) {
                 Files.createDirectories(directory);
-                FileChannel channel = open(file);
-                try {
-                    channel.lock(0, Long.MAX_VALUE, true);
-                    HELD.put(file, channel);
-                } finally {
-                    if (!HELD.containsKey(file)) {
-                        channel.close();
-                    }
-                }
+                use = new Use(lock(file));
+                HELD.put(file, use);
             }
+            use.count++;
             Files.setLastModifiedTime(file, FileTime.from(Instant.now()));
         } finally {
             LOCK.unlock();
         }
     }
 
+    private static FileChannel lock(Path file) throws IOException {
+        FileChannel channel = open(file);
+        boolean isLocked = false;
+        try {
+            channel.lock(0, Long.MAX_VALUE, true);
+            isLocked = true;
+            return channel;
+        } finally {
+            if (!isLocked) {
+                channel.close();
+            }
+        }
+    }
+
+    /** Ends one use of a copy. */
+    void end(String copy) throws IOException {
+        Path file = file(copy);
+        LOCK.lock();
+        try {
+            Use use = HELD.get(file);
+            if (use != null && --use.count == 0) {
+                HELD.remove(file);
+                use.file.close(); // releases the lock
+            }
+        } finally {
+            LOCK.unlock();
+        }
+    }
+
     /**
-     * Removes a copy that no process uses, if it was not used for some time.
+     * Removes a copy that no process uses, if it was last used before a time.
      *
      * @return whether it was removed
      */
-    boolean removeUnused(String copy, Instant now, Duration unused, Removal removal) throws IOException {
+    boolean removeUnused(String copy, Instant before, Removal removal) throws IOException {
         Path file = file(copy);
         LOCK.lock();
         try {
@@ -83,7 +118,7 @@ final class JarUses {
             Files.createDirectories(directory);
             try (FileChannel channel = open(file);
                     FileLock lock = channel.tryLock()) {
-                boolean isOld = Files.getLastModifiedTime(file).toInstant().isBefore(now.minus(unused));
+                boolean isOld = Files.getLastModifiedTime(file).toInstant().isBefore(before);
                 if (lock == null || !isOld) {
                     return false;
                 }
