@@ -55,6 +55,20 @@ public interface Model extends AutoCloseable {
     }
 
     /**
+     * Says whether what was loaded suits other instances. It does not where something was sized by their number, such as the
+     * threads that a framework computes with. Called before the instances of a serving model are exchanged, since its
+     * configuration has changed; if it does not, the server loads the model again in place of that.
+     *
+     * @param instances the devices of all instances that the model is to have, as {@link ModelContext#instances()}
+     * @return {@code true} unless overridden
+     * @throws BackendException if that cannot be determined; the model is loaded again then
+     */
+    @Incubating
+    default boolean suits(List<Device> instances) throws BackendException {
+        return true;
+    }
+
+    /**
      * Returns the memory that the model occupies at this moment.
      *
      * <p>It is for the statistics of the server, and for the budget of models that are loaded on demand. Called after the instances were created, and again while statistics are read or the budget is short: at most

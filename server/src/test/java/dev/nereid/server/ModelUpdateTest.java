@@ -6,16 +6,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelInstanceGroup;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -62,13 +67,78 @@ final class ModelUpdateTest {
 
             server.updateInstances("m");
 
-            awaitEvents(2); // the threads of the instances close them
             assertThat(events()).containsExactlyInAnyOrder("close x_2", "close m_0_1");
             server.updateInstances("m");
             assertThat(events()).hasSize(2);
             Files.delete(events);
         }
         assertThat(events()).containsExactly("close m_0_0", "close m/1", "close backend");
+    }
+
+    /** The threads that the framework has for a number of instances are of another number then. */
+    @Test
+    void loadsAModelAgainThatSuitsNoOtherNumberOfInstances() throws Exception {
+        String sized = parameter("suits", "2");
+        configure(sized + "instance_group { count: 2 kind: KIND_CPU }");
+
+        try (NereidServer server = NereidServer.start(explicit())) {
+            Files.delete(events);
+            configure(sized + "instance_group { name: \"x\" count: 2 kind: KIND_CPU }");
+            TestControl.load(server, "m");
+            assertThat(Files.exists(events) ? events() : List.of())
+                    .as("the number is the same")
+                    .isEmpty();
+
+            configure(sized + "instance_group { count: 1 kind: KIND_CPU }");
+            TestControl.load(server, "m");
+
+            assertThat(events()).contains("load m/1 on [cpu]", "instance m_0_0 on cpu");
+            assertThat(group(server)).extracting(ModelInstanceGroup::getCount).containsExactly(1);
+            assertThat(RecordingObserver.to(server, "m", 1).response().values()).containsExactly(1f);
+        }
+    }
+
+    /** A program has asked for the instances alone. */
+    @Test
+    void updatesInstancesAlsoOfAModelThatSuitsNoOtherNumber() throws Exception {
+        String sized = parameter("suits", "2");
+        configure(sized + "instance_group { count: 2 kind: KIND_CPU }");
+
+        try (NereidServer server = NereidServer.start(options())) {
+            Files.delete(events);
+            configure(sized + "instance_group { count: 1 kind: KIND_CPU }");
+
+            server.updateInstances("m");
+
+            assertThat(events()).containsExactly("close m_0_1");
+        }
+    }
+
+    @Test
+    void returnsWhenRemovedInstancesAreClosed() throws Exception {
+        Path gate = Files.createFile(models.root().resolveSibling("execution_gate"));
+        String gated = parameter("gate", gate.toString()) + parameter("record", "yes");
+        configure(gated + "instance_group { count: 2 kind: KIND_CPU }");
+
+        try (NereidServer server = NereidServer.start(explicit())) {
+            Files.delete(events);
+            List<RecordingObserver> observers =
+                    List.of(RecordingObserver.to(server, "m", 1), RecordingObserver.to(server, "m", 2));
+            awaitEvents(2); // both instances execute
+            configure(gated + "instance_group { count: 1 kind: KIND_CPU }");
+            CompletionStage<List<String>> loaded = server.control()
+                    .load(new ModelControl.Load("m", Optional.empty(), Map.of()))
+                    .thenApply(_ -> readEvents());
+            while (group(server).getFirst().getCount() == 2) {
+                Thread.onSpinWait();
+            }
+            Files.delete(gate);
+
+            assertThat(loaded.toCompletableFuture().get()).contains("close m_0_1");
+            for (RecordingObserver observer : observers) {
+                assertThat(observer.response().values()).hasSize(1);
+            }
+        }
     }
 
     @Test
@@ -344,6 +414,18 @@ final class ModelUpdateTest {
                 .withPlugins(plugins)
                 .withBackendSetting("recording", "events", events.toString())
                 .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
+    }
+
+    private ServerOptions explicit() {
+        return options().withLifecycle(lifecycle -> lifecycle.withControl(control -> control.withExplicit("m")));
+    }
+
+    private List<String> readEvents() {
+        try {
+            return events();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     private void awaitEvents(int number) throws IOException {

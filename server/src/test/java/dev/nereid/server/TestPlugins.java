@@ -128,6 +128,11 @@ final class TestPlugins {
                         };
                     }
 
+                    public boolean suits(List<Device> instances) {
+                        String count = parameters.get("suits");
+                        return count == null || count.equals(Integer.toString(instances.size()));
+                    }
+
                     public List<MemoryUsage> memoryUsage() throws BackendException {
                         String bytes = parameters.get("memory_bytes");
                         if (parameters.containsKey("memory_file")) {

@@ -26,7 +26,12 @@ final class OnnxAccelerators {
 
     /** Returns the number of instances that compute on processors. */
     static int cpuInstances(ModelContext context) {
-        return (int) context.instances().stream()
+        return cpuInstances(context.instances());
+    }
+
+    /** Returns the number of devices that are processors. */
+    static int cpuInstances(List<Device> instances) {
+        return (int) instances.stream()
                 .filter(device -> device.kind() != Device.Kind.GPU)
                 .count();
     }

@@ -108,24 +108,25 @@ final class OnnxBackend implements Backend {
     public Model load(ModelContext context) throws BackendException {
         OnnxModelOptions modelOptions = OnnxModelOptions.of(context, options);
         if (modelOptions.session().sharesThreads()) {
-            return OnnxModel.load(library, context, modelOptions, () -> {});
+            return OnnxModel.load(library, context, modelOptions, options, () -> {});
         }
         boolean shares = modelOptions.mayShareThreads(context.settings());
         if (shares && OnnxAccelerators.cpuInstances(context) == 0) {
-            return OnnxModel.load(library, context, modelOptions.withSharedThreads(), () -> {});
+            return OnnxModel.load(library, context, modelOptions.withSharedThreads(), options, () -> {});
         }
         int threads = modelOptions.poolThreads();
         if (poolThreads.acquire(threads)) {
             return loadCounted(context, modelOptions, threads);
         }
-        return OnnxModel.load(library, context, shares ? modelOptions.withSharedThreads() : modelOptions, () -> {});
+        return OnnxModel.load(
+                library, context, shares ? modelOptions.withSharedThreads() : modelOptions, options, () -> {});
     }
 
     private Model loadCounted(ModelContext context, OnnxModelOptions modelOptions, int threads)
             throws BackendException {
         boolean loaded = false;
         try {
-            Model model = OnnxModel.load(library, context, modelOptions, () -> poolThreads.release(threads));
+            Model model = OnnxModel.load(library, context, modelOptions, options, () -> poolThreads.release(threads));
             loaded = true;
             return model;
         } finally {

@@ -25,6 +25,8 @@ final class OnnxModel implements Model {
     private final OnnxSignature signature;
     private final OnnxModelOptions options;
     private final long mappedBytes;
+    private final ModelSettings settings;
+    private final OnnxBackendOptions backend;
     private final Runnable whenClosed;
 
     private OnnxModel(
@@ -32,20 +34,30 @@ final class OnnxModel implements Model {
             OnnxSignature signature,
             OnnxModelOptions options,
             long mappedBytes,
+            ModelSettings settings,
+            OnnxBackendOptions backend,
             Runnable whenClosed) {
         this.sessions = sessions;
         this.signature = signature;
         this.options = options;
         this.mappedBytes = mappedBytes;
+        this.settings = settings;
+        this.backend = backend;
         this.whenClosed = whenClosed;
     }
 
     /**
      * Loads a model for the devices of its instances, and refuses it if it does not agree with its configuration.
      *
+     * @param backend the options of the backend
      * @param whenClosed runs when the loaded model is closed
      */
-    static OnnxModel load(OrtLibrary library, ModelContext context, OnnxModelOptions options, Runnable whenClosed)
+    static OnnxModel load(
+            OrtLibrary library,
+            ModelContext context,
+            OnnxModelOptions options,
+            OnnxBackendOptions backend,
+            Runnable whenClosed)
             throws BackendException {
         OnnxFiles files = OnnxFiles.of(context);
         PerDevice<OrtSession> sessions =
@@ -60,7 +72,13 @@ final class OnnxModel implements Model {
             }
             context.logger().log(System.Logger.Level.INFO, report(context, options, first));
             return new OnnxModel(
-                    sessions, signature, options, files.mappedBytes() + options.libraryBytes(), whenClosed);
+                    sessions,
+                    signature,
+                    options,
+                    files.mappedBytes() + options.libraryBytes(),
+                    context.settings(),
+                    backend,
+                    whenClosed);
         } catch (BackendException | RuntimeException e) {
             sessions.close();
             throw e;
@@ -105,6 +123,12 @@ final class OnnxModel implements Model {
     @Override
     public List<MemoryUsage> memoryUsage() {
         return mappedBytes == 0 ? List.of() : List.of(new MemoryUsage(MemoryPlace.HOST, mappedBytes));
+    }
+
+    /** Says whether the sessions compute with as many threads as those that would be opened for other instances. */
+    @Override
+    public boolean suits(List<Device> instances) throws BackendException {
+        return options.suits(settings, backend, instances);
     }
 
     @Override

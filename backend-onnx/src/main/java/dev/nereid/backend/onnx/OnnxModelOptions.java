@@ -122,6 +122,23 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
         return Math.max(0, pools.intraOp() - 1) + Math.max(0, interOp - 1);
     }
 
+    /**
+     * Returns whether sessions for other instances would compute with the same threads.
+     *
+     * @param backend the options of the backend by which these were read
+     * @param instances the devices of the instances
+     */
+    boolean suits(ModelSettings settings, OnnxBackendOptions backend, List<Device> instances) throws BackendException {
+        if (session.sharesThreads()) {
+            return true;
+        }
+        OptionValues values = new OptionValues(settings.parameters(), "parameter ");
+        OrtThreads others = threads(values, backend, OnnxAccelerators.cpuInstances(instances));
+        OrtThreads own = session.threads();
+        return others.intraOp() == own.intraOp()
+                && (!session.execution().parallel() || others.interOp() == own.interOp());
+    }
+
     private static OrtThreads threads(OptionValues values, OnnxBackendOptions backend, int instances)
             throws BackendException {
         int sized = Math.max(1, backend.processors() - Math.max(1, instances) + 1);

@@ -14,6 +14,8 @@ import dev.nereid.testkit.FakeModelContext;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -42,6 +44,34 @@ class OnnxModelOptionsTest {
 
         assertThat(threads.intraOp()).isEqualTo(expected);
         assertThat(threads.interOp()).isEqualTo(expected);
+    }
+
+    /** Sessions share processors by the number of instances, unless their threads are configured or shared. */
+    @ParameterizedTest
+    @CsvSource({
+        "2, false, 0, 0, true",
+        "1, false, 0, 0, false",
+        "3, false, 0, 0, false",
+        "100, false, 0, 0, false",
+        "3, true, 0, 0, false",
+        "3, false, 4, 0, true",
+        "3, true, 4, 0, false",
+        "3, true, 4, 4, true",
+    })
+    void suitsOtherInstances(int instances, boolean parallel, int intraOp, int interOp, boolean expected)
+            throws BackendException {
+        ModelSettingsBuilder settings = settings()
+                .parameter("execution_mode", parallel ? "1" : "0")
+                .parameter("intra_op_thread_count", Integer.toString(intraOp))
+                .parameter("inter_op_thread_count", Integer.toString(interOp));
+        OnnxBackendOptions backend = new OnnxBackendOptions(8, 0, 0, false, 4);
+        List<Device> devices = Collections.nCopies(instances, Device.CPU);
+
+        OnnxModelOptions options = of(settings, 8, 0, 0, 2);
+
+        assertThat(options.suits(settings.build(), backend, devices)).isEqualTo(expected);
+        assertThat(options.withSharedThreads().suits(settings.build(), backend, devices))
+                .isTrue();
     }
 
     @Test

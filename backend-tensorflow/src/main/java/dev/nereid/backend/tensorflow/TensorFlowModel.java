@@ -10,6 +10,7 @@ import dev.nereid.backend.tensorflow.graph.GraphTensor;
 import dev.nereid.backend.tensorflow.graph.SessionConfig;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
@@ -57,7 +58,7 @@ final class TensorFlowModel implements Model {
         SessionConfig config = options.session(files.operators(), backend);
         List<TfSession> sessions = new ArrayList<>();
         try {
-            int count = Math.ceilDiv(Math.max(1, context.instances().size()), options.instancesPerSession());
+            int count = sessions(context.instances().size(), options.instancesPerSession());
             for (int i = 0; i < count; i++) {
                 ModelLoader.Opened opened = loader.open(library, files.operators(), config);
                 sessions.add(opened.session());
@@ -85,6 +86,10 @@ final class TensorFlowModel implements Model {
             sessions.forEach(TfSession::close);
             throw e;
         }
+    }
+
+    private static int sessions(int instances, int instancesPerSession) {
+        return Math.ceilDiv(Math.max(1, instances), instancesPerSession);
     }
 
     private static void requireDevices(ModelContext context, TensorFlowModelOptions options, TfSession session)
@@ -135,6 +140,12 @@ final class TensorFlowModel implements Model {
         TfSession session = sessions.get(Math.floorMod(index, sessions.size()));
         TfExecution execution = session.newExecution(signature.fed(), signature.fetched());
         return new TensorFlowInstance(signature, execution, fetchSets, copiesInputs);
+    }
+
+    /** Says whether there are as many sessions as would be opened for other instances. */
+    @Override
+    public boolean suits(List<Device> instances) {
+        return sessions(instances.size(), instancesPerSession) == sessions.size();
     }
 
     /** A run that is shorter than waking the instance's thread may take place on the submitting thread. */

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelInstance;
@@ -18,6 +19,7 @@ import dev.nereid.testkit.FakeRequest;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -203,6 +205,10 @@ class SavedModelTest {
             Model separate = test.load(settings.parameter("MAX_SESSION_SHARE_COUNT", "1"), 2);
             assertThat(before(test, settings, test.instance(separate), test.instance(separate)))
                     .isZero();
+            assertThat(shared.suits(Collections.nCopies(3, Device.CPU))).isTrue();
+            assertThat(separate.suits(Collections.nCopies(2, Device.CPU))).isTrue();
+            assertThat(separate.suits(Collections.nCopies(3, Device.CPU))).isFalse();
+            assertThat(separate.suits(List.of(Device.CPU))).isFalse();
         }
     }
 

@@ -7,6 +7,7 @@ import dev.nereid.server.lifecycle.ModelEntry;
 import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.server.lifecycle.PreparedModel;
 import dev.nereid.server.lifecycle.ReloadRequiredException;
+import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.lifecycle.VersionUpdater;
 import dev.nereid.server.repository.ModelCopy;
@@ -63,14 +64,16 @@ final class InstanceUpdates {
                             + " would be");
         }
         for (Generation generation : served.values()) {
+            ServedModel before = generation.model();
             try {
-                generation.update(updater.update(prepared, generation.model()));
+                generation.update(updater.updateInPlace(prepared, before));
             } catch (ReloadRequiredException e) {
                 throw reload(name, e.reason());
             } catch (BackendException e) {
                 throw new InferenceException(e.code(), String.valueOf(e.getMessage()));
             }
             catalog.refresh(name);
+            updater.awaitClosed(before, generation.model());
             LOG.atInfo()
                     .addKeyValue("model", ModelKey.name(name))
                     .addKeyValue("version", generation.model().version())

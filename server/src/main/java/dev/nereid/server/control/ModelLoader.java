@@ -8,6 +8,7 @@ import dev.nereid.server.lifecycle.LiveGenerations;
 import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.server.lifecycle.PreparedModel;
 import dev.nereid.server.lifecycle.ReloadRequiredException;
+import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.VersionState;
 import dev.nereid.server.lifecycle.VersionUpdater;
 import dev.nereid.server.plugin.BackendRegistry;
@@ -213,7 +214,9 @@ final class ModelLoader {
         String model = prepared.directory().key();
         long version = generation.model().version();
         try {
-            generation.update(updater.update(prepared, generation.model()));
+            ServedModel before = generation.model();
+            generation.update(updater.update(prepared, before));
+            updater.awaitClosed(before, generation.model());
             LOG.atInfo()
                     .addKeyValue("model", ModelKey.name(model))
                     .addKeyValue("version", version)

@@ -6,6 +6,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.BatchingStrategy;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
@@ -48,6 +49,11 @@ record LeasedModel(Model model, BackendLease lease, VersionFiles files, Function
     @Override
     public Map<String, Shape> paddedInputs() {
         return model.paddedInputs();
+    }
+
+    @Override
+    public boolean suits(List<Device> instances) throws BackendException {
+        return model.suits(instances);
     }
 
     @Override

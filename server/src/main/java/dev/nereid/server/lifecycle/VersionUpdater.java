@@ -21,15 +21,23 @@ import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelInstance;
 import inference.ModelConfig;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Replaces instances of a serving model version. Immutable; blocks. Not to be used by two threads for one version at
  * a time.
  */
 public final class VersionUpdater {
+    private static final Logger LOG = LoggerFactory.getLogger(VersionUpdater.class);
+
+    /** How long an update waits for the close of removed instances. */
+    private static final Duration CLOSE_TIMEOUT = Duration.ofMinutes(1);
+
     private final BackendRegistry backends;
     private final VersionLoader loader;
     private final ModelLoadOptions options;
@@ -68,15 +76,35 @@ public final class VersionUpdater {
      */
     public ServedModel update(PreparedModel prepared, ServedModel served)
             throws BackendException, InterruptedException, ReloadRequiredException {
+        return update(prepared, served, false);
+    }
+
+    /**
+     * Does as {@link #update}, also where what was loaded does not suit the number of instances: the log says so.
+     *
+     * @param prepared the model with its present configuration
+     * @param served the version as it is served
+     * @return the version as it is served from now on, in place of {@code served}
+     * @throws BackendException as {@link #update}
+     * @throws ReloadRequiredException as {@link #update}
+     * @throws InterruptedException as {@link #update}
+     */
+    public ServedModel updateInPlace(PreparedModel prepared, ServedModel served)
+            throws BackendException, InterruptedException, ReloadRequiredException {
+        return update(prepared, served, true);
+    }
+
+    private ServedModel update(PreparedModel prepared, ServedModel served, boolean isInPlace)
+            throws BackendException, InterruptedException, ReloadRequiredException {
         if (prepared.config().hasEnsembleScheduling()) {
             throw new ReloadRequiredException("it is an ensemble, which has no instances");
         }
         try (BackendLease lease = backends.acquire(prepared.config().getBackend())) {
-            return update(prepared, served, lease.backend());
+            return update(prepared, served, lease.backend(), isInPlace);
         }
     }
 
-    private ServedModel update(PreparedModel prepared, ServedModel served, Backend backend)
+    private ServedModel update(PreparedModel prepared, ServedModel served, Backend backend, boolean isInPlace)
             throws BackendException, InterruptedException, ReloadRequiredException {
         ModelConfig config = loader.complete(prepared, served.version(), backend);
         if (!withoutInstances(config).equals(withoutInstances(served.config()))) {
@@ -97,7 +125,62 @@ public final class VersionUpdater {
         if (resource.isPresent()) {
             throw new ReloadRequiredException(resource.get());
         }
+        if (!update.isEmpty() && !suits(served, target)) {
+            String reason = "its backend has sized it, such as its threads, for " + present.size()
+                    + " instances, and not for " + target.size();
+            if (!isInPlace) {
+                throw new ReloadRequiredException(reason);
+            }
+            LOG.atWarn()
+                    .addKeyValue("model", served.config().getName())
+                    .addKeyValue("version", served.version())
+                    .addKeyValue("reason", reason)
+                    .log("instances are updated, and what they share is as before (load the model again)");
+        }
         return served.with(config, change(prepared, served, config, target, update, backend.traits()));
+    }
+
+    /** Returns whether what was loaded suits other instances; {@code false} if the backend cannot say. */
+    private static boolean suits(ServedModel served, List<InstancePlan> target) {
+        try {
+            return served.model()
+                    .suits(target.stream().map(InstancePlan::device).toList());
+        } catch (BackendException e) {
+            return false;
+        }
+    }
+
+    /**
+     * Waits until the instances are closed that an update has removed, a minute at most. Those that have sequences end with
+     * these, and are not waited for.
+     *
+     * @param before the version before the update
+     * @param after the version after it
+     */
+    public void awaitClosed(ServedModel before, ServedModel after) {
+        List<ModelInstance> kept =
+                after.instances().stream().map(LoadedInstance::instance).toList();
+        List<ModelInstance> removed = before.instances().stream()
+                .filter(one -> !one.isPassive())
+                .map(LoadedInstance::instance)
+                .filter(instance -> kept.stream().noneMatch(other -> isSame(instance, other)))
+                .toList();
+        boolean areClosed = removed.isEmpty()
+                || before.scheduler()
+                        .instances()
+                        .map(instances -> warmups.awaitClosed(instances, removed, CLOSE_TIMEOUT))
+                        .orElse(true);
+        if (!areClosed) {
+            LOG.atWarn()
+                    .addKeyValue("model", before.config().getName())
+                    .addKeyValue("version", before.version())
+                    .log("removed instances are still in use: they are closed with the end of their requests");
+        }
+    }
+
+    @SuppressWarnings("ReferenceEquality") // Plugins may make instances that are equal.
+    private static boolean isSame(ModelInstance one, ModelInstance other) {
+        return one == other;
     }
 
     private static ModelConfig withoutInstances(ModelConfig config) {

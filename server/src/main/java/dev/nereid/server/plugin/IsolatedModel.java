@@ -4,6 +4,7 @@ import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.BatchingStrategy;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
@@ -50,6 +51,11 @@ final class IsolatedModel implements Model {
     @Override
     public Map<String, Shape> paddedInputs() {
         return paddedInputs;
+    }
+
+    @Override
+    public boolean suits(List<Device> instances) throws BackendException {
+        return boundary.invoke("Model.suits", () -> model.suits(instances));
     }
 
     @Override

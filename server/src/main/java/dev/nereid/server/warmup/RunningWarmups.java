@@ -5,6 +5,7 @@ import dev.nereid.scheduler.InstanceControl;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.spi.ModelInstance;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 import java.util.Set;
@@ -48,6 +49,23 @@ public final class RunningWarmups {
         begin(instances);
         try {
             instances.replace(added, removed, warmup);
+        } finally {
+            running.remove(instances);
+        }
+    }
+
+    /**
+     * Waits until replaced instances are closed, or warm-ups are ended.
+     *
+     * @param instances has replaced them
+     * @param removed the replaced instances
+     * @param timeout how long to wait
+     * @return as {@link InstanceControl#awaitClosed}
+     */
+    public boolean awaitClosed(InstanceControl instances, Collection<ModelInstance> removed, Duration timeout) {
+        begin(instances);
+        try {
+            return instances.awaitClosed(removed, timeout.toNanos());
         } finally {
             running.remove(instances);
         }
