@@ -96,7 +96,7 @@ public final class ModelLifecycle {
         ModelPreparation preparation = new ModelPreparation(
                 backends, options, environment.rateLimiter().isLimiting(), watch);
         VersionLoader loader = new VersionLoader(backends, options, environment, warmups, watch, meters, clients::of);
-        EnsembleLoader ensembles = new EnsembleLoader(models, options, environment, meters);
+        EnsembleLoader ensembles = new EnsembleLoader(models, options, environment, meters, dependencies);
         VersionUpdater updater = new VersionUpdater(backends, loader, options, warmups);
         Optional<ModelDescriber> describer = controlOptions.mode() == ModelControlMode.DEMAND
                 ? Optional.of(new ModelDescriber(

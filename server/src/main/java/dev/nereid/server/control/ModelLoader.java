@@ -19,6 +19,7 @@ import dev.nereid.spi.ErrorCode;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -83,6 +84,15 @@ final class ModelLoader {
     /** Returns whether another plugin has taken the place of the one by which a model was loaded. */
     private boolean isOutdated(LoadedModel before) {
         return !before.plugin().equals(plugins.digest(before.config().getBackend()));
+    }
+
+    /**
+     * Returns whether a model that serves uses the models that it needs now.
+     *
+     * @param needed the keys of the models that it needs
+     */
+    boolean isLinkedTo(String model, Set<String> needed) {
+        return dependents.areLinkedTo(catalog.serving(model), needed);
     }
 
     /** Looks for plugins that were added or changed. */

@@ -12,7 +12,6 @@ import dev.nereid.spi.ErrorCode;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
@@ -125,7 +124,9 @@ final class ModelLoads implements RepositoryPoller.Actions {
         /** Because another model needs it. */
         NEEDED,
         /** Because a model that it needs was replaced. */
-        DEPENDENT;
+        DEPENDENT,
+        /** Because another model has the name of one that it needs. */
+        RELINKED;
 
         /** Returns whether it is loaded for its own sake. */
         boolean isOwn() {
@@ -148,6 +149,9 @@ final class ModelLoads implements RepositoryPoller.Actions {
      */
     private CompletionStage<Void> loadDependents(String model) {
         CompletionStage<Void> loads = loadWaiting(model);
+        for (String dependent : dependencies.withSubstituteOf(model)) {
+            loads = loads.thenCompose(_ -> relink(dependent));
+        }
         if (!replaced.remove(model)) {
             return loads;
         }
@@ -155,6 +159,39 @@ final class ModelLoads implements RepositoryPoller.Actions {
             loads = loads.thenCompose(_ -> reloadDependent(dependent));
         }
         return loads;
+    }
+
+    /**
+     * Loads a model again that needs one of the same name in another namespace, if it serves or waits for that. Its failure
+     * is its alone.
+     */
+    private CompletionStage<Void> relink(String dependent) {
+        return tasks.share(dependent, "relink", () -> {
+                    if (!catalog.serving(dependent).isEmpty() || dependencies.isWaiting(dependent)) {
+                        loadNow(dependent, () -> sources.find(dependent), Reason.RELINKED, false);
+                    }
+                })
+                .exceptionally(_ -> null);
+    }
+
+    /**
+     * Links the models that need a model which is not in its repository any more to that of the same name in another one,
+     * so that they are not unloaded with it. Without such a model they serve until they are.
+     */
+    private CompletionStage<Void> linkToOthers(String model) {
+        CompletionStage<Void> all = CompletableFuture.completedStage(null);
+        if (ModelKey.namespace(model).isEmpty()) {
+            return all;
+        }
+        for (String dependent : dependencies.dependents(model)) {
+            all = all.thenCompose(_ -> tasks.submit(dependent, () -> {
+                        if (!catalog.serving(dependent).isEmpty() && !sources.isPresent(model)) {
+                            loadNow(dependent, () -> sources.find(dependent), Reason.RELINKED, false);
+                        }
+                    })
+                    .exceptionally(_ -> null));
+        }
+        return all;
     }
 
     private CompletionStage<Void> reloadDependent(String dependent) {
@@ -190,6 +227,10 @@ final class ModelLoads implements RepositoryPoller.Actions {
      * @return completed when none of them takes requests any more; their requests in progress complete afterwards
      */
     CompletionStage<Void> unload(String model, boolean withNeeded) {
+        return ControlTasks.unwrapped(linkToOthers(model).thenCompose(_ -> unloadAll(model, withNeeded)));
+    }
+
+    private CompletionStage<Void> unloadAll(String model, boolean withNeeded) {
         ModelDependencies.Unloads unloads = dependencies.unload(model, withNeeded);
         CompletionStage<Void> all = CompletableFuture.completedStage(null);
         for (String dependent : unloads.before()) {
@@ -203,7 +244,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
                 }
             }));
         }
-        return ControlTasks.unwrapped(all);
+        return all;
     }
 
     /** Unloads a model at once, however many generations of it drain: the bound is kept where a load makes another one. */
@@ -224,13 +265,13 @@ final class ModelLoads implements RepositoryPoller.Actions {
         if (reason == Reason.NEEDED && catalog.isWhole(model)) {
             return;
         }
-        boolean isWhole = isForced || reason.isWhole();
         ModelSource source = find(model, finding, reason == Reason.GIVEN);
         try {
             if (reason.isOwn()) {
                 dependencies.request(model);
             }
-            loadNeeded(source);
+            boolean isLinked = loader.isLinkedTo(model, loadNeeded(source));
+            boolean isWhole = isForced || reason.isWhole() || !isLinked;
             loader.refreshPlugins();
             if (isWhole || !loader.isLoadedFrom(source)) {
                 awaitDrained(model);
@@ -254,11 +295,11 @@ final class ModelLoads implements RepositoryPoller.Actions {
         }
     }
 
-    /** Loads the models that a model needs and that do not serve, and waits for them. */
-    private void loadNeeded(ModelSource source) throws InterruptedException {
+    /** Loads the models that a model needs and that do not serve, and waits for them. Returns the keys of all. */
+    private Set<String> loadNeeded(ModelSource source) throws InterruptedException {
         String model = source.key();
         try {
-            Collection<String> needed = sources.needed(source);
+            Set<String> needed = sources.needed(source);
             dependencies.begin(model, needed);
             TreeMap<String, CompletionStage<Void>> loads = new TreeMap<>();
             for (String other : needed) {
@@ -274,6 +315,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
             if (!failures.isEmpty()) {
                 throw failures.getFirst();
             }
+            return needed;
         } catch (InferenceException e) {
             LOG.atError().addKeyValue("model", ModelKey.name(model)).log(e.publicMessage());
             catalog.failed(model, VersionState.Unavailable.of(e.code(), e.publicMessage()));

@@ -68,7 +68,13 @@ final class DependencyGraph {
         }
     }
 
-    private Set<String> needed(String model) {
+    /** Returns the models that need others, in the order of their keys. */
+    List<String> models() {
+        return List.copyOf(new TreeSet<>(needs.keySet()));
+    }
+
+    /** Returns the models that a model needs itself, in the order of their keys. */
+    Set<String> needed(String model) {
         return new TreeSet<>(needs.getOrDefault(model, Set.of()));
     }
 

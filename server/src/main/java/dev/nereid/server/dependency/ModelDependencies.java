@@ -2,6 +2,7 @@ package dev.nereid.server.dependency;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
+import dev.nereid.server.repository.ModelKey;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;
@@ -70,6 +71,61 @@ public final class ModelDependencies {
         try {
             graph = needed.isEmpty() ? graph.without(model) : graph.with(model, needed);
             waiting.remove(model);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Returns the models that a model needs itself.
+     *
+     * @param model its key
+     * @return their keys as of the beginning of its last load; empty if it needs none
+     */
+    public Set<String> needed(String model) {
+        lock.lock();
+        try {
+            return graph.needed(model);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Returns the models that need another one of the same name, from another namespace, and may need this one now: those of
+     * the same namespace, which is searched first, and those that wait for the other one.
+     *
+     * @param model the key of a model that was loaded
+     * @return their keys
+     */
+    public List<String> withSubstituteOf(String model) {
+        String namespace = ModelKey.namespace(model);
+        if (namespace.isEmpty()) {
+            return List.of();
+        }
+        lock.lock();
+        try {
+            return graph.models().stream()
+                    .filter(other -> ModelKey.namespace(other).equals(namespace) || waiting.contains(other))
+                    .filter(other -> graph.needed(other).stream()
+                            .anyMatch(needed -> !needed.equals(model)
+                                    && ModelKey.name(needed).equals(ModelKey.name(model))))
+                    .toList();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Returns whether a model was unloaded because one that it needs was, and is to be loaded again.
+     *
+     * @param model its key
+     * @return whether it waits
+     */
+    public boolean isWaiting(String model) {
+        lock.lock();
+        try {
+            return waiting.contains(model);
         } finally {
             lock.unlock();
         }

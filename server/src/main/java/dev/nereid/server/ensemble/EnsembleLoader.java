@@ -13,6 +13,7 @@ import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.demand.DemandModels;
+import dev.nereid.server.dependency.ModelDependencies;
 import dev.nereid.server.lifecycle.FileIdentity;
 import dev.nereid.server.lifecycle.LoadIdentity;
 import dev.nereid.server.lifecycle.MeterRegistry;
@@ -51,14 +52,19 @@ public final class EnsembleLoader {
      * @param options how models are loaded
      * @param environment the services of their schedulers
      * @param meters the statistics of the versions
+     * @param dependencies the models that were found for each ensemble
      */
     public EnsembleLoader(
-            ServedModels models, ModelLoadOptions options, SchedulerEnvironment environment, MeterRegistry meters) {
+            ServedModels models,
+            ModelLoadOptions options,
+            SchedulerEnvironment environment,
+            MeterRegistry meters,
+            ModelDependencies dependencies) {
         this.models = models;
         this.options = options;
         this.environment = environment;
         this.meters = meters;
-        steps = new EnsembleSteps(models);
+        steps = new EnsembleSteps(models, dependencies);
     }
 
     /**
@@ -180,12 +186,16 @@ public final class EnsembleLoader {
      *
      * @param key the key of the ensemble
      * @param ensemble its configuration
+     * @param refs the models of its steps
      * @param candidates the configurations of such models, by key and version
      * @return the configuration of the ensemble as it would be loaded
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} with the reason if it does not fit
      */
-    ModelConfig check(String key, ModelConfig ensemble, Map<String, NavigableMap<Long, ModelConfig>> candidates) {
-        List<ModelRef> refs = steps.find(key, ensemble);
+    ModelConfig check(
+            String key,
+            ModelConfig ensemble,
+            List<ModelRef> refs,
+            Map<String, NavigableMap<Long, ModelConfig>> candidates) {
         List<ModelConfig> serving = steps.configs(ensemble.getName(), refs, Map.of());
         List<ModelConfig> next = steps.configs(ensemble.getName(), refs, candidates);
         ModelConfig checked = StepValidation.check(ensemble, next);

@@ -2,6 +2,7 @@ package dev.nereid.server.ensemble;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
+import dev.nereid.server.dependency.ModelDependencies;
 import dev.nereid.server.lifecycle.ModelEntry;
 import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.repository.ModelKey;
@@ -18,9 +19,10 @@ import java.util.Optional;
  *
  * @param models the models of the server
  */
-record EnsembleSteps(ServedModels models) {
+record EnsembleSteps(ServedModels models, ModelDependencies dependencies) {
     /**
-     * Returns the model of each step. A model is looked for in the namespace of the ensemble first, then in all.
+     * Returns the model of each step: that which was found and loaded for the ensemble. Without one, a model is looked for in
+     * the namespace of the ensemble first, then in all.
      *
      * @param key the key of the ensemble
      */
@@ -34,8 +36,14 @@ record EnsembleSteps(ServedModels models) {
 
     private String key(String ensemble, String name) {
         String namespace = ModelKey.namespace(ensemble);
-        String own = namespace.isEmpty() ? name : ModelKey.of(namespace, name);
-        return models.find(own).isPresent() ? own : models.key(name);
+        if (namespace.isEmpty()) {
+            return models.find(name).isPresent() ? name : models.key(name);
+        }
+        String own = ModelKey.of(namespace, name);
+        return dependencies.needed(ensemble).stream()
+                .filter(key -> ModelKey.name(key).equals(name))
+                .findFirst()
+                .orElseGet(() -> models.find(own).isPresent() ? own : models.key(name));
     }
 
     /**
