@@ -13,6 +13,8 @@ import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelRef;
 import dev.nereid.server.options.ModelControlMode;
 import dev.nereid.server.options.ServerOptions;
+import dev.nereid.server.storage.StorageLimits;
+import dev.nereid.server.storage.StorageOptions;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -258,6 +260,9 @@ final class ReadinessTest {
                         lifecycle.withExitOnError(true)))) {
             assertThat(index(server)).containsExactly("good 1 READY");
         }
+        assertThat(new StorageOptions(List.of("s3://a", "s3://a"), List.of(), Map.of(), root, StorageLimits.DEFAULT)
+                        .urls())
+                .containsExactly("s3://a");
     }
 
     @Test

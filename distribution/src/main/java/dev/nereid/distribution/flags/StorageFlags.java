@@ -43,7 +43,6 @@ final class StorageFlags {
      * Returns the options of the remote repositories.
      *
      * @param unpacked the directory for files that plugins unpack, which holds the local copies too
-     * @throws IllegalArgumentException if a repository is given twice
      */
     StorageOptions options(CommandContext context, Path unpacked) {
         List<Path> searched = new ArrayList<>(directories);

@@ -7,7 +7,7 @@ import java.util.Map;
 /**
  * Options of remote model repositories. Immutable.
  *
- * @param urls the URLs of the repositories; their schemes name plugins
+ * @param urls the URLs of the repositories, of which one that is given twice counts once; their schemes name plugins
  * @param plugins the directories of storage plugins, in the order of their precedence; missing ones are skipped
  * @param environment the environment variables that storages read
  * @param copies the directory of local copies, created when first needed; a storage may be configured for another one
@@ -22,17 +22,14 @@ public record StorageOptions(
     /**
      * Copies the components.
      *
-     * @throws IllegalArgumentException if there are repositories and no directory for their copies, or one URL twice
+     * @throws IllegalArgumentException if there are repositories and no directory for their copies
      */
     public StorageOptions {
-        urls = List.copyOf(urls);
+        urls = urls.stream().distinct().toList();
         plugins = List.copyOf(plugins);
         environment = Map.copyOf(environment);
         if (!urls.isEmpty() && copies.toString().isEmpty()) {
             throw new IllegalArgumentException("copies: empty (expected: a directory for copies of " + urls + ")");
-        }
-        if (urls.stream().distinct().count() < urls.size()) {
-            throw new IllegalArgumentException("urls: " + urls + " (expected: each repository once)");
         }
     }
 
