@@ -191,7 +191,9 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      */
     @Override
     public boolean isLive() {
-        return phase.get() == Phase.RUNNING && !isFailed() && components.health().isGood();
+        return phase.get() == Phase.RUNNING
+                && !isFailed()
+                && components.health().isGood();
     }
 
     /** Returns whether the server could not be initialized, so that it has no models. */

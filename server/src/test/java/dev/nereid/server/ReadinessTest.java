@@ -97,8 +97,7 @@ final class ReadinessTest {
         Path gate = Files.createFile(directory.resolve("gate"));
         models.recording("m", parameter("load_gate", gate.toString()) + parameter("fail_load", "1"));
         try (NereidServer server = NereidServer.start(explicit("good"))) {
-            CompletionStage<Void> load =
-                    server.control().load(new ModelControl.Load("m", Optional.empty(), Map.of()));
+            CompletionStage<Void> load = server.control().load(new ModelControl.Load("m", Optional.empty(), Map.of()));
             awaitIndex(server, "good 1 READY", "m 1 LOADING");
             assertThat(server.isReady()).isTrue();
             Files.delete(gate);
@@ -147,8 +146,8 @@ final class ReadinessTest {
         other.recording("good", "");
         other.recording("lone", "");
         ServerOptions options = options(models.root(), other.root())
-                .withLifecycle(lifecycle -> lifecycle.withControl(control ->
-                        control.withMode(mode).withPoll(Duration.ofMillis(20), Duration.ofMillis(20))));
+                .withLifecycle(lifecycle -> lifecycle.withControl(
+                        control -> control.withMode(mode).withPoll(Duration.ofMillis(20), Duration.ofMillis(20))));
         models.recording("broken", "");
         try (NereidServer server = NereidServer.start(options)) {
             assertThat(server.isReady()).isTrue();
@@ -176,7 +175,8 @@ final class ReadinessTest {
             while (!server.isReady()) {
                 Thread.onSpinWait(); // a look that tries again shows the unloads for a moment
             }
-            assertThat(RecordingObserver.to(server, "lone", 1).response().values()).containsExactly(1f);
+            assertThat(RecordingObserver.to(server, "lone", 1).response().values())
+                    .containsExactly(1f);
             assertRefused(server, ModelRef.latest("good"), ErrorCode.NOT_FOUND, "'good' has no available versions");
             assertRefused(
                     server, new ModelRef("good", 1), ErrorCode.UNAVAILABLE, "'good' version 1 is not at ready state");
@@ -255,9 +255,8 @@ final class ReadinessTest {
     @Test
     void servesARepositoryOnceThatIsGivenTwice() throws Exception {
         Path root = models.root();
-        try (NereidServer server =
-                NereidServer.start(options(root, root, root.resolve("good/..")).withLifecycle(lifecycle ->
-                        lifecycle.withExitOnError(true)))) {
+        try (NereidServer server = NereidServer.start(options(root, root, root.resolve("good/.."))
+                .withLifecycle(lifecycle -> lifecycle.withExitOnError(true)))) {
             assertThat(index(server)).containsExactly("good 1 READY");
         }
         assertThat(new StorageOptions(List.of("s3://a", "s3://a"), List.of(), Map.of(), root, StorageLimits.DEFAULT)
@@ -269,7 +268,8 @@ final class ReadinessTest {
     void runsWithoutModelsIfARepositoryDoesNotExist() throws Exception {
         Path missing = directory.resolve("missing");
         ServerOptions options = options(models.root(), missing);
-        assertThatThrownBy(() -> NereidServer.start(options.withLifecycle(lifecycle -> lifecycle.withExitOnError(true))))
+        assertThatThrownBy(
+                        () -> NereidServer.start(options.withLifecycle(lifecycle -> lifecycle.withExitOnError(true))))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessage("modelRepositories: " + missing + " (expected: an existing directory)");
 

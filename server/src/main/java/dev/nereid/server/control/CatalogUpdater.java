@@ -104,7 +104,9 @@ final class CatalogUpdater {
 
     /** Shows that a model is loaded with one of the start that needs it, as if it were of the start. */
     void loadingNeeded(String model, String dependent) {
-        if (models.find(dependent).filter(entry -> entry.isLoading() && entry.isCounted()).isPresent()) {
+        if (models.find(dependent)
+                .filter(entry -> entry.isLoading() && entry.isCounted())
+                .isPresent()) {
             loading(model);
         }
     }
@@ -267,8 +269,8 @@ final class CatalogUpdater {
             return states.isEmpty() ? null : ModelEntry.of(model, states);
         });
         live.endReplaced(model); // first, so that the oldest generations end first
-        before.forEach((version, generation) ->
-                live.drain(generation, () -> end(model, version, generation, isForgotten)));
+        before.forEach(
+                (version, generation) -> live.drain(generation, () -> end(model, version, generation, isForgotten)));
         demand.ifPresent(follower -> follower.unloaded(model));
         if (isKnown(model)) {
             limitUnloaded(model);
@@ -278,8 +280,7 @@ final class CatalogUpdater {
     /** Takes note that a model was unloaded, and forgets another one if there are too many. */
     private void limitUnloaded(String model) {
         unloaded.add(model)
-                .ifPresent(first ->
-                        models.update(first, entry -> entry != null && entry.isUnloaded() ? null : entry));
+                .ifPresent(first -> models.update(first, entry -> entry != null && entry.isUnloaded() ? null : entry));
     }
 
     /** Unloads everything, and shows what was still to be loaded as unloaded. Called once, after the last task. */
@@ -288,8 +289,8 @@ final class CatalogUpdater {
             models.onDemand().remove(model);
             NavigableMap<Long, Generation> before = serving(model);
             models.update(model, entry -> entry == null ? null : stopped(model, entry));
-            before.forEach((version, generation) ->
-                    live.drain(generation, () -> end(model, version, generation, false)));
+            before.forEach(
+                    (version, generation) -> live.drain(generation, () -> end(model, version, generation, false)));
             live.endReplaced(model);
         }
     }

@@ -261,7 +261,7 @@ final class ModelLoader {
         });
         String text = describe(reasons);
         VersionState.Unavailable discarded = VersionState.Unavailable.of(
-                ErrorCode.UNAVAILABLE,
+                        ErrorCode.UNAVAILABLE,
                         "not served, since another version of this load failed: " + List.copyOf(reasons.keySet()))
                 .counted(reasons.values().stream().anyMatch(VersionState::isCounted));
         reasons.putAll(discard(states, updated, discarded));

@@ -200,7 +200,9 @@ public final class ModelEntry {
      * @return whether nothing of the model serves or failed
      */
     public boolean isUnloaded() {
-        return overall == null && !versions.isEmpty() && versions.values().stream().allMatch(VersionState::isUnloaded);
+        return overall == null
+                && !versions.isEmpty()
+                && versions.values().stream().allMatch(VersionState::isUnloaded);
     }
 
     /**
@@ -209,9 +211,7 @@ public final class ModelEntry {
      * @return whether a load of it has failed or goes on that no client asked for
      */
     public boolean isCounted() {
-        return overall == null
-                ? versions.values().stream().anyMatch(VersionState::isCounted)
-                : overall.isCounted();
+        return overall == null ? versions.values().stream().anyMatch(VersionState::isCounted) : overall.isCounted();
     }
 
     /**
@@ -234,9 +234,7 @@ public final class ModelEntry {
      * a client asked for the load. The backend reports whether a version serves.
      */
     boolean isReady() {
-        return overall == null
-                ? versions.values().stream().allMatch(ModelEntry::isReady)
-                : isReady(overall);
+        return overall == null ? versions.values().stream().allMatch(ModelEntry::isReady) : isReady(overall);
     }
 
     private static boolean isReady(VersionState state) {

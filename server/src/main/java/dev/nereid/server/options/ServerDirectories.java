@@ -121,7 +121,9 @@ public record ServerDirectories(
      * @return those that are no directories at the moment
      */
     public List<Path> missingModelRepositories() {
-        return modelRepositories.stream().filter(path -> !Files.isDirectory(path)).toList();
+        return modelRepositories.stream()
+                .filter(path -> !Files.isDirectory(path))
+                .toList();
     }
 
     /**

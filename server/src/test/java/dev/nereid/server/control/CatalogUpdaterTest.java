@@ -49,8 +49,7 @@ final class CatalogUpdaterTest {
             new ModelLoadWatch(Supervision.NONE, System::nanoTime),
             new MemoryRefresh(live, Runnable::run, System::nanoTime, FatalErrorHandler.NONE));
     private final CatalogUpdater catalog =
-            new CatalogUpdater(
-                    models, live, new MeterRegistry(InstantSource.system()), Optional.empty(), true);
+            new CatalogUpdater(models, live, new MeterRegistry(InstantSource.system()), Optional.empty(), true);
 
     @TempDir
     private Path directory;
