@@ -258,6 +258,41 @@ final class ModelControlTest {
         }
     }
 
+    /** Neither in the answer to the load, nor in the index. */
+    @Test
+    void tellsClientsNoPlacesOfFiles() throws Exception {
+        models.recording("m", parameter("fail_with", "VERSION/weights.bin: LIBRARY does not read '/a/known/path'"));
+        try (NereidServer server = NereidServer.start(options())) {
+            String shown = "Internal: m/1/weights.bin: libvendor.so does not read '/a/known/path'";
+            assertFails(
+                    () -> load(server, "m"),
+                    ErrorCode.INVALID_ARGUMENT,
+                    "load failed for model 'm': version 1 is at UNAVAILABLE state: " + shown + ";\n");
+            assertThat(index(server)).containsExactly("m 1 UNAVAILABLE " + shown);
+
+            assertThatThrownBy(() -> await(server.control()
+                            .load(new ModelControl.Load(
+                                    "wire",
+                                    Optional.of(CONFIG.formatted(", \"parameters\": {\"fail_with\":"
+                                            + " {\"string_value\": \"VERSION/weights.bin: gone\"}}")),
+                                    Map.of("1/model.bin", text("new"))))))
+                    .hasMessageEndingWith("state: Internal: wire/1/weights.bin: gone;\n");
+        }
+    }
+
+    @Test
+    void tellsClientsNoPlaceOfTheRepository() throws Exception {
+        models.recording("m", "");
+        Path moved = directory.resolve("moved");
+        try (NereidServer server = NereidServer.start(options("m"))) {
+            Files.move(models.root(), moved);
+            assertThatThrownBy(() -> load(server, "n"))
+                    .hasMessageContaining("model repository: cannot list models: no such directory")
+                    .hasMessageNotContaining(directory.toString());
+            Files.move(moved, models.root());
+        }
+    }
+
     @Test
     void triesAFailedLoadAgain() throws Exception {
         models.recording("m", parameter("fail_load", "1"));

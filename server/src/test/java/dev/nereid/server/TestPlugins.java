@@ -66,6 +66,11 @@ final class TestPlugins {
                         if (String.valueOf(context.settings().version()).equals(parameters.get("fail_load"))) {
                             throw new BackendException(ErrorCode.INTERNAL, "the model's file is broken");
                         }
+                        if (parameters.containsKey("fail_with")) {
+                            throw new BackendException(ErrorCode.INTERNAL, parameters.get("fail_with")
+                                    .replace("VERSION", context.versionDirectory().toString())
+                                    .replace("LIBRARY", "/opt/vendor/lib/libvendor.so"));
+                        }
                         if (parameters.containsKey("throw_load")) {
                             throw new IllegalStateException("a bug");
                         }

@@ -2,6 +2,7 @@ package dev.nereid.server.agent;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.plugin.AgentLease;
+import dev.nereid.server.repository.ServerPaths;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.agent.RepositoryAgent;
@@ -12,6 +13,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The repository agents of one load of a model, from the load to the unload. Confined to the control tasks of the model,
@@ -24,6 +27,8 @@ import java.util.function.Supplier;
  * closes the agents, releases their plugins, and deletes their directories.
  */
 public final class AgentChain {
+    private static final Logger LOG = LoggerFactory.getLogger(AgentChain.class);
+
     /** Acquires the provider of an agent by name. */
     @FunctionalInterface
     interface Source {
@@ -97,7 +102,7 @@ public final class AgentChain {
             loaded = true;
             return current;
         } catch (BackendException e) {
-            throw new InferenceException(e.code(), String.valueOf(e.getMessage()));
+            throw new InferenceException(e.code(), shown(String.valueOf(e.getMessage()), directory));
         } finally {
             if (!loaded) {
                 loadFail();
@@ -135,6 +140,17 @@ public final class AgentChain {
                     "agents of model '" + model + "': " + phase + " (expected: " + expected + ")");
         }
         phase = next;
+    }
+
+    /** Shows clients no places of files; the log has them. */
+    private String shown(String text, Path directory) {
+        Path root = directory.toAbsolutePath().getParent();
+        String within = root == null ? text : ServerPaths.within(text, root);
+        String shown = ServerPaths.namesAlone(within, configJson.get());
+        if (!shown.equals(text)) {
+            LOG.atInfo().addKeyValue("model", model).log("load failed, with whole paths: {}", text);
+        }
+        return shown;
     }
 
     private Path load(Configured agent, Path directory) throws BackendException {

@@ -5,6 +5,7 @@ import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
 import dev.nereid.server.repository.ModelKey;
+import dev.nereid.server.repository.ServerPaths;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -176,7 +177,8 @@ final class ControlTasks {
         } catch (RuntimeException | Error e) {
             fatalErrors.check(e);
             LOG.atError().addKeyValue("model", model).setCause(e).log("control task failed unexpectedly");
-            task.outcome.completeExceptionally(new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
+            task.outcome.completeExceptionally(
+                    new InferenceException(ErrorCode.INTERNAL, ServerPaths.namesAlone("internal error: " + e, "")));
         }
     }
 
@@ -253,7 +255,8 @@ final class ControlTasks {
         } catch (ExecutionException e) {
             throw e.getCause() instanceof InferenceException failure
                     ? failure
-                    : new InferenceException(ErrorCode.INTERNAL, "internal error: " + e.getCause());
+                    : new InferenceException(
+                            ErrorCode.INTERNAL, ServerPaths.namesAlone("internal error: " + e.getCause(), ""));
         }
     }
 }

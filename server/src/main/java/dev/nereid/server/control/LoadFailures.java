@@ -2,8 +2,11 @@ package dev.nereid.server.control;
 
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
+import dev.nereid.server.repository.ModelDirectory;
+import dev.nereid.server.repository.ServerPaths;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
+import inference.ModelConfig;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -15,17 +18,40 @@ import org.slf4j.LoggerFactory;
 record LoadFailures(FatalErrorHandler fatalErrors) {
     private static final Logger LOG = LoggerFactory.getLogger(LoadFailures.class);
 
-    /** Returns the failure of a load. An unexpected one is logged: such as a model that is too large for the heap. */
-    InferenceException of(String model, Throwable cause) {
+    /**
+     * Returns the failure of a load. An unexpected one is logged: such as a model that is too large for the heap. Clients
+     * see paths within the repository alone; the log has the whole ones.
+     *
+     * @param directory the directory of the model
+     * @param config its configuration, as far as it is known
+     * @param cause what was thrown
+     */
+    InferenceException of(ModelDirectory directory, ModelConfig config, Throwable cause) {
         return switch (cause) {
-            case InferenceException failure -> failure;
+            case InferenceException failure -> {
+                String shown = ServerPaths.within(failure.publicMessage(), directory.root());
+                yield shown.equals(failure.publicMessage())
+                        ? failure
+                        : InferenceException.refusal(failure.code(), failure.refusalCause(), shown);
+            }
             case BackendException failure ->
-                new InferenceException(failure.code(), String.valueOf(failure.getMessage()));
+                new InferenceException(failure.code(), shown(String.valueOf(failure.getMessage()), directory, config));
             default -> {
                 fatalErrors.check(cause);
-                LOG.atError().addKeyValue("model", model).setCause(cause).log("load failed unexpectedly");
-                yield new InferenceException(ErrorCode.INTERNAL, "internal error: " + cause);
+                LOG.atError()
+                        .addKeyValue("model", directory.name())
+                        .setCause(cause)
+                        .log("load failed unexpectedly");
+                yield new InferenceException(ErrorCode.INTERNAL, shown("internal error: " + cause, directory, config));
             }
         };
+    }
+
+    private static String shown(String text, ModelDirectory directory, ModelConfig config) {
+        String shown = ServerPaths.namesAlone(ServerPaths.within(text, directory.root()), config.toString());
+        if (!shown.equals(text)) {
+            LOG.atInfo().addKeyValue("model", directory.name()).log("load failed, with whole paths: {}", text);
+        }
+        return shown;
     }
 }

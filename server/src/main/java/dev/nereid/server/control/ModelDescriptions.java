@@ -90,7 +90,7 @@ final class ModelDescriptions {
                 agents.release();
             }
         } catch (BackendException | RuntimeException | VirtualMachineError e) {
-            throw failures.of(source.key(), e);
+            throw failures.of(source.directory(), source.written(), e);
         }
     }
 }

@@ -196,7 +196,7 @@ final class ModelLoader {
         try {
             return preparation.prepare(source.directory(), source.config());
         } catch (RuntimeException | VirtualMachineError e) {
-            failure = failures.of(model, e);
+            failure = failures.of(source.directory(), source.written(), e);
         }
         LOG.atError()
                 .addKeyValue("model", ModelKey.name(model))
@@ -241,7 +241,7 @@ final class ModelLoader {
                     .log("loads again, since its instances cannot be updated while it serves");
             return loads.load(prepared, version, source.fileBytes(version), hooks);
         } catch (BackendException | RuntimeException | VirtualMachineError e) {
-            InferenceException failure = failures.of(model, e);
+            InferenceException failure = failures.of(prepared.directory(), prepared.config(), e);
             return VersionState.Unavailable.of(failure.code(), failure.publicMessage());
         }
     }

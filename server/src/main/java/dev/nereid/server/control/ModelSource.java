@@ -6,6 +6,7 @@ import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.repository.ModelFingerprint;
 import dev.nereid.server.repository.TreeStamp;
 import dev.nereid.spi.ErrorCode;
+import inference.ModelConfig;
 import java.util.Optional;
 
 /**
@@ -20,6 +21,11 @@ record ModelSource(Optional<WrittenConfig> config, ModelFingerprint files, Model
     /** Returns the model's directory. */
     ModelDirectory directory() {
         return holder.directory();
+    }
+
+    /** Returns the configuration in place of that in the directory; an empty one for that. */
+    ModelConfig written() {
+        return config.orElse(WrittenConfig.NONE).config();
     }
 
     /** Returns the size of the files of a version, in bytes. */

@@ -9,6 +9,7 @@ import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.repository.ModelLocation;
 import dev.nereid.server.repository.ModelRepository;
 import dev.nereid.server.repository.RepositoryScan;
+import dev.nereid.server.repository.ServerPaths;
 import dev.nereid.spi.ErrorCode;
 import java.util.HashMap;
 import java.util.List;
@@ -83,7 +84,8 @@ final class RepositoryIndex {
                 list.completeExceptionally(e);
             } catch (RuntimeException | Error e) {
                 LOG.atError().setCause(e).log("index of the repository failed");
-                list.completeExceptionally(new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
+                list.completeExceptionally(
+                        new InferenceException(ErrorCode.INTERNAL, ServerPaths.namesAlone("internal error: " + e, "")));
             }
             lock.lock();
             try {

@@ -84,7 +84,7 @@ final class VersionLoads {
             live.events().loaded(name, nanoTime.getAsLong() - started);
             return new VersionState.Ready(live.begin(prepared.directory().key(), served, fileBytes, hooks.get()));
         } catch (BackendException | RuntimeException | VirtualMachineError e) {
-            failure = failures.of(name, e);
+            failure = failures.of(prepared.directory(), prepared.config(), e);
         }
         String reason = failure.publicMessage() + Placeholders.hint(prepared.config());
         live.events().failed(name);

@@ -3,6 +3,7 @@ package dev.nereid.server.lifecycle;
 import com.google.protobuf.CodedOutputStream;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.repository.ModelDirectory;
+import dev.nereid.server.repository.ServerPaths;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.io.IOException;
@@ -60,7 +61,7 @@ final class LoadId {
             throw new InferenceException(
                     ErrorCode.INTERNAL,
                     "model '" + directory.name() + "': cannot read its files for the response cache: "
-                            + e.getMessage());
+                            + ServerPaths.reason(e));
         }
         return HexFormat.of().formatHex(digest.digest());
     }

@@ -215,7 +215,7 @@ public record ModelDirectory(Path root, String name, Path path, String key) {
             return entries.sorted().toList();
         } catch (IOException e) {
             throw new InferenceException(
-                    ErrorCode.INTERNAL, "model '" + name + "': cannot list its directory: " + e.getMessage());
+                    ErrorCode.INTERNAL, "model '" + name + "': cannot list its directory: " + ServerPaths.reason(e));
         }
     }
 }

@@ -274,6 +274,7 @@ public final class ModelRepository {
     }
 
     private static String cannotList(Path root, String cause) {
-        return "model repository: cannot list " + root + ": " + cause;
+        return "model repository: cannot list " + (root.getFileName() == null ? root : root.getFileName()) + ": "
+                + cause;
     }
 }

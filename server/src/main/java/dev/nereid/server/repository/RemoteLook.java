@@ -166,7 +166,9 @@ final class RemoteLook {
                         .setCause(e)
                         .log("model repository failed unexpectedly");
                 InferenceException failed = new InferenceException(
-                        ErrorCode.INTERNAL, "model repository '" + root.location() + "': internal error: " + e);
+                        ErrorCode.INTERNAL,
+                        "model repository '" + root.location() + "': "
+                                + ServerPaths.namesAlone("internal error: " + e, ""));
                 failed(failed);
                 outcome.completeExceptionally(failed);
             } finally {

@@ -52,7 +52,7 @@ public record TreeStamp(long newestNanos, long entries, long bytes) {
             return NONE;
         } catch (IOException | UncheckedIOException e) {
             throw new InferenceException(
-                    ErrorCode.INTERNAL, "cannot read " + repository.relativize(root) + ": " + e.getMessage());
+                    ErrorCode.INTERNAL, "cannot read " + repository.relativize(root) + ": " + ServerPaths.reason(e));
         }
     }
 
