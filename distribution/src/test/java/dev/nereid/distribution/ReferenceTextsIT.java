@@ -108,6 +108,7 @@ final class ReferenceTextsIT {
                     .contains("Adding default backend config setting: default-max-batch-size,4\n")
                     .contains("autofilled max_batch_size to 4 for model 'auto' since batching is supporrted but no"
                             + " max_batch_size is specified in model configuration.")
+                    .contains("Requests of several clients share an execution; write max_batch_size: 0 for a model")
                     .contains("Configuring enable_mem_arena to 1\n")
                     .contains("ignore version directory '007' which contains leading zeros in its directory name\n")
                     .contains("ignore version directory 'abc' which fails to convert to integral number\n")

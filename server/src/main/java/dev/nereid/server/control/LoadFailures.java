@@ -50,7 +50,7 @@ record LoadFailures(FatalErrorHandler fatalErrors) {
     private static String shown(String text, ModelDirectory directory, ModelConfig config) {
         String shown = ServerPaths.namesAlone(ServerPaths.within(text, directory.root()), config.toString());
         if (!shown.equals(text)) {
-            LOG.atInfo().addKeyValue("model", directory.name()).log("load failed, with whole paths: {}", text);
+            LOG.atWarn().addKeyValue("model", directory.name()).log("load failed, with whole paths: {}", text);
         }
         return shown;
     }
