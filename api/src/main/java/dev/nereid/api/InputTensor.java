@@ -168,15 +168,17 @@ public final class InputTensor {
     /**
      * Checks the number of dimensions. Front ends do so before they allocate memory for the next one.
      *
+     * @param name the name of the input, for the error; empty if it is not known yet
      * @param rank the number of dimensions
      * @throws InferenceException with {@link ErrorCode#INVALID_ARGUMENT} if there are more than
      *     {@link #MAX_DIMENSIONS}
      */
-    public static void checkRank(int rank) {
+    public static void checkRank(String name, int rank) {
         if (rank > MAX_DIMENSIONS) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
-                    "shape: more than " + MAX_DIMENSIONS + " (expected: at most " + MAX_DIMENSIONS + ")");
+                    "shape: more than " + MAX_DIMENSIONS + " (expected: at most " + MAX_DIMENSIONS + ")"
+                            + (name.isEmpty() ? "" : "; input '" + Quoted.text(name) + "'"));
         }
     }
 

@@ -105,7 +105,7 @@ final class ScenarioErrors {
                         .in("INPUT0", "FP32", FOUR, dimensions(InputTensor.MAX_DIMENSIONS)),
                 Scenario.of("more dimensions than there may be", Scenarios.DEEP)
                         .in("INPUT0", "FP32", FOUR, dimensions(InputTensor.MAX_DIMENSIONS + 1))
-                        .fails(INVALID_ARGUMENT, "shape: more than 255 (expected: at most 255)"),
+                        .fails(INVALID_ARGUMENT, "shape: more than 255 (expected: at most 255); input 'INPUT0'"),
                 Scenario.of("another dimension than the model's", Scenarios.PAIR)
                         .in("INPUT0", "INT32", ints(1, 2, 3), 1, 3)
                         .in("INPUT1", "FP32", FOUR, 1, 4)

@@ -14,10 +14,12 @@ final class Dims {
     /**
      * Adds an inner dimension.
      *
+     * @param input the name of the input, for the error; empty if it was not read yet
+     * @param dim the dimension
      * @throws dev.nereid.api.InferenceException if the rank exceeds the maximum
      */
-    void add(long dim) {
-        InputTensor.checkRank(rank + 1);
+    void add(String input, long dim) {
+        InputTensor.checkRank(input, rank + 1);
         if (rank == values.length) {
             values = Arrays.copyOf(values, Math.max(INITIAL_RANK, 2 * rank));
         }

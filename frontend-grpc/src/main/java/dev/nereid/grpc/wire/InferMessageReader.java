@@ -157,10 +157,10 @@ public final class InferMessageReader {
             switch (tag) {
                 case 1 << 3 | BYTES -> name = text("input name");
                 case 2 << 3 | BYTES -> datatype = text("datatype");
-                case 3 << 3 | BYTES -> dims(shape);
+                case 3 << 3 | BYTES -> dims(name, shape);
                 case 3 << 3 | VARINT -> {
                     count();
-                    shape.add(reader.varint());
+                    shape.add(name, reader.varint());
                 }
                 case 4 << 3 | BYTES -> tensorParameters = parameter(tensorParameters);
                 case 5 << 3 | BYTES -> {
@@ -190,11 +190,11 @@ public final class InferMessageReader {
         return new InferMessage.Output(name, tensorParameters);
     }
 
-    private void dims(Dims shape) {
+    private void dims(String input, Dims shape) {
         int outer = reader.enter();
         while (reader.hasMore()) {
             count();
-            shape.add(reader.varint());
+            shape.add(input, reader.varint());
         }
         reader.leave(outer);
     }

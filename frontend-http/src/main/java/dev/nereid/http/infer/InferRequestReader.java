@@ -140,7 +140,7 @@ final class InferRequestReader {
         checkSources(data, sources[0], sources[1]);
         String name = JsonFields.string(json, index.member(input, RequestIndex.NAME), "name");
         String datatype = JsonFields.string(json, index.member(input, RequestIndex.DATATYPE), "datatype");
-        long[] dims = readShape(index.member(input, RequestIndex.SHAPE));
+        long[] dims = readShape(name, index.member(input, RequestIndex.SHAPE));
         if (!names.add(name)) {
             throw JsonFields.invalid(
                     Quoted.requestPrefix(id) + "input '" + Quoted.text(name) + "' already exists in request");
@@ -172,12 +172,12 @@ final class InferRequestReader {
         }
     }
 
-    private long[] readShape(int at) {
+    private long[] readShape(String input, int at) {
         long[] dims = new long[4];
         int rank = 0;
         boolean more = JsonFields.enterArray(json, at, "shape");
         for (; more; more = json.nextElement()) {
-            InputTensor.checkRank(rank + 1);
+            InputTensor.checkRank(input, rank + 1);
             if (rank == dims.length) {
                 dims = Arrays.copyOf(dims, 2 * rank);
             }

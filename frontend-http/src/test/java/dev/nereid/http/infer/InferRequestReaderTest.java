@@ -436,7 +436,7 @@ class InferRequestReaderTest {
         assertFails(
                 input("INT8", "[" + "1,".repeat(255) + "1]", "[1]"),
                 ErrorCode.INVALID_ARGUMENT,
-                "shape: more than 255 (expected: at most 255)");
+                "shape: more than 255 (expected: at most 255); input 'X'");
     }
 
     @Test

@@ -70,7 +70,7 @@ final class InputCheck {
      * @param batch the size of the batch; 0 is refused here, after the checks that the reference makes before
      */
     NamedTensor check(String id, InputTensor input, long batch) {
-        InputTensor.checkRank(input.rank());
+        InputTensor.checkRank(input.name(), input.rank());
         if (!input.datatype().equals(typeName)) {
             throw RequestErrors.dataType(id, input, model, spec.type());
         }
