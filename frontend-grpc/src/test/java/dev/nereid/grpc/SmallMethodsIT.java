@@ -80,6 +80,12 @@ final class SmallMethodsIT {
                 "invalid model version specified '-1' , version should be an integral value > 0");
     }
 
+    @Test
+    void refusesToSayWhetherAModelWithoutANameIsReady() {
+        assertFails(() -> modelReady("", ""), NOT_FOUND, "Request for unknown model: '' is not found");
+        assertFails(() -> modelReady("", "3"), NOT_FOUND, "Request for unknown model: '' version 3 is not found");
+    }
+
     private boolean modelReady(String name, String version) {
         return frontend.client
                 .modelReady(ModelReadyRequest.newBuilder()

@@ -99,9 +99,11 @@ public final class InferenceService {
         return server;
     }
 
+    /** Says whether a model can serve. A request without a name is an error: it names no model. */
     private ModelReadyResponse modelReady(ModelReadyRequest request) {
         ModelRef model = ModelRef.parse(request.getName(), request.getVersion());
-        return ModelReadyResponse.newBuilder().setReady(isReady(server, model)).build();
+        boolean isReady = request.getName().isEmpty() ? server.models().isReady(model) : isReady(server, model);
+        return ModelReadyResponse.newBuilder().setReady(isReady).build();
     }
 
     /** Says whether a model can serve. An unknown or unloaded model cannot, which is not an error. */
