@@ -13,6 +13,7 @@ final class DynaSequenceServerTest {
     private static final String MODEL = """
             max_batch_size: 8
             sequence_batching {
+              max_sequence_idle_microseconds: 60000000
               oldest { max_candidate_sequences: 6 preferred_batch_size: [ 4 ] }
               control_input [
                 { name: "START" control [ { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } ] },

@@ -19,6 +19,7 @@ final class ImplicitStateServerTest {
             output [ { name: "OUTPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]
             instance_group [ { count: 1 kind : KIND_CPU } ]
             sequence_batching {
+              max_sequence_idle_microseconds: 60000000
               control_input [
                 { name: "START" control [ { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } ] },
                 { name: "READY" control [ { kind: CONTROL_SEQUENCE_READY fp32_false_true: [ 0, 1 ] } ] },

@@ -13,6 +13,7 @@ final class SequenceServerTest {
             input { name: "INPUT" data_type: TYPE_INT32 dims: [ 1 ] }
             output { name: "OUTPUT" data_type: TYPE_INT32 dims: [ 1 ] }
             sequence_batching {
+              max_sequence_idle_microseconds: 60000000
               direct { }
               control_input { name: "START"
                 control { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } }
