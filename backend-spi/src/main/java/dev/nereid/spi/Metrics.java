@@ -49,6 +49,15 @@ public interface Metrics {
     Histogram histogram(String name, String description, Map<String, String> labels, double... buckets)
             throws BackendException;
 
+    /**
+     * Creates metrics that are counted and not published, for servers and tests without a registry.
+     *
+     * @return new metrics
+     */
+    static Metrics unpublished() {
+        return new CountingMetrics();
+    }
+
     /** A number that only rises. */
     @Incubating
     interface Counter {

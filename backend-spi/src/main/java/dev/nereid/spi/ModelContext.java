@@ -95,22 +95,20 @@ public interface ModelContext {
     /**
      * Returns the custom metrics of the model, which are labeled with its name and version.
      *
-     * @return the metrics, the same at every call
-     * @throws UnsupportedOperationException if the server has none
+     * @return the metrics, the same at every call; counted and not published by a server without custom metrics
      */
     @Incubating
     default Metrics metrics() {
-        throw new UnsupportedOperationException("metrics: not available from this server");
+        return Metrics.unpublished();
     }
 
     /**
      * Returns the traces of the model's requests.
      *
-     * @return the traces, the same at every call
-     * @throws UnsupportedOperationException if the server has none
+     * @return the traces, the same at every call; without any span by a server that does not trace
      */
     @Incubating
     default Tracing tracing() {
-        throw new UnsupportedOperationException("tracing: not available from this server");
+        return Tracing.none();
     }
 }

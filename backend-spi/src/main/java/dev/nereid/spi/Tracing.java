@@ -27,6 +27,15 @@ public interface Tracing {
      */
     Optional<String> traceparent(InferenceRequest request);
 
+    /**
+     * Returns traces of servers that trace no request.
+     *
+     * @return traces with spans that do nothing
+     */
+    static Tracing none() {
+        return NoTracing.INSTANCE;
+    }
+
     /** A part of the work on a request. Confined to one thread at a time. */
     @Incubating
     interface Span extends AutoCloseable {

@@ -37,11 +37,10 @@ public interface CacheContext {
     /**
      * Returns the custom metrics of the cache.
      *
-     * @return the metrics, the same at every call
-     * @throws UnsupportedOperationException if the server has none
+     * @return the metrics, the same at every call; counted and not published by a server without custom metrics
      */
     @Incubating
     default Metrics metrics() {
-        throw new UnsupportedOperationException("metrics: not available from this server");
+        return Metrics.unpublished();
     }
 }

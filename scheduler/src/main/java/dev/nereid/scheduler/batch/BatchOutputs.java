@@ -94,7 +94,6 @@ final class BatchOutputs {
         if (has(output)) {
             throw SchedulerErrors.duplicateOutput(scope.model().settings(), output);
         }
-        OutputChecks.checkType(scope.model(), spec, type);
         String source = spec.source();
         if (source == null) {
             OutputChecks.checkItems(scope.model(), spec, shape, items);

@@ -24,16 +24,6 @@ final class OutputChecks {
 
     private OutputChecks() {}
 
-    /** Throws unless an output has the type of the configuration. */
-    static void checkType(ModelScope model, OutputSpec output, DataType type) throws BackendException {
-        if (type != output.tensor().type()) {
-            throw error(
-                    model,
-                    output,
-                    "type " + type + " (expected: " + output.tensor().type() + ")");
-        }
-    }
-
     /** Throws unless the first dimension of an output is a number of items. */
     static void checkItems(ModelScope model, OutputSpec output, Shape shape, int items) throws BackendException {
         if (output.batched() && (shape.rank() == 0 || shape.dim(0) != items)) {

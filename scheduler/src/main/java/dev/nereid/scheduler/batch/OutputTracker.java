@@ -2,6 +2,7 @@ package dev.nereid.scheduler.batch;
 
 import dev.nereid.api.BestEffort;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import java.util.Collection;
@@ -26,6 +27,7 @@ public final class OutputTracker {
 
     private static final int MISFIT = 1;
     private static final int MISSING = 2;
+    private static final int MISTYPED = 4;
 
     private final ModelSettings settings;
 
@@ -41,7 +43,7 @@ public final class OutputTracker {
     /** Receives reports of unexpected outputs. */
     interface Reports {
         /** Reports an output. */
-        void report(ModelSettings settings, OutputSpec output, String given, String problem);
+        void report(ModelSettings settings, OutputSpec output, String configured, String given, String problem);
     }
 
     /**
@@ -77,7 +79,15 @@ public final class OutputTracker {
     void checkShape(int index, Shape shape) {
         OutputSpec output = outputs[index];
         if (!fits(output, shape) && isNew(output, MISFIT)) {
-            report(output, shape.toString(), "output does not fit the configuration");
+            report(output, output.dims().toString(), shape.toString(), "output does not fit the configuration");
+        }
+    }
+
+    /** Reports an output whose type does not match the configuration. */
+    void checkType(int index, DataType type) {
+        OutputSpec output = outputs[index];
+        if (type != output.tensor().type() && isNew(output, MISTYPED)) {
+            report(output, output.tensor().type().name(), type.name(), "output has another type than configured");
         }
     }
 
@@ -85,21 +95,22 @@ public final class OutputTracker {
     void logMissing(int index, CheckedRequest request) {
         OutputSpec output = outputs[index];
         if (request.requestsOutput(output.tensor().name()) && isNew(output, MISSING)) {
-            report(output, "nothing", "output missing from a response");
+            report(output, output.dims().toString(), "nothing", "output missing from a response");
         }
     }
 
     /** Reports an output. A failure of the report does not fail the request. */
-    private void report(OutputSpec output, String given, String problem) {
-        BestEffort.run("report of an output", () -> reports.report(settings, output, given, problem));
+    private void report(OutputSpec output, String configured, String given, String problem) {
+        BestEffort.run("report of an output", () -> reports.report(settings, output, configured, given, problem));
     }
 
-    private static void log(ModelSettings settings, OutputSpec output, String given, String problem) {
+    private static void log(
+            ModelSettings settings, OutputSpec output, String configured, String given, String problem) {
         LOG.atWarn()
                 .addKeyValue("model", settings.name())
                 .addKeyValue("version", settings.version())
                 .addKeyValue("output", output.tensor().name())
-                .addKeyValue("configured", output.dims())
+                .addKeyValue("configured", configured)
                 .addKeyValue("given", given)
                 .log(problem);
     }

@@ -294,6 +294,7 @@ final class ResponseBuilder implements InferenceResponse {
             if (output == null) {
                 scope.outputTracker().logMissing(i, request.checked());
             } else {
+                scope.outputTracker().checkType(i, output.content().type());
                 scope.outputTracker().checkShape(i, output.content().shape());
             }
         }
@@ -339,7 +340,6 @@ final class ResponseBuilder implements InferenceResponse {
         if (has(spec) || (shared != null && shared.has(output))) {
             throw SchedulerErrors.duplicateOutput(scope.model().settings(), output);
         }
-        OutputChecks.checkType(scope.model(), spec, type);
         if (!scope.model().settings().decoupled()) {
             OutputChecks.checkItems(
                     scope.model(), spec, shape, request.checked().batchSize());

@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.batch;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -30,8 +31,8 @@ final class OutputTrackerTest {
             List.of(
                     new OutputSpec(0, model.outputs().get(0), true, false, null),
                     new OutputSpec(1, model.outputs().get(1), true, false, null)),
-            (settings, output, reported, problem) -> reports.add(settings.name() + " "
-                    + output.tensor().name() + " " + output.dims() + " " + reported + ": " + problem));
+            (settings, output, configured, given, problem) -> reports.add(
+                    settings.name() + " " + output.tensor().name() + " " + configured + " " + given + ": " + problem));
 
     @Test
     void reportsAnOutputThatDoesNotFitOnce() {
@@ -44,6 +45,31 @@ final class OutputTrackerTest {
                 .containsExactly(
                         "m OUT [-1,3] [1,7]: output does not fit the configuration",
                         "m FREE [-1,-1,2] [1,5,3]: output does not fit the configuration");
+    }
+
+    @Test
+    void reportsAnotherTypeOnce() {
+        tracker.checkType(0, DataType.FP32);
+        tracker.checkType(0, DataType.FP64);
+        tracker.checkType(0, DataType.INT8);
+        tracker.checkType(1, DataType.BYTES);
+
+        assertThat(reports)
+                .containsExactly(
+                        "m OUT FP32 FP64: output has another type than configured",
+                        "m FREE FP32 BYTES: output has another type than configured");
+    }
+
+    @Test
+    void aReportThatFailsFailsNothing() {
+        OutputTracker broken = new OutputTracker(
+                model,
+                List.of(new OutputSpec(0, model.outputs().getFirst(), true, false, null)),
+                (settings, output, configured, given, problem) -> {
+                    throw new StackOverflowError("of a test");
+                });
+
+        assertThatCode(() -> broken.checkShape(0, Shape.of(7))).doesNotThrowAnyException();
     }
 
     @Test

@@ -48,12 +48,6 @@ final class WrongOutputTest {
                 batch.allocate("OUT", DataType.FP32, Shape.SCALAR);
             }
         },
-        TYPE("type INT32 (expected: FP32)") {
-            @Override
-            void give(Batch batch) throws BackendException {
-                batch.allocate("OUT", DataType.INT32, Shape.of(batch.size(), 2));
-            }
-        },
         NAME("not in the configuration (expected: one of [OUT, MORE])") {
             @Override
             void give(Batch batch) throws BackendException {
@@ -146,6 +140,37 @@ final class WrongOutputTest {
             several.observers.forEach(
                     observer -> observer.assertError(ErrorCode.INTERNAL, prefix + wrong.text.formatted(3)));
         }
+    }
+
+    /** As the reference server does; the log says so. */
+    @Test
+    void passesOnAnotherType() {
+        try (Execution single = new Execution(model, WrongOutputTest::giveNumbers);
+                Execution several = new Execution(model, WrongOutputTest::giveNumbers)) {
+            Execution.submit(single, 1);
+            Execution.submit(several, 1, 2);
+
+            single.run();
+            several.run();
+
+            assertThat(single.observers.getFirst().output("OUT").type()).isEqualTo(DataType.INT32);
+            Tensor second = several.observers.getLast().output("OUT");
+            assertThat(second.type()).isEqualTo(DataType.INT32);
+            assertThat(second.shape()).isEqualTo(Shape.of(2, 2));
+            assertThat(second.data().toArray(ValueLayout.JAVA_INT_UNALIGNED)).containsExactly(2, 3, 4, 5);
+            assertThat(several.observers.getLast().output("MORE").type()).isEqualTo(DataType.BYTES);
+        }
+    }
+
+    private static void giveNumbers(Batch batch) throws BackendException {
+        MemorySegment data =
+                batch.allocate("OUT", DataType.INT32, Shape.of(batch.size(), 2)).data();
+        for (int i = 0; i < 2 * batch.size(); i++) {
+            data.setAtIndex(ValueLayout.JAVA_INT_UNALIGNED, i, i);
+        }
+        batch.allocateBytes("MORE", Shape.of(batch.size(), 1), 4L * batch.size())
+                .data()
+                .fill((byte) 0);
     }
 
     @ParameterizedTest

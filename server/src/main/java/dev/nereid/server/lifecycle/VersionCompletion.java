@@ -12,6 +12,7 @@ import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Metrics;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelCompletion;
 import inference.ModelConfig;
@@ -109,6 +110,7 @@ public final class VersionCompletion {
                 devices,
                 new PluginLogger(config.getBackend(), config.getName()),
                 client,
-                files);
+                files,
+                Metrics.unpublished());
     }
 }

@@ -5,6 +5,7 @@ import dev.nereid.server.config.Spelling;
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
+import dev.nereid.spi.Metrics;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
@@ -23,7 +24,8 @@ record VersionContext(
         List<Device> instances,
         System.Logger logger,
         Optional<ModelClient> client,
-        VersionFiles files)
+        VersionFiles files,
+        Metrics metrics)
         implements ModelContext {
     VersionContext {
         instances = List.copyOf(instances);

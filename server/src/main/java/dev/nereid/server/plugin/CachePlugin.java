@@ -3,6 +3,7 @@ package dev.nereid.server.plugin;
 import dev.nereid.server.plugin.jar.PluginException;
 import dev.nereid.server.plugin.jar.PluginSource;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Metrics;
 import dev.nereid.spi.cache.CacheContext;
 import dev.nereid.spi.cache.CacheProvider;
 import dev.nereid.spi.cache.ResponseCache;
@@ -38,7 +39,11 @@ public final class CachePlugin {
         try {
             return open(
                     source,
-                    new Context(Map.copyOf(settings), Map.copyOf(variables), PluginLogger.ofCache(name)),
+                    new Context(
+                            Map.copyOf(settings),
+                            Map.copyOf(variables),
+                            PluginLogger.ofCache(name),
+                            Metrics.unpublished()),
                     environment);
         } catch (PluginException e) {
             throw new IllegalArgumentException("cache '" + name + "': " + e.reason(), e);
@@ -65,7 +70,8 @@ public final class CachePlugin {
     }
 
     /** Services of the server for a cache. Immutable. */
-    private record Context(Map<String, String> settings, Map<String, String> environment, System.Logger logger)
+    private record Context(
+            Map<String, String> settings, Map<String, String> environment, System.Logger logger, Metrics metrics)
             implements CacheContext {
         /** Never shows the settings and the environment. */
         @Override

@@ -2,6 +2,7 @@ package dev.nereid.server.plugin;
 
 import dev.nereid.server.plugin.jar.PluginSource;
 import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.Metrics;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
@@ -25,6 +26,7 @@ final class PluginBackendContext implements BackendContext {
     private final PluginEnvironment environment;
     private final Map<String, String> settings;
     private final System.Logger logger;
+    private final Metrics metrics = Metrics.unpublished();
     private volatile boolean hasCacheDirectory;
 
     /**
@@ -135,5 +137,10 @@ final class PluginBackendContext implements BackendContext {
     @Override
     public System.Logger logger() {
         return logger;
+    }
+
+    @Override
+    public Metrics metrics() {
+        return metrics;
     }
 }

@@ -4,11 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.server.files.FileCopies;
 import dev.nereid.server.repository.ModelDirectory;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
+import dev.nereid.spi.Metrics;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.testkit.RecordedLog;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -60,6 +63,18 @@ class VersionContextTest {
                 instances,
                 log,
                 Optional.empty(),
-                new FileCopies(Path.of("none")).of(new ModelDirectory(Path.of("."), "m")));
+                new FileCopies(Path.of("none")).of(new ModelDirectory(Path.of("."), "m")),
+                Metrics.unpublished());
+    }
+
+    @Test
+    void hasMetricsAndTracesThatThrowNothing() throws BackendException {
+        VersionContext context = context("p", List.of());
+
+        context.metrics().counter("requests", "Requests.", Map.of("kind", "a")).increment(1);
+        assertThat(context.metrics().counter("requests", "Requests.", Map.of("kind", "a")))
+                .as("of the same context")
+                .isSameAs(context.metrics().counter("requests", "Requests.", Map.of("kind", "a")));
+        assertThat(context.tracing()).isSameAs(context.tracing());
     }
 }
