@@ -3,6 +3,7 @@ package dev.nereid.spi;
 import java.util.Optional;
 
 /** Traces no request. Immutable. */
+@Incubating
 final class NoTracing implements Tracing {
     static final NoTracing INSTANCE = new NoTracing();
 
@@ -21,6 +22,7 @@ final class NoTracing implements Tracing {
     }
 
     /** A span of a request that is not traced. */
+    @Incubating
     private static final class NoSpan implements Span {
         @Override
         public Span span(String name) {
