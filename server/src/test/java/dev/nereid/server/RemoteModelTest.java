@@ -139,7 +139,7 @@ final class RemoteModelTest {
         try (NereidServer server = NereidServer.start(poll())) {
             Path far = storage.models().root().resolve("far");
             Files.move(far, directory.resolve("away"));
-            awaitIndex(server, "near 1 READY");
+            awaitIndex(server, "far 1 UNAVAILABLE unloaded", "far 2 UNAVAILABLE unloaded", "near 1 READY");
 
             Files.move(directory.resolve("away"), far);
             awaitIndex(server, "far 1 READY", "far 2 READY", "near 1 READY");
