@@ -9,8 +9,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.util.NavigableSet;
 import java.util.Optional;
-import java.util.SortedSet;
 import java.util.TreeSet;
 
 /**
@@ -52,7 +52,7 @@ record OnnxFiles(Path model, long mappedBytes, String directory, String shown) {
             throws BackendException, IOException {
         Path directory = model.toAbsolutePath().resolveSibling("");
         String name = String.valueOf(model.getFileName());
-        SortedSet<String> files = new TreeSet<>();
+        NavigableSet<String> files = new TreeSet<>();
         files.add(name);
         for (String location : external.required()) {
             files.add(file(directory, location).orElseThrow(() -> missing(context, name, location)));

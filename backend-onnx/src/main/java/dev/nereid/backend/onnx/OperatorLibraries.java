@@ -8,7 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.SortedSet;
+import java.util.NavigableSet;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -30,7 +30,7 @@ final class OperatorLibraries {
             Path library = OnnxModelPath.operatorLibrary(context, filename);
             String name = String.valueOf(library.getFileName());
             Path directory = library.resolveSibling("");
-            SortedSet<String> files = new TreeSet<>(List.of(name));
+            NavigableSet<String> files = new TreeSet<>(List.of(name));
             try (Stream<Path> others = Files.list(directory)) {
                 Path root = context.modelDirectory().toRealPath();
                 for (Path other : others.toList()) {
@@ -53,16 +53,8 @@ final class OperatorLibraries {
         return libraries;
     }
 
-    /** Returns the size of libraries. */
+    /** Returns the size of libraries, without those that cannot be read: it is a figure for statistics. */
     static long byteSize(List<Path> libraries) {
-        long bytes = 0;
-        for (Path library : libraries) {
-            try {
-                bytes += Files.size(library);
-            } catch (IOException e) {
-                continue; // a figure for statistics
-            }
-        }
-        return bytes;
+        return libraries.stream().mapToLong(path -> path.toFile().length()).sum();
     }
 }

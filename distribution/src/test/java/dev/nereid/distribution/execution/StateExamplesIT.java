@@ -122,8 +122,9 @@ class StateExamplesIT {
                     }
                 });
         for (int number : numbers) {
-            ByteBuffer data =
-                    ByteBuffer.allocate(Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN).putInt(number);
+            ByteBuffer data = ByteBuffer.allocate(Integer.BYTES)
+                    .order(ByteOrder.LITTLE_ENDIAN)
+                    .putInt(number);
             stream.onNext(ModelInferRequest.newBuilder()
                     .setModelName("iterative_sequence")
                     .addInputs(ModelInferRequest.InferInputTensor.newBuilder()

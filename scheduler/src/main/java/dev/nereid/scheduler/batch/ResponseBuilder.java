@@ -83,7 +83,7 @@ final class ResponseBuilder implements InferenceResponse {
 
     @Override
     public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
-        OutputSpec spec = check(output, type, shape);
+        OutputSpec spec = check(output, shape);
         long byteSize = OutputChecks.byteSize(scope.model(), spec, type, shape);
         MemorySegment target = target(output, byteSize, place);
         if (target != null) {
@@ -98,7 +98,7 @@ final class ResponseBuilder implements InferenceResponse {
 
     @Override
     public Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
-        OutputSpec spec = check(output, DataType.BYTES, shape);
+        OutputSpec spec = check(output, shape);
         OutputChecks.checkBytes(scope.model(), spec, shape, byteSize);
         MemorySegment target = target(output, byteSize, MemoryPlace.HOST);
         if (target != null) {
@@ -115,7 +115,7 @@ final class ResponseBuilder implements InferenceResponse {
         OutputSpec spec;
         Tensor received;
         try {
-            spec = check(output, tensor.type(), tensor.shape());
+            spec = check(output, tensor.shape());
             OutputChecks.checkMemory(scope.model(), spec, tensor);
             received = received(tensor, memory);
         } catch (BackendException | RuntimeException | Error e) {
@@ -334,7 +334,7 @@ final class ResponseBuilder implements InferenceResponse {
         }
     }
 
-    private OutputSpec check(String output, DataType type, Shape shape) throws BackendException {
+    private OutputSpec check(String output, Shape shape) throws BackendException {
         checkOpen();
         OutputSpec spec = scope.output(output);
         if (has(spec) || (shared != null && shared.has(output))) {

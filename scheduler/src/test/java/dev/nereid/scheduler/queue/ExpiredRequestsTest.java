@@ -30,13 +30,11 @@ final class ExpiredRequestsTest {
     private final List<Deadline> expired = new ArrayList<>();
 
     private long now() {
-        switch (failures.poll()) {
+        return switch (failures.poll()) {
             case Error error -> throw error;
             case RuntimeException error -> throw error;
-            case null, default -> {
-                return 0;
-            }
-        }
+            case null, default -> 0;
+        };
     }
 
     private void add(int count) {

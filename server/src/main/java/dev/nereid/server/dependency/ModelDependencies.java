@@ -105,15 +105,22 @@ public final class ModelDependencies {
         }
         lock.lock();
         try {
-            return graph.models().stream()
-                    .filter(other -> ModelKey.namespace(other).equals(namespace) || waiting.contains(other))
-                    .filter(other -> graph.needed(other).stream()
-                            .anyMatch(needed -> !needed.equals(model)
-                                    && ModelKey.name(needed).equals(ModelKey.name(model))))
-                    .toList();
+            List<String> found = new ArrayList<>();
+            for (String other : graph.models()) {
+                boolean mayNeedIt = ModelKey.namespace(other).equals(namespace) || waiting.contains(other);
+                if (mayNeedIt && needsSubstitute(graph.needed(other), model)) {
+                    found.add(other);
+                }
+            }
+            return found;
         } finally {
             lock.unlock();
         }
+    }
+
+    private static boolean needsSubstitute(Set<String> needed, String model) {
+        return needed.stream()
+                .anyMatch(other -> !other.equals(model) && ModelKey.name(other).equals(ModelKey.name(model)));
     }
 
     /**

@@ -183,7 +183,8 @@ public final class ModelPreparation {
     private PreparedModel complete(ModelDirectory directory, Optional<WrittenConfig> found, AgentChain chain) {
         BestEffort.run("ignored entries of " + directory.name(), directory::reportIgnored);
         WrittenConfig written = found.orElse(WrittenConfig.NONE);
-        BestEffort.run("placeholders of " + directory.name(), () -> reportPlaceholders(directory.name(), written.config()));
+        BestEffort.run(
+                "placeholders of " + directory.name(), () -> reportPlaceholders(directory.name(), written.config()));
         try {
             return complete(directory, found, written, chain);
         } catch (InferenceException e) {

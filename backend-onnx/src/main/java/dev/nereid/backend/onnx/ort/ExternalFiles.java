@@ -173,7 +173,7 @@ public record ExternalFiles(SortedSet<String> required, SortedSet<String> mentio
             }
         }
 
-        /** Reads a key and its value, which is the name of a file if the key is {@code location}. */
+        /** Reads a key and its value, which is the name of a file if the key says so. */
         private void entry(long end, List<String> locations) throws IOException, MalformedException {
             String key = "";
             String value = "";

@@ -16,22 +16,20 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests the backend behind the schedulers of a server, with the models of the reference server's suite. */
 final class IterativeSequenceServerTest {
-    private static final String MODEL = """
-            backend: "iterative_sequence"
-            max_batch_size: 1
-            input [ { name: "INPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]
-            output [ { name: "OUTPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]
-            model_transaction_policy { decoupled: %b }
-            instance_group [ { kind: KIND_CPU } ]
-            parameters [ { key: "execute_delay_ms" value: { string_value: "0" } } ]
-            %s
-            """;
-
     private static final String ITERATIVE = "sequence_batching { iterative_sequence: true }";
 
     private static LocalServer start(boolean decoupled, String scheduling) {
         return LocalServer.with(new IterativeSequenceBackendProvider())
-                .model("iterative_sequence", MODEL.formatted(decoupled, scheduling))
+                .model("iterative_sequence", """
+                    backend: "iterative_sequence"
+                    max_batch_size: 1
+                    input [ { name: "INPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]
+                    output [ { name: "OUTPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]
+                    model_transaction_policy { decoupled: %b }
+                    instance_group [ { kind: KIND_CPU } ]
+                    parameters [ { key: "execute_delay_ms" value: { string_value: "0" } } ]
+                    %s
+                    """.formatted(decoupled, scheduling))
                 .start();
     }
 
