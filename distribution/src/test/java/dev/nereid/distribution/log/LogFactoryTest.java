@@ -160,7 +160,9 @@ class LogFactoryTest {
     private List<String> lines() {
         return written.toString(StandardCharsets.UTF_8).lines().toList();
     }
+
     /** A throwable of a plugin, of which nothing can be read. */
+    @SuppressWarnings("OverrideThrowableToString") // what a plugin may do
     private static final class UnreadableError extends Error {
         private static final long serialVersionUID = 1L;
 
