@@ -32,7 +32,7 @@ public interface ModelContext {
     Path versionDirectory();
 
     /**
-     * Returns a directory with private copies of files of the model, for a backend that maps files into memory.
+     * Returns a directory with private copies of files, for backends that map them.
      *
      * <p>The owner of a model may overwrite, truncate and remove its files at any time. A mapped file that is truncated
      * ends the process, and one that is overwritten changes a loaded model. Therefore a backend reads the files of {@link
