@@ -28,6 +28,7 @@ public final class FakeCache implements ResponseCache {
 
     public int open;
     int hits;
+    int misses;
     int stored;
 
     @Override
@@ -46,6 +47,7 @@ public final class FakeCache implements ResponseCache {
         LookupObserver observer = lookups.get(key);
         MemorySegment content = entries.get(key);
         if (content == null) {
+            misses++;
             observer.missing();
         } else {
             open++;

@@ -558,7 +558,7 @@ public final class SchedulerProperties {
             assertThat(timings.compute().infer().count()).isEqualTo(computed);
             assertThat(timings.compute().output().count()).isEqualTo(computed);
             assertThat(timings.cacheHit().count()).isEqualTo(hits.size());
-            assertThat(timings.cacheMiss().count()).isEqualTo(cache.stored);
+            assertThat(timings.cacheMiss().count()).isEqualTo(cache.misses);
         }
 
         private void checkContent(int index) {

@@ -135,7 +135,7 @@ final class FaultyModelTest {
                 "dynamic_batching {}\nsequence_batching {}",
                 TEXT + "2:1: field 'sequence_batching' is given beside 'dynamic_batching' (expected: at most one of the"
                         + " two)");
-        add("max_batch_size: 1.5", TEXT + "1:17: found '1.5' (expected: an integer)");
+        add("max_batch_size: 1.5", TEXT + "1:17: Expected integer, got: 1.5 (expected: an integer)");
         add("name: simple", TEXT + "1:7: found 'simple' (expected: a string)");
         add("input {\n  name: \"x\"\n", TEXT + "3:1: found the end of the file (expected: '}')");
         add("name: \"a\" }", TEXT + "1:11: found '}' (expected: a name)");

@@ -15,9 +15,11 @@ import java.util.regex.Pattern;
  * <p>Files of a repository are shown by their paths within it, all others by their names.
  */
 public final class ServerPaths {
-    /** An absolute path; not the end of a URL or of a relative path. */
+    /** The place before an absolute path; not within a URL or another path. */
+    private static final String BEGIN = "(?<![\\p{L}\\p{N}_/.%*~-])";
+
     private static final Pattern ABSOLUTE =
-            Pattern.compile("(?<![\\p{L}\\p{N}_/.%*~-])/[^/\\s'\"`:,;()\\[\\]{}<>|][^\\s'\"`:,;()\\[\\]{}<>|]*+");
+            Pattern.compile(BEGIN + "/[^/\\s'\"`:,;()\\[\\]{}<>|][^\\s'\"`:,;()\\[\\]{}<>|]*+");
 
     private ServerPaths() {}
 
@@ -39,7 +41,9 @@ public final class ServerPaths {
         String shown = text;
         for (String place : places) {
             if (place.length() > 1 && place.startsWith("/")) {
-                shown = shown.replace(place + "/", "");
+                shown = Pattern.compile(BEGIN + Pattern.quote(place + "/"))
+                        .matcher(shown)
+                        .replaceAll("");
             }
         }
         return shown;

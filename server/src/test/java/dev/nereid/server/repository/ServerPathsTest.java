@@ -25,13 +25,16 @@ final class ServerPathsTest {
         assertThat(ServerPaths.within("'" + real + "/m/1/model.onnx' and " + link + "/m/2", link))
                 .isEqualTo("'m/1/model.onnx' and m/2");
         assertThat(ServerPaths.within("no path", link)).isEqualTo("no path");
+        assertThat(ServerPaths.within("/opt/models/lib.so, s3://b/models/m, /models/m", Path.of("/models")))
+                .as("below no other directory")
+                .isEqualTo("/opt/models/lib.so, s3://b/models/m, m");
         assertThat(ServerPaths.within(directory + "/gone/m", directory.resolve("gone")))
                 .isEqualTo("m");
         assertThat(ServerPaths.within("/etc/hosts", Path.of("/"))).isEqualTo("/etc/hosts");
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', textBlock = """
+    @CsvSource(delimiter = '|', quoteCharacter = '`', textBlock = """
             cannot open /opt/lib/libx.so.1: gone                     | cannot open libx.so.1: gone
             '/opt/lib/a.so', "/opt/lib/b.so" (/opt/lib/c.so)         | 'a.so', "b.so" (c.so)
             not in [/usr/lib/x86_64, /usr/local/lib/]                | not in [x86_64, lib]
