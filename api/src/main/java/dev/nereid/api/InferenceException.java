@@ -122,6 +122,16 @@ public final class InferenceException extends RuntimeException {
     }
 
     /**
+     * Returns the same failure with another text.
+     *
+     * @param message the text for clients
+     * @return the failure, with the same code and times
+     */
+    public InferenceException withMessage(String message) {
+        return new InferenceException(code, message, retryAfter, refusalCause);
+    }
+
+    /**
      * Returns the same failure with more at the end of its text.
      *
      * @param suffix what the text ends with

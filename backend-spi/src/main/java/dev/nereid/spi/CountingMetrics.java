@@ -26,7 +26,7 @@ final class CountingMetrics implements Metrics {
         HISTOGRAM
     }
 
-    /** What all metrics of a name have in common. */
+    /** The common part of all metrics of a name. */
     private record Family(Kind kind, String description, Set<String> labels) {}
 
     /** Identifies a metric. */

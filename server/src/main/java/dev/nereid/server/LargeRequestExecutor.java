@@ -57,7 +57,7 @@ final class LargeRequestExecutor implements AutoCloseable {
         /** Checks a request and submits it; the observer is notified of every outcome. */
         Cancellation submit(InferRequest request, ResponseObserver observer);
 
-        /** Takes note, in its turn, of a request that was cancelled before its check: it counts, and ends its sequence. */
+        /** Counts, in its turn, a request that was cancelled before its check, and ends its sequence. */
         void cancelled(InferRequest request);
     }
 

@@ -186,8 +186,9 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     /**
      * Returns whether the server runs. It does from the end of its start until it stops, or until a {@linkplain
      * #fatalErrors() fatal error} is noticed, unless {@link SupervisionOptions#liveAfterFatalErrors}, or until a thread has
-     * ended that serves as long as the server does. After such an error it still accepts requests and completes as many as it can, but stays not live and not ready until it is
-     * closed: a program that embeds it should close it and start another, or end.
+     * ended that serves as long as the server does. After such an error it still accepts requests and completes as many
+     * as it can, but stays not live and not ready until it is closed: a program that embeds it should close it and start
+     * another, or end.
      */
     @Override
     public boolean isLive() {

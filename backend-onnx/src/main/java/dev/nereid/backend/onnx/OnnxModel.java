@@ -125,7 +125,7 @@ final class OnnxModel implements Model {
         return mappedBytes == 0 ? List.of() : List.of(new MemoryUsage(MemoryPlace.HOST, mappedBytes));
     }
 
-    /** Says whether the sessions compute with as many threads as those that would be opened for other instances. */
+    /** Returns whether sessions for other instances would have as many threads. */
     @Override
     public boolean suits(List<Device> instances) throws BackendException {
         return options.suits(settings, backend, instances);

@@ -5,7 +5,7 @@ import java.net.HttpURLConnection;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** A request line that is not one of HTTP/1.1 or HTTP/1.0. Its message says what is wrong with it. */
+/** A request line that is not one of HTTP/1.1 or HTTP/1.0. Its message names the fault. */
 public final class InvalidRequestLineException extends IllegalArgumentException {
     private static final long serialVersionUID = 1;
 

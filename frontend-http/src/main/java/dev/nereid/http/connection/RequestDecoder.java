@@ -220,7 +220,7 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
         return null;
     }
 
-    /** Returns an exception whose message says which part of the request is wrong. */
+    /** Returns an exception with a message that names the wrong part of the request. */
     private Throwable describe(Throwable problem) {
         boolean lacksReturn = problem instanceof InvalidLineSeparatorException;
         if (problem instanceof TooLongFrameException || problem instanceof InvalidRequestLineException) {

@@ -83,7 +83,7 @@ public final class OutputTracker {
         }
     }
 
-    /** Reports an output whose type does not match the configuration. */
+    /** Reports an output of another type than configured. */
     void checkType(int index, DataType type) {
         OutputSpec output = outputs[index];
         if (type != output.tensor().type() && isNew(output, MISTYPED)) {

@@ -147,7 +147,7 @@ final class InstanceThread {
         }
     }
 
-    /** Lets the thread end if it waits for work since a time or longer. Does not wait. */
+    /** Ends the thread if it waits for work since a time or longer. Does not wait. */
     void rest(long sinceNanos) {
         if (thread.thread() != null) {
             worker.rest(sinceNanos);

@@ -49,7 +49,7 @@ public final class InstanceThreads implements Watchdog.Watched {
     @GuardedBy("lock")
     private boolean closing;
 
-    /** Whether nothing waits for the end of retired workers any more. */
+    /** {@code true} after the end of all waits for retired workers. */
     @GuardedBy("lock")
     private boolean waitsEnded;
 
@@ -162,7 +162,7 @@ public final class InstanceThreads implements Watchdog.Watched {
         }
     }
 
-    /** Lets the threads end that had no work for {@link #IDLE_NANOS}. Called from time to time. */
+    /** Ends threads that had no work for {@link #IDLE_NANOS}. Called from time to time. */
     @Override
     public void check(long nowNanos) {
         List<InstanceThread> current = serving;
@@ -299,7 +299,7 @@ public final class InstanceThreads implements Watchdog.Watched {
         return !worker.mayTakeBound() && !worker.isLost();
     }
 
-    /** Ends all waits for retired workers, those that are begun later included. */
+    /** Ends all waits for retired workers, later ones included. */
     public void endWaits() {
         lock.lock();
         try {

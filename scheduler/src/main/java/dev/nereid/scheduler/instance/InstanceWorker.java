@@ -124,7 +124,7 @@ public final class InstanceWorker implements Runnable {
     }
 
     /**
-     * Does as {@link #run}, but returns early if the thread may end, since the instance had no work for some time.
+     * Runs like {@link #run}, but returns early if the thread may end, since the instance had no work for some time.
      *
      * @return whether the worker has ended; {@code false} if it waits for work without a thread
      */
@@ -227,7 +227,7 @@ public final class InstanceWorker implements Runnable {
     }
 
     /**
-     * Lets the worker's thread end while there is no work. Called before the thread starts.
+     * Allows the worker's thread to end while there is no work. Called before the thread starts.
      *
      * @param starter as that of {@link #addUnstarted}
      */
@@ -235,7 +235,7 @@ public final class InstanceWorker implements Runnable {
         handle.restartBy(starter);
     }
 
-    /** Lets the worker's thread end if it waits for work since a time or longer. Called by any thread. */
+    /** Ends the worker's thread if it waits for work since a time or longer. Called by any thread. */
     void rest(long sinceNanos) {
         source.rest(handle, sinceNanos);
     }

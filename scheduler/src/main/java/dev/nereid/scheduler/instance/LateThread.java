@@ -66,7 +66,7 @@ final class LateThread {
     }
 
     /**
-     * Lets the calling thread end, which is the started one. A later start creates another one.
+     * Permits the calling thread, which is the started one, to end. A later start creates another one.
      *
      * @return {@code false} if it is needed: it was started again meanwhile, or the start was cancelled, so that the
      *     caller of {@link #cancel} relies on it

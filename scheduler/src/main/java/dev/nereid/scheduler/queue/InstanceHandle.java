@@ -129,7 +129,7 @@ public final class InstanceHandle implements OfferResult {
     }
 
     /**
-     * Lets the instance's own thread end while there is no work.
+     * Permits the instance's own thread to end while there is no work.
      *
      * @param start starts the thread again, as that of {@link WorkSource#addUnstarted}
      */

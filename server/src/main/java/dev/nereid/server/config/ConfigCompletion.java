@@ -190,7 +190,7 @@ public final class ConfigCompletion {
     }
 
     /**
-     * Returns a completion that keeps to the largest batch of a configuration whose owner wrote it. A 0 means that the
+     * Returns a completion that keeps to the largest batch that an owner wrote into a configuration. A 0 means that the
      * first dimension of the tensors is no batch: where the backend takes it for one, the tensors get it back.
      *
      * @param config the configuration, with its largest batch as written

@@ -76,7 +76,8 @@ public final class ModelConfigJsonReader {
         } catch (IOException | JsonParseException e) {
             Matcher place = PLACE.matcher(String.valueOf(e.getMessage()));
             throw InferenceException.clientError(FIRST + "not valid JSON"
-                    + (place.find() ? " " + Quoted.text(place.group()) : "") + " (expected: a model configuration)");
+                    + (place.find() ? " " + Quoted.text(place.group()) : "") + " (expected: a model configuration)"
+                    + Placeholders.hint(json));
         }
     }
 

@@ -19,7 +19,14 @@ import java.util.regex.Pattern;
 public final class Placeholders {
     private static final String FINDING = "looks like a template that was not filled in";
     private static final Pattern MARKED = Pattern.compile("\\$\\{[^{}\\n]{0,200}}|\\{\\{[^{}\\n]{0,200}}}");
+    private static final Pattern DOLLAR = Pattern.compile("\\$\\{[^{}\\n]{0,200}}");
     private static final Pattern BRACKETED = Pattern.compile("\\s*<\\s*[\\p{L}_][\\w .-]{0,200}>");
+
+    /** A value in the error message of a JSON text. */
+    private static final Pattern QUOTED = Pattern.compile("\"\\s*<\\s*[\\p{L}_][\\w .-]{0,200}>\\s*\"");
+
+    /** The field for values of backends, which may be special tokens such as {@code <pad>}, or templates of chats. */
+    private static final String PARAMETERS = "parameters";
 
     /** The maximum number of fields that are listed. */
     private static final int MAX_FIELDS = 10;
@@ -43,7 +50,7 @@ public final class Placeholders {
 
     /** Returns the end of an error message about a value, which the message repeats; empty without a placeholder. */
     static String hint(String message) {
-        return MARKED.matcher(message).find() ? "; " + FINDING : "";
+        return MARKED.matcher(message).find() || QUOTED.matcher(message).find() ? "; " + FINDING : "";
     }
 
     /**
@@ -57,7 +64,7 @@ public final class Placeholders {
     }
 
     /**
-     * Lists the fields whose texts have placeholders.
+     * Lists the fields that have placeholders.
      *
      * @param config the configuration
      * @return the first fields, with their values
@@ -102,7 +109,10 @@ public final class Placeholders {
     }
 
     private static Optional<String> describe(String name, String text) {
-        return MARKED.matcher(text).find() || BRACKETED.matcher(text).matches()
+        boolean isFound = name.startsWith(PARAMETERS)
+                ? DOLLAR.matcher(text).find()
+                : MARKED.matcher(text).find() || BRACKETED.matcher(text).matches();
+        return isFound
                 ? Optional.of(name + ": '" + Quoted.text(text) + "' " + FINDING)
                 : Optional.empty();
     }

@@ -29,7 +29,7 @@ final class TextFormatError {
     private final int column;
     private final String problem;
 
-    /** What stands at the position: a token, or which end. */
+    /** The text at the position: a token, or which end. */
     private final String found;
 
     /** The same for messages: a token in quotes. */

@@ -277,7 +277,7 @@ final class CatalogUpdater {
         }
     }
 
-    /** Takes note that a model was unloaded, and forgets another one if there are too many. */
+    /** Records an unloaded model, and forgets another one if there are too many. */
     private void limitUnloaded(String model) {
         unloaded.add(model)
                 .ifPresent(first -> models.update(first, entry -> entry != null && entry.isUnloaded() ? null : entry));
@@ -340,7 +340,7 @@ final class CatalogUpdater {
         return states.isEmpty() ? null : ModelEntry.of(model, states);
     }
 
-    /** Returns the versions that have served before: those that complete their requests, and the highest others. */
+    /** Returns the versions that have served before: the ones that complete their requests, and the highest others. */
     private static NavigableMap<Long, VersionState> ended(@Nullable ModelEntry entry) {
         NavigableMap<Long, VersionState> states = new TreeMap<>();
         if (entry != null) {

@@ -32,7 +32,7 @@ record LoadFailures(FatalErrorHandler fatalErrors) {
                 String shown = ServerPaths.within(failure.publicMessage(), directory.root());
                 yield shown.equals(failure.publicMessage())
                         ? failure
-                        : InferenceException.refusal(failure.code(), failure.refusalCause(), shown);
+                        : failure.withMessage(shown);
             }
             case BackendException failure ->
                 new InferenceException(failure.code(), shown(String.valueOf(failure.getMessage()), directory, config));

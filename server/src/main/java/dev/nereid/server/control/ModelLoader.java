@@ -16,6 +16,7 @@ import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.repository.VersionPolicy;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
@@ -167,9 +168,10 @@ final class ModelLoader {
         for (long version : changes.loaded()) {
             states.put(version, loads.load(prepared, version, source.fileBytes(version), hooks));
         }
+        List<Runnable> waits = new ArrayList<>();
         if (!isAnyFailed(states)) {
             for (Map.Entry<Long, Generation> served : changes.updated().entrySet()) {
-                states.put(served.getKey(), update(prepared, source, served.getValue(), hooks));
+                states.put(served.getKey(), update(prepared, source, served.getValue(), hooks, waits));
             }
         }
         if (isAnyFailed(states)) {
@@ -188,6 +190,7 @@ final class ModelLoader {
         }
         agents.loadComplete();
         catalog.serve(model, serving, source.files().versions().keySet(), source.isOverridden());
+        waits.forEach(Runnable::run);
     }
 
     private PreparedModel prepare(ModelSource source) {
@@ -217,16 +220,24 @@ final class ModelLoader {
         }
     }
 
-    /** Replaces the instances of a version that serves, or loads it anew where that is not possible. */
+    /**
+     * Replaces the instances of a version that serves, or loads it again where that is not possible. Adds the wait for the
+     * close of those that were removed.
+     */
     private VersionState update(
-            PreparedModel prepared, ModelSource source, Generation generation, Supplier<GenerationHooks> hooks)
+            PreparedModel prepared,
+            ModelSource source,
+            Generation generation,
+            Supplier<GenerationHooks> hooks,
+            List<Runnable> waits)
             throws InterruptedException {
         String model = prepared.directory().key();
         long version = generation.model().version();
         try {
             ServedModel before = generation.model();
-            generation.update(updater.update(prepared, before));
-            updater.awaitClosed(before, generation.model());
+            ServedModel after = updater.update(prepared, before);
+            generation.update(after);
+            waits.add(() -> updater.awaitClosed(before, after));
             LOG.atInfo()
                     .addKeyValue("model", ModelKey.name(model))
                     .addKeyValue("version", version)

@@ -8,13 +8,13 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * The keys of models that were unloaded, the latest ones. Safe for use by any thread; never blocks for long.
  *
- * <p>The catalog shows unloaded models, also those that lie in no repository any more, so that their number has a limit.
+ * <p>The catalog shows unloaded models, also ones that lie in no repository any more, so that their number has a limit.
  */
 final class UnloadedModels {
     private final int max;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** The keys, those that were unloaded first in front. */
+    /** The keys in the order of their unloads. */
     @GuardedBy("lock")
     private final LinkedHashSet<String> keys = new LinkedHashSet<>();
 

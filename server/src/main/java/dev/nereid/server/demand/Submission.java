@@ -19,10 +19,10 @@ public interface Submission {
     Cancellation submit(InferRequest request, ResponseObserver observer, long arrivedNanos);
 
     /**
-     * Takes note of a request that its client cancelled before its turn came, and that is never submitted. It counts, and
+     * Records a request that its client cancelled before its turn came, and that is never submitted. It counts, and
      * its sequence ends after the requests that wait.
      *
-     * @param request the request, whose memory is released
+     * @param request the request; its memory is released
      * @param arrivedNanos when the server received it
      */
     void cancelled(InferRequest request, long arrivedNanos);

@@ -93,7 +93,7 @@ public final class ModelDependencies {
 
     /**
      * Returns the models that need another one of the same name, from another namespace, and may need this one now: those of
-     * the same namespace, which is searched first, and those that wait for the other one.
+     * the same namespace, which is searched first, and the ones that wait for the other one.
      *
      * @param model the key of a model that was loaded
      * @return their keys

@@ -28,7 +28,7 @@ public final class FileCopies implements AutoCloseable {
     }
 
     /**
-     * Exempts directories whose files only the server writes, and never again while they are in use.
+     * Exempts directories with files that only the server writes, and never again while they are in use.
      *
      * @param directories selects paths of model directories
      */

@@ -91,7 +91,7 @@ public final class ModelEntry {
     }
 
     /**
-     * Returns what is shown of the model when it lies in no repository any more.
+     * Returns the view of the model when it lies in no repository any more.
      *
      * @return the entry without what has failed; {@code null} if nothing is left
      */

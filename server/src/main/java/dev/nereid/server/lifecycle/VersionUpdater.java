@@ -80,7 +80,7 @@ public final class VersionUpdater {
     }
 
     /**
-     * Does as {@link #update}, also where what was loaded does not suit the number of instances: the log says so.
+     * Replaces the instances like {@link #update}, also where the loaded model does not suit their number: the log says so.
      *
      * @param prepared the model with its present configuration
      * @param served the version as it is served

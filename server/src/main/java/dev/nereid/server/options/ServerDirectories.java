@@ -118,7 +118,7 @@ public record ServerDirectories(
     /**
      * Returns the model repositories that do not exist.
      *
-     * @return those that are no directories at the moment
+     * @return the ones that are no directories at the moment
      */
     public List<Path> missingModelRepositories() {
         return modelRepositories.stream()

@@ -49,7 +49,7 @@ final class PluginSlot {
 
     private volatile boolean needsRestart;
 
-    /** What the slot keeps of the plugin's jars. */
+    /** The uses of the copies of the plugin's jars. */
     private interface Jars {
         /** Nothing. */
         Jars NONE = isReplaced -> {};
@@ -57,7 +57,7 @@ final class PluginSlot {
         /**
          * Ends the use of the jars by the slot.
          *
-         * @param isReplaced whether nobody loads the plugin again, so that the copies of its jars are removed
+         * @param isReplaced whether the plugin is never loaded again, so that the copies of its jars are removed
          */
         void end(boolean isReplaced);
     }

@@ -73,7 +73,7 @@ public final class ServerPaths {
     /**
      * Describes why a file cannot be used.
      *
-     * @param failure the failure, whose message may have the file's path
+     * @param failure the failure; its message may have the file's path
      * @return the reason without a path
      */
     public static String reason(Exception failure) {

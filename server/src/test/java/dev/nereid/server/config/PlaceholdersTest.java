@@ -55,6 +55,8 @@ final class PlaceholdersTest {
                 input < name: "<input>" dims: 1 >
                 output { name: "y" label_filename: "a < b > c" }
                 parameters { key: "tokenizer_dir" value { string_value: "${tokenizer_dir}" } }
+                parameters { key: "pad_token" value { string_value: "<pad>" } }
+                parameters { key: "chat_template" value { string_value: "{{ bos_token }}" } }
                 metric_tags { key: "<tag>" value: "$HOME" }
                 """)))
                 .containsExactlyInAnyOrder(
@@ -79,6 +81,10 @@ final class PlaceholdersTest {
     @Test
     void areNamedInJson() {
         assertThatThrownBy(() -> ModelConfigJsonReader.read("{\"max_batch_size\":\"${size}\"}"))
+                .hasMessageEndingWith("; " + FINDING);
+        assertThatThrownBy(() -> ModelConfigJsonReader.read("{\"max_batch_size\":${size}}"))
+                .hasMessageEndingWith("; " + FINDING);
+        assertThatThrownBy(() -> ModelConfigJsonReader.read("{\"max_batch_size\":\"<size>\"}"))
                 .hasMessageEndingWith("; " + FINDING);
         assertThatThrownBy(() -> ModelConfigJsonReader.read("{\"max_batch_size\":\"x\"}"))
                 .hasMessageNotContaining(FINDING);

@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Names of the files beside a model that hold values of its tensors ({@code external_data}). Immutable.
  *
- * <p>ONNX Runtime maps these files into memory, and the model file too if it is in a format of its own.
+ * <p>ONNX Runtime maps these files into memory, and the model file too if it is in the format of the runtime.
  *
- * @param required the files of tensors whose values are in them, relative to the directory of the model
+ * @param required the files with values of tensors, relative to the directory of the model
  * @param mentioned the files that tensors name although their values seem to be in the model
  * @param isRead whether the whole model is in the format of ONNX, so that no file is missing here
  */

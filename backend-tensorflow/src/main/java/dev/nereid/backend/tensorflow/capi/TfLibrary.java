@@ -94,7 +94,7 @@ public final class TfLibrary implements AutoCloseable {
      *
      * <p>A second registration of the same operations would make both unusable. So a library is loaded once for its content
      * and once for its origin, from whatever copy: TensorFlow knows it again by the path of the first. These paths are
-     * properties of the process, since each plugin has classes of its own.
+     * properties of the process, since each plugin has its own classes.
      *
      * @param operators the library, which is mapped from now on; it may be removed
      * @param origin the file in the model's directory

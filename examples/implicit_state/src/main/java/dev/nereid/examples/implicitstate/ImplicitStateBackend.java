@@ -17,7 +17,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-/** Loads models whose requests say how the state of their sequence is used. Immutable. */
+/** Loads models with one state, which requests use in a way that they name. Immutable. */
 final class ImplicitStateBackend implements Backend {
     static final String INPUT = "INPUT";
     static final String TEST_CASE = "TEST_CASE";

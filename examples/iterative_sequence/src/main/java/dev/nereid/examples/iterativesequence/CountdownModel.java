@@ -4,7 +4,7 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.SequenceBatching;
 
 /**
- * What an instance knows of its model. Immutable.
+ * Settings of a model. Immutable.
  *
  * @param iterative whether requests may be executed again
  * @param decoupled whether each number is a response; the last one alone otherwise

@@ -98,7 +98,7 @@ final class SquareInstance implements ModelInstance {
         response.allocate(SquareBackend.OUT, DataType.INT32, shape).data().set(INT, 0, number);
     }
 
-    /** Returns the input, whose shape is that of the output: one element, in a batch of one. */
+    /** Returns the input, which has the shape of the output: one element, in a batch of one. */
     private static Tensor input(InferenceRequest request) throws BackendException {
         Tensor in = request.input(SquareBackend.IN)
                 .orElseThrow(() -> new BackendException(ErrorCode.INVALID_ARGUMENT, "input 'IN': missing"));

@@ -6,7 +6,7 @@ import dev.nereid.spi.ModelSettings;
 import java.util.List;
 
 /**
- * What an instance knows of its model. Immutable.
+ * Settings of a model. Immutable.
  *
  * @param decoupled whether a request has any number of responses; one otherwise
  * @param inferNanos how long the computation of each response takes at least

@@ -75,7 +75,7 @@ public final class JarCopies {
         }
     }
 
-    /** A plugin with copies of its jars, which nobody removes until the close. Safe for use by any thread. */
+    /** A plugin with copies of its jars, which stay until the close. Safe for use by any thread. */
     public static final class Copy implements AutoCloseable {
         private final PluginSource source;
         private final Runnable end;

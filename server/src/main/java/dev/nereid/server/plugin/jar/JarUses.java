@@ -55,7 +55,7 @@ final class JarUses {
     }
 
     /**
-     * Takes note that a copy is used until {@link #end}, before it is looked at. Waits while another process removes it.
+     * Records that a copy is used until {@link #end}, before it is read. Waits while another process removes it.
      */
     void begin(String copy) throws IOException {
         Path file = file(copy);
