@@ -27,6 +27,7 @@ final class LogLimit {
 
     private static final int MAX_CAUSES = 1024;
     private static final List<String> UNBOUNDED = List.of(
+            "dev.nereid.scheduler.batch.OutputTracker",
             "dev.nereid.server.repository.",
             "dev.nereid.server.control.",
             "dev.nereid.server.lifecycle.",

@@ -2,11 +2,12 @@ package dev.nereid.scheduler.time;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.api.BestEffort;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Runs all registered checks once a second. Safe for use by any thread. The timeout is scheduled while there are
@@ -26,6 +27,8 @@ public final class Watchdog implements AutoCloseable {
          */
         void check(long nowNanos);
     }
+
+    private static final Logger LOG = LoggerFactory.getLogger(Watchdog.class);
 
     private final LongSupplier nanoTime;
     private final Timeout timeout;
@@ -78,7 +81,11 @@ public final class Watchdog implements AutoCloseable {
     }
 
     private void check(Watched one) {
-        BestEffort.run("check of watchdog", () -> one.check(nanoTime.getAsLong()));
+        try {
+            one.check(nanoTime.getAsLong());
+        } catch (RuntimeException e) { // an error reaches the queue of timeouts, which reports it and runs on
+            LOG.atError().setCause(e).log("check of watchdog failed");
+        }
     }
 
     /** Removes all checks. */

@@ -112,8 +112,6 @@ public final class Placeholders {
         boolean isFound = name.startsWith(PARAMETERS)
                 ? DOLLAR.matcher(text).find()
                 : MARKED.matcher(text).find() || BRACKETED.matcher(text).matches();
-        return isFound
-                ? Optional.of(name + ": '" + Quoted.text(text) + "' " + FINDING)
-                : Optional.empty();
+        return isFound ? Optional.of(name + ": '" + Quoted.text(text) + "' " + FINDING) : Optional.empty();
     }
 }

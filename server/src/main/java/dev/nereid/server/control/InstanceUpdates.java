@@ -17,6 +17,8 @@ import dev.nereid.server.repository.ModelLocation;
 import dev.nereid.server.repository.ModelRepository;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.NavigableMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -44,18 +46,22 @@ final class InstanceUpdates {
         this.catalog = catalog;
     }
 
-    /** Updates a model as {@link ModelLifecycle#updateInstances} does. Called by one task of the model at a time. */
-    void update(String name) throws InterruptedException {
+    /**
+     * Updates a model as {@link ModelLifecycle#updateInstances} does. Called by one task of the model at a time.
+     *
+     * @return waits for the close of instances that were removed, a minute at most
+     */
+    List<Runnable> update(String name) throws InterruptedException {
         NavigableMap<Long, Generation> served = served(name);
         ModelLocation location = repository.find(name).stream()
                 .findFirst()
                 .orElseThrow(() -> ModelEntry.notFound(ModelRef.latest(ModelKey.name(name))));
         try (ModelCopy copy = location.fetch()) {
-            update(name, served, prepare(copy.directory()));
+            return update(name, served, prepare(copy.directory()));
         }
     }
 
-    private void update(String name, NavigableMap<Long, Generation> served, PreparedModel prepared)
+    private List<Runnable> update(String name, NavigableMap<Long, Generation> served, PreparedModel prepared)
             throws InterruptedException {
         if (!prepared.versions().equals(served.navigableKeySet())) {
             throw reload(
@@ -63,6 +69,7 @@ final class InstanceUpdates {
                     "its versions " + served.navigableKeySet() + " are served, and " + prepared.versions()
                             + " would be");
         }
+        List<Runnable> waits = new ArrayList<>();
         for (Generation generation : served.values()) {
             ServedModel before = generation.model();
             try {
@@ -73,13 +80,15 @@ final class InstanceUpdates {
                 throw new InferenceException(e.code(), String.valueOf(e.getMessage()));
             }
             catalog.refresh(name);
-            updater.awaitClosed(before, generation.model());
+            ServedModel after = generation.model();
+            waits.add(() -> updater.awaitClosed(before, after));
             LOG.atInfo()
                     .addKeyValue("model", ModelKey.name(name))
                     .addKeyValue("version", generation.model().version())
                     .addKeyValue("instances", generation.model().instances().size())
                     .log("instances updated");
         }
+        return waits;
     }
 
     private PreparedModel prepare(ModelDirectory directory) {

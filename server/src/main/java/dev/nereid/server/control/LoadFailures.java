@@ -30,9 +30,7 @@ record LoadFailures(FatalErrorHandler fatalErrors) {
         return switch (cause) {
             case InferenceException failure -> {
                 String shown = ServerPaths.within(failure.publicMessage(), directory.root());
-                yield shown.equals(failure.publicMessage())
-                        ? failure
-                        : failure.withMessage(shown);
+                yield shown.equals(failure.publicMessage()) ? failure : failure.withMessage(shown);
             }
             case BackendException failure ->
                 new InferenceException(failure.code(), shown(String.valueOf(failure.getMessage()), directory, config));

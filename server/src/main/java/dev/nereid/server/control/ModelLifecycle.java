@@ -32,6 +32,7 @@ import dev.nereid.server.repository.ModelRepository;
 import dev.nereid.server.warmup.RunningWarmups;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletionStage;
@@ -289,12 +290,11 @@ public final class ModelLifecycle {
      */
     public void updateInstances(String model) throws InterruptedException {
         String key = models.key(model);
-        ControlTasks.await(tasks.submit(
-                key,
-                () -> threads.run(() -> {
-                    updates.update(key);
-                    return null;
-                })));
+        ControlTasks.await(tasks.submit(key, () -> {
+            List<Runnable> waits = new ArrayList<>();
+            threads.run(() -> waits.addAll(updates.update(key)));
+            waits.forEach(Runnable::run);
+        }));
     }
 
     /**

@@ -136,17 +136,24 @@ final class ModelLoader {
      * @param source what it is loaded from
      * @param isWhole whether all versions are loaded, also those whose files have not changed
      * @param isForced whether responses that were cached before are not used again
+     * @return waits for the close of instances that were removed, a minute at most
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it cannot be loaded; the catalog has the reason
      */
-    void load(ModelSource source, boolean isWhole, boolean isForced) throws InterruptedException {
+    List<Runnable> load(ModelSource source, boolean isWhole, boolean isForced) throws InterruptedException {
         String model = source.key();
         String forcedLoad =
                 isForced ? UUID.randomUUID().toString() : forcedLoads.getOrDefault(model, PreparedModel.NOT_FORCED);
         PreparedModel prepared = prepare(source).withForcedLoad(forcedLoad);
         LoadAgents agents = new LoadAgents(prepared.agents());
         String plugin = plugins.digest(prepared.config().getBackend()); // at the latest that by which it is loaded
+        List<Runnable> waits;
         try {
-            load(prepared, source, agents, plugin, isWhole || !prepared.agents().isEmpty());
+            waits = load(
+                    prepared,
+                    source,
+                    agents,
+                    plugin,
+                    isWhole || !prepared.agents().isEmpty());
         } finally {
             agents.release();
         }
@@ -154,10 +161,12 @@ final class ModelLoader {
         if (isForced) {
             forcedLoads.put(model, forcedLoad);
         }
+        return waits;
     }
 
-    /** Loads the versions that need it. Agents take part in loads alone, so that a model which has any is loaded anew. */
-    private void load(PreparedModel prepared, ModelSource source, LoadAgents agents, String plugin, boolean isWhole)
+    /** Loads the versions that need it. Agents take part in loads alone: a model which has any is loaded again as a whole. */
+    private List<Runnable> load(
+            PreparedModel prepared, ModelSource source, LoadAgents agents, String plugin, boolean isWhole)
             throws InterruptedException {
         String model = source.key();
         Supplier<GenerationHooks> hooks = () -> agents.use(source.use());
@@ -190,7 +199,7 @@ final class ModelLoader {
         }
         agents.loadComplete();
         catalog.serve(model, serving, source.files().versions().keySet(), source.isOverridden());
-        waits.forEach(Runnable::run);
+        return waits;
     }
 
     private PreparedModel prepare(ModelSource source) {

@@ -276,14 +276,13 @@ final class ModelLoads implements RepositoryPoller.Actions {
             if (isWhole || !loader.isLoadedFrom(source)) {
                 awaitDrained(model);
                 NavigableMap<Long, Generation> before = catalog.serving(model);
-                threads.run(() -> {
-                    loader.load(source, isWhole, isForced);
-                    return null;
-                });
+                List<Runnable> waits = new ArrayList<>();
+                threads.run(() -> waits.addAll(loader.load(source, isWhole, isForced)));
                 sources.loaded(source);
                 if (!before.isEmpty() && !before.equals(catalog.serving(model))) {
                     replaced.add(model);
                 }
+                waits.forEach(Runnable::run); // not on a thread for loads, which the instances' requests may wait for
             }
         } catch (InferenceException e) {
             if (source.isOverridden() && !sources.isPresent(model)) {

@@ -57,7 +57,8 @@ public final class PrivateDirectory implements AutoCloseable {
     /**
      * Removes what killed servers left behind, and creates nothing yet.
      *
-     * @param parent the directory that holds it, created when it is needed
+     * @param parent the directory that holds it, created when it is needed; empty for that of temporary files, in which
+     *     nothing is removed that is left behind
      * @param prefix how the names of all such directories begin
      */
     public PrivateDirectory(Path parent, String prefix) {
@@ -75,18 +76,43 @@ public final class PrivateDirectory implements AutoCloseable {
     public Path create() throws IOException {
         lock.lock();
         try {
-            if (directory == null) {
-                Files.createDirectories(parent);
-                Path file = Files.createTempFile(parent, prefix, LOCK);
-                OWN.add(file.toAbsolutePath());
-                locked = FileChannel.open(file, StandardOpenOption.WRITE);
-                locked.lock(); // before the directory exists: without a lock it would be taken for a leftover
-                directory = Files.createDirectory(withoutLock(file), OWNER_ONLY);
-            }
-            return directory;
+            return directory == null ? createLocked() : directory;
         } finally {
             lock.unlock();
         }
+    }
+
+    @GuardedBy("lock")
+    private Path createLocked() throws IOException {
+        Path file = newLock();
+        FileChannel channel = null;
+        boolean isCreated = false;
+        try {
+            OWN.add(file.toAbsolutePath());
+            channel = FileChannel.open(file, StandardOpenOption.WRITE);
+            channel.lock(); // before the directory exists: without a lock it would be taken for a leftover
+            Path created = Files.createDirectory(withoutLock(file), OWNER_ONLY);
+            locked = channel;
+            directory = created;
+            isCreated = true;
+            return created;
+        } finally {
+            if (!isCreated) {
+                remove(file);
+                if (channel != null) {
+                    channel.close();
+                }
+                OWN.remove(file.toAbsolutePath());
+            }
+        }
+    }
+
+    private Path newLock() throws IOException {
+        if (parent.toString().isEmpty()) {
+            return Files.createTempFile("nereid-" + prefix, LOCK);
+        }
+        Files.createDirectories(parent);
+        return Files.createTempFile(parent, prefix, LOCK);
     }
 
     /**
@@ -124,7 +150,7 @@ public final class PrivateDirectory implements AutoCloseable {
     }
 
     private void removeLeftovers() {
-        if (!Files.isDirectory(parent)) {
+        if (parent.toString().isEmpty() || !Files.isDirectory(parent)) {
             return;
         }
         try (DirectoryStream<Path> found = Files.newDirectoryStream(parent, prefix + "*")) {
@@ -164,7 +190,7 @@ public final class PrivateDirectory implements AutoCloseable {
         return file.resolveSibling(name.substring(0, name.length() - LOCK.length()));
     }
 
-    /** Returns whether no process holds a lock. */
+    /** Returns whether a lock exists that no process holds. A directory without a lock is none of a server. */
     private static boolean isFree(Path file) {
         if (OWN.contains(file.toAbsolutePath())) {
             return false;
@@ -172,10 +198,8 @@ public final class PrivateDirectory implements AutoCloseable {
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE);
                 FileLock free = channel.tryLock()) {
             return free != null;
-        } catch (NoSuchFileException e) {
-            return true; // removed in part
         } catch (IOException | OverlappingFileLockException e) {
-            return false; // in use, in this process or by another
+            return false; // not there, or in use in this process or by another
         }
     }
 

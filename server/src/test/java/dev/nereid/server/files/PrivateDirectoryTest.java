@@ -45,7 +45,7 @@ final class PrivateDirectoryTest {
                 .getParent()
                 .getParent();
         Files.createFile(parent.resolve(PREFIX + "1.lock"));
-        Path half = Files.createDirectory(parent.resolve(PREFIX + "2"));
+        Path withoutLock = Files.createDirectory(parent.resolve(PREFIX + "2"));
         Path other = Files.createDirectory(parent.resolve("something-else"));
         Path lockAlone = Files.createFile(parent.resolve(PREFIX + "3.lock"));
         Files.setLastModifiedTime(lockAlone, FileTime.from(Instant.EPOCH));
@@ -54,7 +54,7 @@ final class PrivateDirectoryTest {
         try (PrivateDirectory next = new PrivateDirectory(parent, PREFIX)) {
             assertThat(left).doesNotExist();
             assertThat(parent.resolve(PREFIX + "1.lock")).doesNotExist();
-            assertThat(half).doesNotExist();
+            assertThat(withoutLock).as("no directory of a server").exists();
             assertThat(lockAlone).doesNotExist();
             assertThat(starting).as("of a server that is about to lock it").exists();
             assertThat(other).exists();

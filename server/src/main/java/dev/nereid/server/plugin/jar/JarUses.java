@@ -67,8 +67,8 @@ final class JarUses {
                 use = new Use(lock(file));
                 HELD.put(file, use);
             }
-            use.count++;
             Files.setLastModifiedTime(file, FileTime.from(Instant.now()));
+            use.count++;
         } finally {
             LOCK.unlock();
         }
