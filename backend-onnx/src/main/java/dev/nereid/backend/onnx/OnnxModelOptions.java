@@ -41,6 +41,9 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
             "session.inter_op.allow_spinning", "0",
             "session.force_spinning_stop", "1");
 
+    /** Leads ONNX Runtime to files of the repository, which change while it maps them. */
+    private static final String EXTERNAL_DATA_DIRECTORY = "session.model_external_initializers_file_folder_path";
+
     private static final String DEVICE_ALLOCATOR = "session.use_device_allocator_for_initializers";
 
     /** Reads the options, and refuses those that nothing can satisfy. */
@@ -178,7 +181,12 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
         };
     }
 
-    private static Map<String, String> sessionConfig(OptionValues values) {
+    private static Map<String, String> sessionConfig(OptionValues values) throws BackendException {
+        if (values.values().containsKey(EXTERNAL_DATA_DIRECTORY)) {
+            throw values.refused(
+                    EXTERNAL_DATA_DIRECTORY,
+                    "external data beside the model's file: ONNX Runtime maps it, and is given private copies");
+        }
         Map<String, String> config = new HashMap<>(WAITING);
         values.values().forEach((key, value) -> {
             if (key.startsWith(OnnxParameters.SESSION_PREFIX)) {

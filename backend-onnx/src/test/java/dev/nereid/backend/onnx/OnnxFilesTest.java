@@ -2,6 +2,7 @@ package dev.nereid.backend.onnx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.nereid.backend.onnx.ort.TestModels;
@@ -87,18 +88,20 @@ class OnnxFilesTest {
         });
     }
 
-    /** An option that names a directory for external data does not lead back to the repository. */
+    /** The option would lead back to the repository. */
     @Test
-    void servesOnWhateverDirectoryTheConfigurationNames() throws Exception {
-        Path weights = writeWeights("weights.bin", 1, 2, 3, 4);
+    void refusesADirectoryForExternalData() throws Exception {
+        writeWeights("weights.bin", 1, 2, 3, 4);
         write("model.onnx", OnnxBytes.inGraph(OnnxBytes.external("weights.bin")));
+        String option = "session.model_external_initializers_file_folder_path";
+        FakeModelContext context = context(settings().parameter(option, version.toString()));
 
-        servesOnWhile(
-                settings().parameter("session.model_external_initializers_file_folder_path", version.toString()),
-                () -> {
-                    writeWeights("weights.bin", 5, 6, 7, 8);
-                    truncate(weights, 0);
-                });
+        try (TestBackend backend = new TestBackend()) {
+            assertThatThrownBy(() -> backend.backend.load(context))
+                    .isInstanceOf(BackendException.class)
+                    .hasMessageContaining(
+                            "parameter " + option + ": '" + version + "' (expected: external data beside");
+        }
     }
 
     /** ONNX Runtime refuses it or reads it, but maps nothing. */
