@@ -2,7 +2,10 @@ package dev.nereid.scheduler.sequence;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.NamedTensor;
+import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceBatching;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -29,6 +32,8 @@ public record SequencePlan(
         float minimumSlotUtilization,
         List<Integer> preferredSizes,
         boolean preserveOrdering) {
+    private static final Sequence.Id FIRST_ID = new Sequence.Id.Numeric(1);
+
     /** Checks and copies the components. */
     public SequencePlan {
         requireNonNull(batching, "batching");
@@ -59,5 +64,20 @@ public record SequencePlan(
         } catch (ArithmeticException e) { // 292 years
             return Long.MAX_VALUE;
         }
+    }
+
+    /**
+     * Returns the inputs that the server adds to the first request of a sequence: the flag START is set, the id is 1, and
+     * states have their initial values.
+     *
+     * @param batches whether the model batches
+     * @return the inputs, in memory that is never changed, and is freed by the garbage collector
+     */
+    public List<NamedTensor> firstInputs(boolean batches) {
+        List<NamedTensor> inputs = new ArrayList<>(new SequenceControls(controls(), batches).ofFirst(FIRST_ID));
+        for (InitialState state : states()) {
+            inputs.add(new NamedTensor(state.spec().inputName(), state.value()));
+        }
+        return List.copyOf(inputs);
     }
 }

@@ -13,7 +13,6 @@ import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.memory.AcceptedMemory;
-import dev.nereid.scheduler.sequence.FirstRequest;
 import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
@@ -209,7 +208,7 @@ public final class VersionLoader {
         List<NamedTensor> first = config.getModelWarmupCount() == 0
                 ? List.of()
                 : SequencePlanReader.plan(config, settings, prepared.directory().path())
-                        .map(plan -> FirstRequest.inputs(plan, settings.batches()))
+                        .map(plan -> plan.firstInputs(settings.batches()))
                         .orElse(List.of());
         return WarmupSamples.read(
                 config,
