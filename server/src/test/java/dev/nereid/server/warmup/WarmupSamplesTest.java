@@ -7,7 +7,6 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.sequence.FirstRequest;
 import dev.nereid.server.config.ConfigNormalization;
 import dev.nereid.server.config.ModelConfigReader;
 import dev.nereid.server.config.ModelSettingsReader;
@@ -416,7 +415,7 @@ final class WarmupSamplesTest {
         ModelSettings settings = ModelSettingsReader.settings(config, 3);
         RequestChecks checks = RequestChecks.forModel(settings, padded);
         List<NamedTensor> first = SequencePlanReader.plan(ConfigNormalization.normalize(config), settings, directory)
-                .map(plan -> FirstRequest.inputs(plan, settings.batches()))
+                .map(plan -> plan.firstInputs(settings.batches()))
                 .orElse(List.of());
         return WarmupSamples.read(config, checks, settings, first, directory, memory, new Random(1));
     }
