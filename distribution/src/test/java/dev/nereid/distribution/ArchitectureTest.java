@@ -279,13 +279,11 @@ class ArchitectureTest {
                                 + " write to the log of the JDK"),
                 noClasses()
                         .that(are(not(named("dev.nereid.distribution.Main")))
-                                .and(are(not(named("dev.nereid.backend.tensorrt.presets.NvInferLoader"))))
-                                .and(are(not(named("dev.nereid.backend.tensorflow.capi.TfLibrary")))))
+                                .and(are(not(named("dev.nereid.backend.tensorrt.presets.NvInferLoader")))))
                         .should()
                         .accessTargetWhere(consoleOrEnvironment())
                         .because("Main alone touches the console, the exit status and the environment; the presets of"
-                                + " TensorRT have a property to load no library by themselves, and TensorFlow registers"
-                                + " operations once for a process, which several class loaders have to know"),
+                                + " TensorRT have a property to load no library by themselves"),
                 noClasses()
                         .should()
                         .haveSimpleNameEndingWith("Util")

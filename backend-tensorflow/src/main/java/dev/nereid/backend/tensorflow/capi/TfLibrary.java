@@ -4,6 +4,8 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
 import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
 
 /**
  * The loaded TensorFlow: native library and functions. Any thread may use it.
@@ -15,8 +17,11 @@ public final class TfLibrary implements AutoCloseable {
     /** The lock of all plugins of the process, whichever class loader they have: a constant is interned. */
     private static final String PROCESS = "dev.nereid.backend.tensorflow";
 
-    /** The beginning of the names of properties with the paths of loaded libraries of operations. */
-    private static final String OPERATORS = PROCESS + ".operators.";
+    /**
+     * The paths of the loaded libraries of operations, by digest and by origin. They stay loaded until the process ends, as
+     * do the classes of a plugin with native libraries.
+     */
+    private static final Map<String, String> OPERATORS = new HashMap<>();
 
     private static final String LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL";
     /** Errors only: they go to standard error, and failures are reported to the caller as well. */
@@ -93,8 +98,7 @@ public final class TfLibrary implements AutoCloseable {
      * Registers the operations in a library for all models of the process, until it ends.
      *
      * <p>A second registration of the same operations would make both unusable. So a library is loaded once for its content
-     * and once for its origin, from whatever copy: TensorFlow knows it again by the path of the first. These paths are
-     * properties of the process, since each plugin has its own classes.
+     * and once for its origin, from whatever copy: TensorFlow knows it again by the path of the first.
      *
      * @param operators the library, which is mapped from now on; it may be removed
      * @param origin the file in the model's directory
@@ -103,19 +107,18 @@ public final class TfLibrary implements AutoCloseable {
      * @throws TfException if TensorFlow cannot load it
      */
     public boolean loadOperators(Path operators, Path origin, String digest) throws TfException {
-        String byContent = OPERATORS + digest;
-        String byOrigin = OPERATORS + origin.toAbsolutePath();
+        String place = origin.toAbsolutePath().toString();
         synchronized (PROCESS) { // between the look at what is loaded and the load
-            String loaded = System.getProperty(byContent);
-            String former = System.getProperty(byOrigin);
+            String loaded = OPERATORS.get(digest);
+            String former = OPERATORS.get(place);
             if (loaded == null && former != null) {
                 loadOperators(former);
                 return false;
             }
             String path = loaded == null ? operators.toAbsolutePath().toString() : loaded;
             loadOperators(path);
-            System.setProperty(byContent, path);
-            System.setProperty(byOrigin, path);
+            OPERATORS.put(digest, path);
+            OPERATORS.put(place, path);
             return true;
         }
     }
