@@ -153,16 +153,32 @@ public final class JarCopies {
         }
     }
 
+    /**
+     * Ends a use, unless the plugin has unpacked files: native libraries stay mapped until the process ends, and are found by
+     * their paths when the plugin is loaded again.
+     */
     private void end(PluginSource source, String digest) {
         try {
-            uses.end(digest);
+            if (!hasUnpacked(source, digest)) {
+                uses.end(digest);
+            }
         } catch (IOException e) {
             LOG.atWarn().addKeyValue("plugin", source.name()).setCause(e).log("jars of plugin could not be released");
         }
     }
 
+    private boolean hasUnpacked(PluginSource source, String digest) throws IOException {
+        Path unpacked = root.resolveSibling(source.name() + "-" + digest);
+        if (!Files.isDirectory(unpacked)) {
+            return false;
+        }
+        try (Stream<Path> files = Files.list(unpacked)) {
+            return files.findAny().isPresent();
+        }
+    }
+
     /**
-     * Removes the copies of a plugin that was replaced, and what it has unpacked, unless they are in use.
+     * Removes the copies of a plugin that was replaced, unless they are in use. They are if the plugin has unpacked files.
      *
      * @param source the plugin
      * @param digest the digest of its jars
