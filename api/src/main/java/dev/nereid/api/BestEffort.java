@@ -7,8 +7,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Runs code that only informs: tables, examples, hints, metrics and reports in the log. Static functions only.
  *
- * <p>Failures of any kind are logged and end nothing: neither the calling thread, nor a start, nor a request. The log
- * reports fatal errors among them.
+ * <p>Failures are logged and end nothing: neither the calling thread, nor a start, nor a request. A {@linkplain
+ * FatalErrorHandler#find fatal error}, such as a full heap, is not recovered from: it is thrown.
  */
 public final class BestEffort {
     private static final Logger LOG = LoggerFactory.getLogger(BestEffort.class);
@@ -16,7 +16,7 @@ public final class BestEffort {
     private BestEffort() {}
 
     /**
-     * Runs a task. Throws nothing.
+     * Runs a task. Throws fatal errors alone.
      *
      * @param what the information, for the log
      * @param task the task
@@ -24,13 +24,13 @@ public final class BestEffort {
     public static void run(String what, Runnable task) {
         try {
             task.run();
-        } catch (Throwable e) {
+        } catch (RuntimeException | Error e) {
             log(what, e);
         }
     }
 
     /**
-     * Returns a value. Throws nothing.
+     * Returns a value. Throws fatal errors alone.
      *
      * @param what the information, for the log
      * @param otherwise the value after a failure
@@ -39,17 +39,21 @@ public final class BestEffort {
     public static <T> T get(String what, T otherwise, Supplier<? extends T> source) {
         try {
             return source.get();
-        } catch (Throwable e) {
+        } catch (RuntimeException | Error e) {
             log(what, e);
             return otherwise;
         }
     }
 
     private static void log(String what, Throwable failure) {
+        OutOfMemoryError fatal = FatalErrorHandler.find(failure);
+        if (fatal != null) {
+            throw fatal;
+        }
         try {
             LOG.atWarn().addKeyValue("what", what).setCause(failure).log("information is incomplete");
-        } catch (Throwable _) {
-            // There is nothing left to inform with.
+        } catch (RuntimeException | StackOverflowError | LinkageError _) {
+            // The failure itself cannot be printed.
         }
     }
 }

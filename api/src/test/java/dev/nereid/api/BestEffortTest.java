@@ -2,6 +2,7 @@ package dev.nereid.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -14,7 +15,7 @@ final class BestEffortTest {
         return List.of(
                 new ArithmeticException("long overflow"),
                 new StackOverflowError(),
-                new OutOfMemoryError("Java heap space"),
+                new OutOfMemoryError("Requested array size exceeds VM limit"),
                 new NoClassDefFoundError("gone"),
                 new UnprintableException());
     }
@@ -28,6 +29,18 @@ final class BestEffortTest {
             return "value";
         });
         assertThat(value).isEqualTo("otherwise");
+    }
+
+    /** Whoever handles fatal errors has to see it. */
+    @Test
+    void aFullHeapIsThrown() {
+        OutOfMemoryError full = new OutOfMemoryError("Java heap space");
+
+        assertThatThrownBy(() -> BestEffort.run("table", () -> sneak(full))).isSameAs(full);
+        assertThatThrownBy(() -> BestEffort.get("table", "otherwise", () -> {
+                    throw new IllegalStateException(full);
+                }))
+                .isSameAs(full);
     }
 
     @Test

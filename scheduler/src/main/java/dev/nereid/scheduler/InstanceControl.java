@@ -39,8 +39,8 @@ public interface InstanceControl {
             throws InterruptedException;
 
     /**
-     * Waits until instances are closed that were {@linkplain #replace replaced}. Those that have sequences end with these,
-     * and are not waited for. Blocks: called on a control thread. The stop of the server ends the wait.
+     * Waits until {@linkplain #replace replaced} instances are closed. An instance with sequences ends with them, and is not
+     * waited for. Blocks: called on a control thread. The stop of the server ends the wait.
      *
      * @param removed the replaced instances
      * @param nanos how long to wait

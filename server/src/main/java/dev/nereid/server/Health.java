@@ -35,15 +35,9 @@ final class Health implements FatalErrorHandler {
     /** Makes the server not live for good, even if it is to stay live after fatal errors: what the thread did is not done. */
     @Override
     public void onThreadEnded(String thread) {
-        threadEnded = true;
-        try {
-            options.fatalErrors().onThreadEnded(thread);
-            LOG.atError()
-                    .addKeyValue("thread", thread)
-                    .log("permanent thread has ended: the server is not live any more");
-        } catch (Throwable _) {
-            // The heap may be full; the state says the same.
-        }
+        threadEnded = true; // first: there may be no memory for the rest
+        options.fatalErrors().onThreadEnded(thread);
+        LOG.atError().addKeyValue("thread", thread).log("permanent thread has ended: the server is not live any more");
     }
 
     /** Returns the watch of the heap. */

@@ -53,7 +53,7 @@ final class OperatorLibraries {
         return libraries;
     }
 
-    /** Returns the size of libraries, without those that cannot be read: it is a figure for statistics. */
+    /** Returns the size of libraries for statistics. An unreadable library counts as 0 bytes. */
     static long byteSize(List<Path> libraries) {
         return libraries.stream().mapToLong(path -> path.toFile().length()).sum();
     }

@@ -15,8 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reports blocked event loops, once each, with the stack and the executing model, and those that have ended. Confined
- * to the thread of the watchdog, except the heartbeats.
+ * Reports blocked and ended event loops, once each; blocked ones with the stack and the executing model. Confined to the
+ * thread of the watchdog, except the heartbeats.
  *
  * <p>Each check submits a heartbeat task to every loop that has run the one before. The first task, which reports only
  * the thread of the loop, is submitted at once: so watching begins before a loop runs anything that may block.

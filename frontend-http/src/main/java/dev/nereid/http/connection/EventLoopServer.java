@@ -1,6 +1,5 @@
 package dev.nereid.http.connection;
 
-import dev.nereid.api.BestEffort;
 import dev.nereid.api.RefusalCause;
 import dev.nereid.http.body.DiscardedBody;
 import dev.nereid.http.body.HttpErrors;
@@ -317,8 +316,8 @@ public final class EventLoopServer implements ConnectionAcceptor.Listener, Serve
                 measureReadRates(now - lastMeasured);
                 lastMeasured = now;
             }
-        } catch (Throwable e) { // an exception would end the checks for good
-            BestEffort.run("failure of a check", () -> LOG.atError().setCause(e).log("connections not checked"));
+        } catch (RuntimeException | Error e) { // an exception would end the checks for good, without a word
+            LOG.atError().setCause(e).log("connections not checked"); // which reports a fatal error
         }
     }
 

@@ -270,8 +270,8 @@ public final class InstanceThreads implements Watchdog.Watched {
     }
 
     /**
-     * Waits until retired workers have ended and their instances are closed, but for those that are left to the end of
-     * their sequences. An interrupt ends the wait, and stays set.
+     * Waits until retired workers have ended and their instances are closed. Does not wait for a worker that is left to the
+     * end of its sequences. An interrupt ends the wait, and stays set.
      *
      * @param nanos how long to wait
      * @return whether all have ended

@@ -5,7 +5,6 @@ import static java.util.Objects.requireNonNull;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.FatalErrorHandler;
 import java.util.PriorityQueue;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -17,9 +16,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class TimeoutQueue implements Timer {
     private static final Logger LOG = LoggerFactory.getLogger(TimeoutQueue.class);
-
-    /** The time after which an action runs again that failed by an error of the virtual machine. */
-    static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final Runnable onEarlierTimeout;
     private final FatalErrorHandler fatalErrors;
@@ -66,7 +62,8 @@ public final class TimeoutQueue implements Timer {
             try {
                 expired.action.run();
             } catch (Throwable e) { // the timer serves all models, and must outlive the failure of one
-                failed(expired, e, nowNanos);
+                fatalErrors.check(e);
+                LOG.atError().setCause(e).log("action of timeout failed");
             }
         }
         lock.lock();
@@ -75,30 +72,6 @@ public final class TimeoutQueue implements Timer {
             return next == null ? Long.MAX_VALUE : Math.max(0, next.deadlineNanos - nowNanos);
         } finally {
             lock.unlock();
-        }
-    }
-
-    /**
-     * Reports a failed action. After an error of the virtual machine, such as a full heap, the action runs again: it may
-     * have left requests without a response, and nothing else schedules its timeout.
-     */
-    private void failed(QueuedTimeout timeout, Throwable failure, long nowNanos) {
-        try {
-            if (failure instanceof VirtualMachineError) {
-                timeout.scheduleAtLatest(nowNanos + RETRY_NANOS);
-            }
-        } catch (Throwable e) { // no memory to schedule it
-            failure.addSuppressed(e);
-        }
-        report(failure);
-    }
-
-    private void report(Throwable failure) {
-        try {
-            fatalErrors.check(failure);
-            LOG.atError().setCause(failure).log("action of timeout failed");
-        } catch (Throwable _) {
-            // The heap is full, also for the report.
         }
     }
 

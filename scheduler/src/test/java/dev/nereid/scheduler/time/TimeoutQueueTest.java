@@ -3,10 +3,8 @@ package dev.nereid.scheduler.time;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.testkit.FakeClock;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Queue;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -115,26 +113,6 @@ final class TimeoutQueueTest {
         assertThat(rung).containsExactly("a");
     }
 
-    /** The heap may be full for a moment: what the action is to do, such as rejecting requests, nothing else does. */
-    @Test
-    void runsAnActionAgainThatFailedByAnErrorOfTheVirtualMachine() {
-        Queue<Error> errors = new ArrayDeque<>(
-                List.of(new OutOfMemoryError("Java heap space"), new OutOfMemoryError("Java heap space")));
-        timeouts.newTimeout(() -> {
-                    Error error = errors.poll();
-                    if (error != null) {
-                        throw error;
-                    }
-                    rung.add("after errors");
-                })
-                .scheduleAtLatest(start + 1);
-
-        assertThat(pass(1)).isEqualTo(TimeoutQueue.RETRY_NANOS);
-        assertThat(pass(TimeoutQueue.RETRY_NANOS)).isEqualTo(TimeoutQueue.RETRY_NANOS);
-        assertThat(pass(TimeoutQueue.RETRY_NANOS)).isEqualTo(Long.MAX_VALUE);
-        assertThat(rung).containsExactly("after errors");
-    }
-
     @Test
     void doesNotRunAnActionAgainThatFailedByAnException() {
         timeouts.newTimeout(() -> {
@@ -145,24 +123,6 @@ final class TimeoutQueueTest {
 
         assertThat(pass(1)).isEqualTo(Long.MAX_VALUE);
         assertThat(rung).containsExactly("failing");
-    }
-
-    /** As the log and a handler of fatal errors do while the heap is full. */
-    @Test
-    void outlivesAReportThatFails() {
-        TimeoutQueue reporting = new TimeoutQueue(() -> {}, error -> {
-            throw new OutOfMemoryError("Java heap space");
-        });
-        reporting
-                .newTimeout(() -> {
-                    throw new OutOfMemoryError("Java heap space");
-                })
-                .scheduleAtLatest(start);
-        reporting.newTimeout(() -> rung.add("next")).scheduleAtLatest(start);
-
-        reporting.runExpired(clock.getAsLong());
-
-        assertThat(rung).containsExactly("next");
     }
 
     private long pass(long nanos) {

@@ -112,7 +112,7 @@ final class CatalogUpdater {
     }
 
     /**
-     * Shows that versions are loading. Those that serve go on, and are shown as before. If a client asked for the load,
+     * Shows that versions are loading. Serving versions go on, and are shown as before. If a client asked for the load,
      * the server stays ready meanwhile.
      */
     void loading(String model, Collection<Long> versions) {

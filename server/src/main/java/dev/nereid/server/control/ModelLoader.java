@@ -231,7 +231,7 @@ final class ModelLoader {
 
     /**
      * Replaces the instances of a version that serves, or loads it again where that is not possible. Adds the wait for the
-     * close of those that were removed.
+     * close of removed instances.
      */
     private VersionState update(
             PreparedModel prepared,

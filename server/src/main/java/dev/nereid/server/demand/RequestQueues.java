@@ -28,7 +28,7 @@ final class RequestQueues {
         private final Acquisition acquisition;
         private final Set<WaitingRequest> requests = new LinkedHashSet<>();
 
-        /** The number of cancelled requests among those that keep their place. Counted until the queue is open. */
+        /** The number of cancelled requests that keep their place. Counted until the queue is open. */
         private int cancelled;
 
         /** Whether the model is loaded, and the requests are submitted one after another. */

@@ -151,8 +151,8 @@ public final class VersionUpdater {
     }
 
     /**
-     * Waits until the instances are closed that an update has removed, a minute at most. Those that have sequences end with
-     * these, and are not waited for.
+     * Waits until the instances that an update has removed are closed, a minute at most. An instance with sequences ends with
+     * them, and is not waited for.
      *
      * @param before the version before the update
      * @param after the version after it
