@@ -6,14 +6,8 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelContext;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.DigestInputStream;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.SortedSet;
 import java.util.TreeSet;
@@ -35,12 +29,9 @@ final class OperatorLibraries {
         Path library = TensorFlowModelPath.operatorLibrary(context, filename);
         Path directory = library.resolveSibling("");
         String name = String.valueOf(library.getFileName());
-        String copies = directory.toString();
         try {
-            Path copy = context.privateFiles(directory, files(context, directory, name))
-                    .resolve(name);
-            copies = copy.resolveSibling("").toString();
-            if (!tensorFlow.loadOperators(copy, library, digest(copy))) {
+            SortedSet<String> files = files(context, directory, name);
+            if (!tensorFlow.loadOperators(context.privateFiles(directory, files), files, name, library)) {
                 context.logger()
                         .log(
                                 System.Logger.Level.WARNING,
@@ -48,12 +39,12 @@ final class OperatorLibraries {
                                         + " operations stay until the server is restarted");
             }
         } catch (TfException e) {
-            throw TensorFlowErrors.cannotLoad(context, e, copies, directory.toString());
+            throw TensorFlowErrors.cannotLoad(context, e);
         } catch (IOException e) {
             throw new BackendException(
                     ErrorCode.UNAVAILABLE,
                     "unable to load model '" + context.settings().name() + "', op_library_filename: '" + filename
-                            + "' cannot be read",
+                            + "' cannot be read, or not be copied to the cache directory of the plugin",
                     e);
         }
     }
@@ -72,15 +63,5 @@ final class OperatorLibraries {
             }
         }
         return files;
-    }
-
-    private static String digest(Path file) throws IOException {
-        try (InputStream in = Files.newInputStream(file);
-                DigestInputStream digest = new DigestInputStream(in, MessageDigest.getInstance("SHA-256"))) {
-            digest.transferTo(OutputStream.nullOutputStream());
-            return HexFormat.of().formatHex(digest.getMessageDigest().digest());
-        } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("every platform has it", e);
-        }
     }
 }

@@ -25,19 +25,8 @@ final class TensorFlowErrors {
 
     /** Returns why TensorFlow cannot load a model. */
     static BackendException cannotLoad(ModelContext context, TfException failure) {
-        return cannotLoad(context, failure, "", "");
-    }
-
-    /**
-     * Returns why TensorFlow cannot load a model.
-     *
-     * @param copies the text of a directory with private copies; empty for none
-     * @param directory the directory that was copied
-     */
-    static BackendException cannotLoad(ModelContext context, TfException failure, String copies, String directory) {
         String model = context.settings().name();
-        String reason = reason(failure);
-        String text = (copies.isEmpty() ? reason : reason.replace(copies, directory))
+        String text = reason(failure)
                 .replace(
                         context.versionDirectory().toAbsolutePath().toString(),
                         model + "/" + context.settings().version())

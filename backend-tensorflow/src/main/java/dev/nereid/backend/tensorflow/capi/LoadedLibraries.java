@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /**
@@ -33,6 +34,22 @@ final class LoadedLibraries {
         return Files.isReadable(MAPS);
     }
 
+    /**
+     * Returns the paths of mapped files in directories whose parent has a name; none on a system without {@code /proc}.
+     *
+     * @param parent the name, such as {@code b} for {@code /a/b/c/file}
+     */
+    static List<Path> below(String parent) throws IOException {
+        return isKnown() ? below(parent, MAPS) : List.of();
+    }
+
+    /** Returns such paths that a list of mappings has. */
+    static List<Path> below(String parent, Path maps) throws IOException {
+        return paths(maps, path -> path.contains('/' + parent + '/')).stream()
+                .filter(path -> path.resolveSibling("").resolveSibling("").endsWith(parent))
+                .toList();
+    }
+
     /** Returns the paths of files of a name that any process has mapped, as far as this one may look into them. */
     static List<Path> ofAllProcesses(String fileName) throws IOException {
         List<Path> mapped = new ArrayList<>();
@@ -50,12 +67,16 @@ final class LoadedLibraries {
 
     /** Returns the paths of files of a name that a list of mappings has. */
     static List<Path> named(String fileName, Path maps) throws IOException {
+        return paths(maps, path -> path.endsWith('/' + fileName)); // others may be no path of this file system
+    }
+
+    private static List<Path> paths(Path maps, Predicate<String> selection) throws IOException {
         try (Stream<String> lines = Files.lines(maps)) {
             return lines.map(line -> line.split("\\s+", PATH_FIELD))
                     .filter(fields -> fields.length == PATH_FIELD && fields[PATH_FIELD - 1].startsWith("/"))
                     .map(fields -> fields[PATH_FIELD - 1])
                     .map(path -> path.endsWith(DELETED) ? path.substring(0, path.length() - DELETED.length()) : path)
-                    .filter(path -> path.endsWith('/' + fileName)) // others may be no path of this file system
+                    .filter(selection)
                     .distinct()
                     .map(Path::of)
                     .toList();

@@ -4,8 +4,10 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
 import java.nio.file.Path;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * The loaded TensorFlow: native library and functions. Any thread may use it.
@@ -17,11 +19,8 @@ public final class TfLibrary implements AutoCloseable {
     /** The lock of all plugins of the process, whichever class loader they have: a constant is interned. */
     private static final String PROCESS = "dev.nereid.backend.tensorflow";
 
-    /**
-     * The paths of the loaded libraries of operations, by digest and by origin. They stay loaded until the process ends, as
-     * do the classes of a plugin with native libraries.
-     */
-    private static final Map<String, String> OPERATORS = new HashMap<>();
+    /** The loaded libraries of operations by origin. The process knows the first origin of each, from other plugins too. */
+    private static final Map<Path, Path> ORIGINS = new HashMap<>();
 
     private static final String LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL";
     /** Errors only: they go to standard error, and failures are reported to the caller as well. */
@@ -31,13 +30,15 @@ public final class TfLibrary implements AutoCloseable {
 
     private final Arena arena = Arena.ofShared();
     private final Path file;
+    private final Path cache;
     private final TfApi api;
     private final String version;
     private final ReferenceCount references = new ReferenceCount("TensorFlow", arena::close);
 
     @SuppressWarnings("restricted")
-    private TfLibrary(Path file) {
+    private TfLibrary(Path file, Path cache) {
         this.file = file;
+        this.cache = cache;
         try {
             api = TfApi.of(SymbolLookup.libraryLookup(file, arena));
             version = CStrings.read(api.create(TfFunction.Version));
@@ -70,7 +71,7 @@ public final class TfLibrary implements AutoCloseable {
             try (Arena scratch = Arena.ofConfined()) {
                 CMemory.setEnvironment(scratch.allocateFrom(LOG_LEVEL), scratch.allocateFrom(ERRORS));
             }
-            return new TfLibrary(file);
+            return new TfLibrary(file, cache.toAbsolutePath());
         }
     }
 
@@ -100,35 +101,45 @@ public final class TfLibrary implements AutoCloseable {
      * <p>A second registration of the same operations would make both unusable. So a library is loaded once for its content
      * and once for its origin, from whatever copy: TensorFlow knows it again by the path of the first.
      *
-     * @param operators the library, which is mapped from now on; it may be removed
-     * @param origin the file in the model's directory
-     * @param digest the digest of the library's content
+     * @param copies a directory with copies of the library and of the files that it may need beside it
+     * @param files the names of the copies
+     * @param library the name of the library among them
+     * @param origin the library in the model's directory
      * @return false if another content of {@code origin} is loaded, which stays
      * @throws TfException if TensorFlow cannot load it
+     * @throws IOException if a copy cannot be read, or not be written to the cache
      */
-    public boolean loadOperators(Path operators, Path origin, String digest) throws TfException {
-        String place = origin.toAbsolutePath().toString();
+    public boolean loadOperators(Path copies, Collection<String> files, String library, Path origin)
+            throws TfException, IOException {
         synchronized (PROCESS) { // between the look at what is loaded and the load
-            String loaded = OPERATORS.get(digest);
-            String former = OPERATORS.get(place);
-            if (loaded == null && former != null) {
-                loadOperators(former);
-                return false;
+            OperatorDirectory directory = OperatorDirectory.of(copies.resolve(library), origin);
+            Path place = origin.toAbsolutePath();
+            Optional<Path> same = directory.sameContent();
+            Optional<Path> former = same.isPresent() ? Optional.empty() : Optional.ofNullable(ORIGINS.get(place));
+            if (same.isEmpty() && former.isEmpty()) {
+                former = directory.sameOrigin();
             }
-            String path = loaded == null ? operators.toAbsolutePath().toString() : loaded;
-            loadOperators(path);
-            OPERATORS.put(digest, path);
-            OPERATORS.put(place, path);
-            return true;
+            Path path;
+            if (former.isPresent()) {
+                path = former.get();
+            } else {
+                path = same.isPresent() ? same.get() : directory.write(cache, copies, files, library);
+            }
+            loadOperators(path, origin);
+            ORIGINS.put(place, path);
+            return former.isEmpty();
         }
     }
 
-    private void loadOperators(String operators) throws TfException {
+    private void loadOperators(Path operators, Path origin) throws TfException {
         references.retain();
         try (Arena scratch = Arena.ofConfined();
                 TfStatus status = new TfStatus(api)) {
-            api.pointer(TfFunction.LoadLibrary, CStrings.write(scratch, operators), status.handle());
+            api.pointer(TfFunction.LoadLibrary, CStrings.write(scratch, operators.toString()), status.handle());
             status.check();
+        } catch (TfException e) { // clients see the directory of the model
+            String shown = String.valueOf(e.getMessage()).replace(operators.toString(), origin.toString());
+            throw new TfException(e.code(), shown);
         } finally {
             references.release();
         }
