@@ -1,5 +1,6 @@
 package dev.nereid.server;
 
+import dev.nereid.api.BestEffort;
 import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.memory.GpuAccess;
 import dev.nereid.server.options.SupervisionOptions;
@@ -36,8 +37,8 @@ final class Health implements FatalErrorHandler {
     @Override
     public void onThreadEnded(String thread) {
         threadEnded = true; // first: there may be no memory for the rest
-        options.fatalErrors().onThreadEnded(thread);
         LOG.atError().addKeyValue("thread", thread).log("permanent thread has ended: the server is not live any more");
+        BestEffort.run("end of a thread", () -> options.fatalErrors().onThreadEnded(thread));
     }
 
     /** Returns the watch of the heap. */
