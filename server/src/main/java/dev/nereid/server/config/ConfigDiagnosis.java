@@ -195,7 +195,7 @@ public final class ConfigDiagnosis {
         int position = Math.min(column - 1, whole.length());
         int start = whole.length() <= MAX_LINE ? 0 : Math.max(0, position - BEFORE);
         String cut = whole.substring(start, Math.min(whole.length(), start + MAX_LINE));
-        String template = Placeholders.hint(whole, position);
+        String template = Placeholders.hint(cut, position - start);
         return new ConfigProblem(
                 line,
                 column,
@@ -205,8 +205,13 @@ public final class ConfigDiagnosis {
                 position - start);
     }
 
-    /** Cuts a text, and replaces what a terminal would obey. */
+    /** Cuts a text, and replaces what a terminal would obey; without a regular expression, as it is done often. */
     private static String printable(String text, int length) {
-        return text.substring(0, Math.min(text.length(), length)).replaceAll("\\p{Cntrl}|\\p{Cf}", " ");
+        StringBuilder printable = new StringBuilder();
+        text.codePoints()
+                .limit(length)
+                .map(c -> Character.isISOControl(c) || Character.getType(c) == Character.FORMAT ? ' ' : c)
+                .forEach(printable::appendCodePoint);
+        return printable.toString();
     }
 }

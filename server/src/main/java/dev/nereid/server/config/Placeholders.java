@@ -18,8 +18,6 @@ import java.util.regex.Pattern;
  */
 public final class Placeholders {
     private static final String FINDING = "looks like a template that was not filled in";
-    private static final Pattern MARKED = Pattern.compile("\\$\\{[^{}\\n]{0,200}}|\\{\\{[^{}\\n]{0,200}}}");
-    private static final Pattern DOLLAR = Pattern.compile("\\$\\{[^{}\\n]{0,200}}");
     private static final Pattern BRACKETED = Pattern.compile("\\s*<\\s*[\\p{L}_][\\w .-]{0,200}>");
 
     /** A value in the error message of a JSON text. */
@@ -27,6 +25,9 @@ public final class Placeholders {
 
     /** The field for values of backends, which may be special tokens such as {@code <pad>}, or templates of chats. */
     private static final String PARAMETERS = "parameters";
+
+    /** The maximum length of what stands in a placeholder. */
+    private static final int MAX_LENGTH = 200;
 
     /** The maximum number of fields that are listed. */
     private static final int MAX_FIELDS = 10;
@@ -37,7 +38,7 @@ public final class Placeholders {
      * Finds out whether a line of a configuration has a placeholder where it is wrong. Angle brackets elsewhere may be
      * those of a message.
      *
-     * @param line the line
+     * @param line the line, or the part of a long one around the problem
      * @param position the position of the problem in it
      * @return the end of the problem's message; empty if there is none
      */
@@ -45,12 +46,12 @@ public final class Placeholders {
         boolean isBracketed = BRACKETED
                 .matcher(line.substring(Math.min(position, line.length())))
                 .lookingAt();
-        return isBracketed || MARKED.matcher(line).find() ? "; " + FINDING : "";
+        return isBracketed || isMarked(line) ? "; " + FINDING : "";
     }
 
     /** Returns the end of an error message about a value, which the message repeats; empty without a placeholder. */
     static String hint(String message) {
-        return MARKED.matcher(message).find() || QUOTED.matcher(message).find() ? "; " + FINDING : "";
+        return isMarked(message) || QUOTED.matcher(message).find() ? "; " + FINDING : "";
     }
 
     /**
@@ -73,6 +74,25 @@ public final class Placeholders {
         List<String> found = new ArrayList<>();
         find("", config, found);
         return found;
+    }
+
+    private static boolean isMarked(String text) {
+        return has(text, "${", "}") || has(text, "{{", "}}");
+    }
+
+    /** Searches without a regular expression, since each problem of a text has its line searched. */
+    private static boolean has(String text, String opening, String closing) {
+        for (int at = text.indexOf(opening); at >= 0; at = text.indexOf(opening, at + 1)) {
+            int end = at + opening.length();
+            int last = Math.min(text.length(), end + MAX_LENGTH);
+            while (end < last && "{}\n".indexOf(text.charAt(end)) < 0) {
+                end++;
+            }
+            if (text.startsWith(closing, end)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** As deep as configurations are. */
@@ -110,8 +130,8 @@ public final class Placeholders {
 
     private static Optional<String> describe(String name, String text) {
         boolean isFound = name.startsWith(PARAMETERS)
-                ? DOLLAR.matcher(text).find()
-                : MARKED.matcher(text).find() || BRACKETED.matcher(text).matches();
+                ? has(text, "${", "}")
+                : isMarked(text) || BRACKETED.matcher(text).matches();
         return isFound ? Optional.of(name + ": '" + Quoted.text(text) + "' " + FINDING) : Optional.empty();
     }
 }
