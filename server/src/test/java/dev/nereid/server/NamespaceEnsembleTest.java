@@ -141,9 +141,48 @@ final class NamespaceEnsembleTest {
             assertThatThrownBy(() -> load(server, "one_e")).isInstanceOf(InferenceException.class);
 
             assertThat(infer(server, "one_e")).isEqualTo(17);
+            unload(server, "s");
+            assertThat(index(server)).as("is unloaded with its step").noneMatch("one_e 1 READY"::equals);
+            assertThat(server.isReady()).isTrue();
             Files.move(directory.resolve("aside"), one.root().resolve("s"));
             load(server, "one_e");
             assertThat(infer(server, "one_e")).isEqualTo(17);
+        }
+    }
+
+    @Test
+    void unloadsAnEnsembleInThePollModeWhoseOtherStepDoesNotFit() throws Exception {
+        two.model("s", model("step", TENSORS.replace("OUTPUT0", "OTHER") + parameter("add", "20")));
+        ensemble(two, "two_e", "second");
+        two.model("second", model("step", TENSORS + parameter("add", "20")));
+        try (NereidServer server = NereidServer.start(options(ModelControlMode.POLL))) {
+            assertThat(infer(server, "one_e")).isEqualTo(17);
+            Files.move(one.root().resolve("s"), directory.resolve("aside"));
+            awaitReady(server, "s 1 READY", "second 1 READY", "two_e 1 READY");
+
+            Files.move(directory.resolve("aside"), one.root().resolve("s"));
+            while (index(server).stream().noneMatch("one_e 1 READY"::equals)) {
+                Thread.onSpinWait();
+            }
+            assertThat(infer(server, "one_e")).isEqualTo(17);
+        }
+    }
+
+    /** All models of the name are unloaded: none of them is loaded again for an ensemble. */
+    @Test
+    void loadsNoOtherStepAtAnUnload() throws Exception {
+        try (NereidServer server = NereidServer.start(options(ModelControlMode.EXPLICIT))) {
+            load(server, "s");
+            load(server, "one_e");
+            load(server, "two_e");
+            Files.move(one.root().resolve("s"), directory.resolve("aside"));
+
+            unload(server, "s");
+
+            assertThat(index(server)).noneMatch(line -> line.endsWith("READY"));
+            Files.move(directory.resolve("aside"), one.root().resolve("s"));
+            load(server, "s");
+            assertThat(List.of(infer(server, "one_e"), infer(server, "two_e"))).containsExactly(17f, 27f);
         }
     }
 

@@ -22,6 +22,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -152,11 +153,16 @@ final class ModelLoads implements RepositoryPoller.Actions {
         for (String dependent : dependencies.withSubstituteOf(model)) {
             loads = loads.thenCompose(_ -> relink(dependent));
         }
-        if (!replaced.remove(model)) {
-            return loads;
-        }
-        for (String dependent : dependencies.dependents(model)) {
-            loads = loads.thenCompose(_ -> reloadDependent(dependent));
+        return loads.thenCompose(_ -> reloadDependents(model));
+    }
+
+    /** Loads the models again that serve and need a model, if that was replaced. Their failures are theirs alone. */
+    private CompletionStage<Void> reloadDependents(String model) {
+        CompletionStage<Void> loads = CompletableFuture.completedStage(null);
+        if (replaced.remove(model)) {
+            for (String dependent : dependencies.dependents(model)) {
+                loads = loads.thenCompose(_ -> reloadDependent(dependent));
+            }
         }
         return loads;
     }
@@ -171,7 +177,16 @@ final class ModelLoads implements RepositoryPoller.Actions {
                         loadNow(dependent, () -> sources.find(dependent), Reason.RELINKED, false);
                     }
                 })
-                .exceptionally(_ -> null);
+                .thenCompose(_ -> reloadDependents(dependent))
+                .exceptionally(failure -> notLinked(dependent, failure));
+    }
+
+    private static @Nullable Void notLinked(String dependent, Throwable failure) {
+        LOG.atWarn()
+                .addKeyValue("model", ModelKey.name(dependent))
+                .addKeyValue("reason", failure.getMessage())
+                .log("not linked to a model in another repository");
+        return null;
     }
 
     /**
@@ -189,7 +204,8 @@ final class ModelLoads implements RepositoryPoller.Actions {
                             loadNow(dependent, () -> sources.find(dependent), Reason.RELINKED, false);
                         }
                     })
-                    .exceptionally(_ -> null));
+                    .thenCompose(_ -> reloadDependents(dependent))
+                    .exceptionally(failure -> notLinked(dependent, failure)));
         }
         return all;
     }
@@ -213,10 +229,13 @@ final class ModelLoads implements RepositoryPoller.Actions {
         return CompletableFuture.allOf(loads);
     }
 
-    /** Unloads a model, if it is loaded, and the models that need it. */
+    /**
+     * Unloads a model which is not in its repository any more, if it is loaded, and the models that need it and no other one
+     * of its name.
+     */
     @Override
     public CompletionStage<Void> unload(String model) {
-        return unload(model, false);
+        return ControlTasks.unwrapped(linkToOthers(model).thenCompose(_ -> unloadAll(model, false)));
     }
 
     /**
@@ -227,7 +246,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
      * @return completed when none of them takes requests any more; their requests in progress complete afterwards
      */
     CompletionStage<Void> unload(String model, boolean withNeeded) {
-        return ControlTasks.unwrapped(linkToOthers(model).thenCompose(_ -> unloadAll(model, withNeeded)));
+        return ControlTasks.unwrapped(unloadAll(model, withNeeded));
     }
 
     private CompletionStage<Void> unloadAll(String model, boolean withNeeded) {
@@ -266,6 +285,7 @@ final class ModelLoads implements RepositoryPoller.Actions {
             return;
         }
         ModelSource source = find(model, finding, reason == Reason.GIVEN);
+        boolean isLoaded = false;
         try {
             if (reason.isOwn()) {
                 dependencies.request(model);
@@ -282,14 +302,17 @@ final class ModelLoads implements RepositoryPoller.Actions {
                 if (!before.isEmpty() && !before.equals(catalog.serving(model))) {
                     replaced.add(model);
                 }
+                isLoaded = true;
                 waits.forEach(Runnable::run); // not on a thread for loads, which the instances' requests may wait for
             }
+            isLoaded = true;
         } catch (InferenceException e) {
             if (source.isOverridden() && !sources.isPresent(model)) {
                 catalog.missing(model); // its files are gone with the request
             }
             throw e;
         } finally {
+            dependencies.end(model, isLoaded, !catalog.serving(model).isEmpty());
             source.release();
         }
     }

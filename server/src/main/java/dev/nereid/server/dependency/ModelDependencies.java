@@ -5,9 +5,12 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.server.repository.ModelKey;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -29,6 +32,19 @@ public final class ModelDependencies {
     /** The models that were unloaded because one that they need was. */
     @GuardedBy("lock")
     private final Set<String> waiting = new HashSet<>();
+
+    /** What the models need whose loads have begun. */
+    @GuardedBy("lock")
+    private final Map<String, Load> loading = new HashMap<>();
+
+    /**
+     * A load in progress. Immutable.
+     *
+     * @param before the models that the model needed before
+     * @param needed the models that it needs if the load succeeds
+     * @param waited whether it waited for another model
+     */
+    private record Load(Set<String> before, Set<String> needed, boolean waited) {}
 
     /**
      * What is unloaded with a model. Immutable.
@@ -59,7 +75,8 @@ public final class ModelDependencies {
     }
 
     /**
-     * Takes note of what a model needs, at the beginning of its load.
+     * Takes note of what a model needs, at the beginning of its load. Until the {@link #end} it needs what it needed before
+     * too, since it may serve with that. The loads of one model follow one another.
      *
      * @param model its key
      * @param needed the keys of the models that it needs itself
@@ -69,8 +86,35 @@ public final class ModelDependencies {
     public void begin(String model, Collection<String> needed) {
         lock.lock();
         try {
+            Set<String> before = graph.needed(model);
+            Set<String> both = new HashSet<>(before);
+            both.addAll(needed);
+            graph = both.isEmpty() ? graph.without(model) : graph.with(model, both);
+            loading.put(model, new Load(before, Set.copyOf(needed), waiting.remove(model)));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Takes note of the end of a load. A model that waited for another one and was not loaded waits again.
+     *
+     * @param model its key
+     * @param isLoaded whether it was loaded, or what is loaded has not changed
+     * @param serves whether it serves
+     */
+    public void end(String model, boolean isLoaded, boolean serves) {
+        lock.lock();
+        try {
+            Load load = loading.remove(model);
+            if (load == null) {
+                return; // it failed before its beginning
+            }
+            Set<String> needed = !isLoaded && serves ? load.before() : load.needed();
             graph = needed.isEmpty() ? graph.without(model) : graph.with(model, needed);
-            waiting.remove(model);
+            if (!isLoaded && !serves && load.waited()) {
+                waiting.add(model);
+            }
         } finally {
             lock.unlock();
         }
@@ -85,7 +129,8 @@ public final class ModelDependencies {
     public Set<String> needed(String model) {
         lock.lock();
         try {
-            return graph.needed(model);
+            Load load = loading.get(model);
+            return load == null ? graph.needed(model) : new TreeSet<>(load.needed());
         } finally {
             lock.unlock();
         }

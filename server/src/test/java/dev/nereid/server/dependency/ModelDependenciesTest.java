@@ -12,13 +12,18 @@ import org.junit.jupiter.api.Test;
 final class ModelDependenciesTest {
     private final ModelDependencies dependencies = new ModelDependencies();
 
+    private void load(String model, Set<String> needed) {
+        dependencies.begin(model, needed);
+        dependencies.end(model, true, true);
+    }
+
     /** Loads outer, which needs inner and net; inner needs scale. */
     private void loadPipelines() {
         dependencies.request("outer");
-        dependencies.begin("outer", Set.of("inner", "net"));
-        dependencies.begin("inner", Set.of("scale"));
-        dependencies.begin("net", Set.of());
-        dependencies.begin("scale", Set.of());
+        load("outer", Set.of("inner", "net"));
+        load("inner", Set.of("scale"));
+        load("net", Set.of());
+        load("scale", Set.of());
     }
 
     @Test
@@ -37,13 +42,13 @@ final class ModelDependenciesTest {
         assertThat(dependencies.waitingFor("scale")).isEmpty();
         dependencies.unload("scale", false);
 
-        dependencies.begin("scale", Set.of());
+        load("scale", Set.of());
         assertThat(dependencies.waitingFor("scale")).containsExactly("inner", "outer");
         assertThat(dependencies.waitingFor("net")).containsExactly("outer");
 
-        dependencies.begin("inner", Set.of("scale"));
+        load("inner", Set.of("scale"));
         assertThat(dependencies.waitingFor("scale")).containsExactly("outer");
-        dependencies.begin("outer", Set.of("inner", "net"));
+        load("outer", Set.of("inner", "net"));
         assertThat(dependencies.waitingFor("scale")).isEmpty();
     }
 
@@ -75,7 +80,7 @@ final class ModelDependenciesTest {
         loadPipelines();
         dependencies.request("net");
         dependencies.request("second");
-        dependencies.begin("second", Set.of("scale"));
+        load("second", Set.of("scale"));
 
         assertThat(dependencies.unload("outer", true).after()).containsExactly("inner");
         assertThat(dependencies.unload("second", true).after()).isEmpty(); // inner has not been unloaded yet
@@ -92,7 +97,7 @@ final class ModelDependenciesTest {
         assertThat(after).contains("net", "scale");
 
         dependencies.request("net");
-        dependencies.begin("late", Set.of("scale"));
+        load("late", Set.of("scale"));
 
         assertThat(dependencies.unloadUnused("net")).isFalse();
         assertThat(dependencies.unloadUnused("scale")).isFalse();
@@ -112,9 +117,60 @@ final class ModelDependenciesTest {
     @Test
     void takesWhatAModelNeedsFromItsLastLoad() {
         loadPipelines();
-        dependencies.begin("outer", Set.of("net"));
+        load("outer", Set.of("net"));
 
         assertThat(dependencies.unload("scale", false).before()).containsExactly("inner");
         assertThat(dependencies.unload("net", false).before()).containsExactly("outer");
+    }
+
+    /** It serves on with what it was loaded with. */
+    @Test
+    void keepsWhatAModelNeedsWhoseNextLoadFails() {
+        loadPipelines();
+
+        dependencies.begin("inner", Set.of("other"));
+        assertThat(dependencies.dependents("scale"))
+                .as("it may be unloaded meanwhile")
+                .contains("inner");
+        assertThat(dependencies.dependents("other")).contains("inner");
+        dependencies.end("inner", false, true);
+
+        assertThat(dependencies.dependents("other")).isEmpty();
+        assertThat(dependencies.unload("scale", false).before()).containsExactly("outer", "inner");
+    }
+
+    @Test
+    void takesWhatAModelNeedsFromAFailedLoadIfItDoesNotServe() {
+        dependencies.begin("outer", Set.of("scale"));
+        dependencies.end("outer", false, false);
+        dependencies.begin("outer", Set.of("net"));
+        dependencies.end("outer", false, false);
+
+        assertThat(dependencies.dependents("scale")).isEmpty();
+        assertThat(dependencies.dependents("net")).containsExactly("outer");
+    }
+
+    @Test
+    void waitsAgainAfterAFailedLoad() {
+        loadPipelines();
+        dependencies.unload("scale", false);
+
+        dependencies.begin("inner", Set.of("scale"));
+        dependencies.end("inner", false, false);
+
+        assertThat(dependencies.isWaiting("inner")).isTrue();
+        assertThat(dependencies.waitingFor("scale")).containsExactly("inner", "outer");
+    }
+
+    /** An unload that comes during a load unloads the model after it: then it waits. */
+    @Test
+    void waitsForAModelThatWasUnloadedDuringItsLoad() {
+        loadPipelines();
+
+        dependencies.begin("inner", Set.of("scale"));
+        dependencies.unload("scale", false);
+        dependencies.end("inner", true, true);
+
+        assertThat(dependencies.waitingFor("scale")).containsExactly("inner", "outer");
     }
 }
