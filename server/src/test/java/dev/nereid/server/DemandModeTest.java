@@ -338,6 +338,34 @@ final class DemandModeTest {
         }
     }
 
+    /** A cancelled request of a sequence keeps its place, and with it its share of the limit. */
+    @Test
+    void refusesMoreCancelledRequestsOfSequencesThanItsBound() throws Exception {
+        models.recording("m", "sequence_batching { max_sequence_idle_microseconds: 3600000000 }\n");
+        Path gate = Files.createFile(directory.resolve("models/m/gate"));
+        try (NereidServer server =
+                NereidServer.start(fixture.options(DemandOptions.DEFAULT.withMaxWaiting(3, 1 << 20)))) {
+            RecordingObserver start = new RecordingObserver();
+            server.infer(request(server, "m", ofSequence(true)), start);
+            for (int i = 0; i < 2; i++) {
+                server.infer(request(server, "m", ofSequence(false)), new RecordingObserver())
+                        .cancel();
+            }
+
+            RecordingObserver refused = new RecordingObserver();
+            server.infer(request(server, "m", ofSequence(false)), refused);
+            assertThat(refused.error().publicMessage()).contains("too many requests wait for loads already");
+
+            Files.delete(gate);
+            start.response();
+            for (int i = 0; i < 4; i++) {
+                RecordingObserver later = new RecordingObserver();
+                server.infer(request(server, "m", ofSequence(true)), later);
+                later.response();
+            }
+        }
+    }
+
     /** Without another request nothing waits for the load, and the next one begins it again. */
     @Test
     void waitsForNoModelWhenAllRequestsOfASequenceAreCancelled() throws Exception {

@@ -102,10 +102,13 @@ public final class DemandModels implements LiveGenerations.Listener, AutoCloseab
             submission.refuse(request, observer, refusal.get());
             return Cancellation.NONE;
         }
-        WaitingRequest waiting = new WaitingRequest(request, observer, arrivedNanos, submission, left -> {
-            admission.leave(left.byteSize());
-            queues.remove(key, left);
-        });
+        WaitingRequest waiting = new WaitingRequest(
+                request,
+                observer,
+                arrivedNanos,
+                submission,
+                left -> queues.remove(key, left),
+                removed -> admission.leave(removed.byteSize()));
         long deadline = deadline(request, arrivedNanos);
         Timeout timeout = timer.newTimeout(() -> expire(key, waiting, arrivedNanos));
         queues.add(key, waiting);

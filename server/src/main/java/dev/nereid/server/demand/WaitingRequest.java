@@ -22,10 +22,13 @@ final class WaitingRequest implements Cancellation {
     private static final Logger LOG = LoggerFactory.getLogger(WaitingRequest.class);
 
     private final InferRequest request;
+    private final long byteSize;
     private final ResponseObserver observer;
     private final long arrivedNanos;
     private final Submission submission;
     private final Consumer<WaitingRequest> whenLeft;
+    private final Consumer<WaitingRequest> whenRemoved;
+    private final AtomicBoolean removed = new AtomicBoolean();
     private final AtomicBoolean left = new AtomicBoolean();
 
     /** Whether the sequence of a cancelled request was ended. */
@@ -45,18 +48,22 @@ final class WaitingRequest implements Cancellation {
      * @param arrivedNanos when the server received it
      * @param submission takes the request when its model is loaded
      * @param whenLeft called once, when it waits no more, before its observer is notified
+     * @param whenRemoved called once, when it needs no place in the queue any more; with {@code whenLeft} at the earliest
      */
     WaitingRequest(
             InferRequest request,
             ResponseObserver observer,
             long arrivedNanos,
             Submission submission,
-            Consumer<WaitingRequest> whenLeft) {
+            Consumer<WaitingRequest> whenLeft,
+            Consumer<WaitingRequest> whenRemoved) {
         this.request = request;
+        byteSize = byteSize(request);
         this.observer = observer;
         this.arrivedNanos = arrivedNanos;
         this.submission = submission;
         this.whenLeft = whenLeft;
+        this.whenRemoved = whenRemoved;
     }
 
     /** Returns the bytes of the request's inputs. */
@@ -68,9 +75,9 @@ final class WaitingRequest implements Cancellation {
         return bytes;
     }
 
-    /** Returns the bytes of the inputs. */
+    /** Returns the bytes that the inputs had when the wait began. */
     long byteSize() {
-        return byteSize(request);
+        return byteSize;
     }
 
     /** Returns whether the deadline of the client has passed. */
@@ -87,7 +94,7 @@ final class WaitingRequest implements Cancellation {
         }
     }
 
-    private boolean leave() {
+    private boolean leave(boolean cancels) {
         if (!left.compareAndSet(false, true)) {
             return false;
         }
@@ -95,8 +102,17 @@ final class WaitingRequest implements Cancellation {
         if (scheduled != null) {
             scheduled.close();
         }
+        if (!cancels || request.options().sequence().isEmpty()) {
+            removed();
+        }
         whenLeft.accept(this);
         return true;
+    }
+
+    private void removed() {
+        if (removed.compareAndSet(false, true)) {
+            whenRemoved.accept(this);
+        }
     }
 
     /**
@@ -109,8 +125,9 @@ final class WaitingRequest implements Cancellation {
 
     /** Submits the request, unless it waits no more. Ends the sequence of one that was cancelled. */
     void submit() {
-        if (!leave()) {
+        if (!leave(false)) {
             endSequence();
+            removed();
             return;
         }
         try {
@@ -140,15 +157,17 @@ final class WaitingRequest implements Cancellation {
 
     /** Refuses the request, unless it waits no more. */
     void refuse(InferenceException reason) {
-        if (leave()) {
+        if (leave(false)) {
             submission.refuse(request, observer, reason);
+        } else {
+            removed();
         }
     }
 
     @Override
     public void cancel() {
         cancelled = true;
-        if (leave()) {
+        if (leave(true)) {
             request.release().run();
             try {
                 observer.onError(SchedulerErrors.cancelled());
