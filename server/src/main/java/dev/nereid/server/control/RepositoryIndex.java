@@ -20,6 +20,7 @@ import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -37,6 +38,7 @@ final class RepositoryIndex {
 
     private final ServedModels models;
     private final Optional<ModelRepository> repository;
+    private final ThreadFactory threads;
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
@@ -52,8 +54,14 @@ final class RepositoryIndex {
      * @param repository the repository whose other models are listed too; empty for none
      */
     RepositoryIndex(ServedModels models, Optional<ModelRepository> repository) {
+        this(models, repository, Thread.ofVirtual().factory());
+    }
+
+    /** Creates an index with another factory of its threads. */
+    RepositoryIndex(ServedModels models, Optional<ModelRepository> repository, ThreadFactory threads) {
         this.models = models;
         this.repository = repository;
+        this.threads = threads;
     }
 
     /** Reads the index. Never blocks. */
@@ -70,9 +78,24 @@ final class RepositoryIndex {
             lock.unlock();
         }
         if (starts) {
-            Thread.ofVirtual().name("index").start(() -> readAll(list));
+            start(list);
         }
         return list.minimalCompletionStage();
+    }
+
+    /** Starts the thread that reads. Without one the waiting reads fail, and later ones start another. */
+    private void start(CompletableFuture<List<ModelStatus>> first) {
+        try {
+            Thread thread = threads.newThread(() -> readAll(first));
+            thread.setName("index");
+            thread.start();
+        } catch (RuntimeException | Error e) { // such as no memory for a thread
+            InferenceException failure = new InferenceException(
+                    ErrorCode.UNAVAILABLE, "index of the repository: no thread to read it: " + e + " (retry later)");
+            for (CompletableFuture<List<ModelStatus>> list = first; list != null; list = waiting()) {
+                list.completeExceptionally(failure);
+            }
+        }
     }
 
     private void readAll(CompletableFuture<List<ModelStatus>> first) {
@@ -87,14 +110,20 @@ final class RepositoryIndex {
                 list.completeExceptionally(
                         new InferenceException(ErrorCode.INTERNAL, ServerPaths.namesAlone("internal error: " + e, "")));
             }
-            lock.lock();
-            try {
-                list = next;
-                next = null;
-                reading = list != null;
-            } finally {
-                lock.unlock();
-            }
+            list = waiting();
+        }
+    }
+
+    /** Takes the list that others wait for; without one, no list is read. */
+    private @Nullable CompletableFuture<List<ModelStatus>> waiting() {
+        lock.lock();
+        try {
+            CompletableFuture<List<ModelStatus>> list = next;
+            next = null;
+            reading = list != null;
+            return list;
+        } finally {
+            lock.unlock();
         }
     }
 

@@ -152,7 +152,7 @@ final class RemoteLook {
 
     private <T> CompletableFuture<T> start(Supplier<T> look, Consumer<InferenceException> whenFailed, Runnable end) {
         CompletableFuture<T> outcome = new CompletableFuture<>();
-        Thread.ofVirtual().name("remote-look").start(() -> {
+        Runnable task = () -> {
             try {
                 T found = look.get();
                 succeeded();
@@ -174,7 +174,13 @@ final class RemoteLook {
             } finally {
                 end.run();
             }
-        });
+        };
+        try {
+            Thread.ofVirtual().name("remote-look").start(task);
+        } catch (RuntimeException | Error e) { // such as no memory for a thread: a later look starts another
+            end.run();
+            outcome.completeExceptionally(unreachable("no thread for the look: " + e));
+        }
         return outcome;
     }
 
