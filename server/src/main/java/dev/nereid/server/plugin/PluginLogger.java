@@ -1,5 +1,6 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.api.BestEffort;
 import java.text.MessageFormat;
 import java.util.MissingResourceException;
 import java.util.ResourceBundle;
@@ -86,8 +87,16 @@ public final class PluginLogger implements System.Logger {
     public void log(Level level, @Nullable ResourceBundle bundle, String format, @Nullable Object... values) {
         if (isLoggable(level)) {
             String text = localized(bundle, format);
-            at(level).log(values == null || values.length == 0 ? text : MessageFormat.format(text, values));
+            at(level).log(values == null || values.length == 0 ? text : formatted(text, values));
         }
+    }
+
+    /** Formats a message; one whose format is wrong is logged as it is, with the values. */
+    private static String formatted(String format, @Nullable Object[] values) {
+        return BestEffort.get(
+                "message of a plugin",
+                format + " " + values.length + " values",
+                () -> MessageFormat.format(format, values));
     }
 
     private LoggingEventBuilder at(Level level) {
