@@ -58,8 +58,8 @@ public final class InstanceThreads implements Watchdog.Watched {
     private final InstanceThread.Listener listener = new InstanceThread.Listener() {
         @Override
         public void died(Thread thread, Throwable cause) {
+            fatalErrors.onThreadEnded(thread.getName()); // first: the handler of a program may fail
             fatalErrors.check(cause);
-            fatalErrors.onThreadEnded(thread.getName());
             BestEffort.run(
                     "end of an instance thread",
                     () -> LOG.atError()
