@@ -7,6 +7,8 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,15 +17,15 @@ import java.security.DigestInputStream;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
+import java.util.List;
+import java.util.stream.Stream;
 
 /**
- * Engines that were built from models of ONNX, by what they depend on: the content of the model's file, how it was
- * built, the kind of GPU and the version of TensorRT. Several servers may share the directory. Safe for use by several
- * threads.
+ * Engines that were built from models of ONNX, by what they depend on: the content of the model's file and of those
+ * beside and below it, which may be its external data, how it was built, the kind of GPU and the version of TensorRT.
+ * Several servers may share the directory. Safe for use by several threads.
  */
 final class EngineCache {
-    private static final int BUFFER = 1 << 16;
-
     private final Path directory;
 
     /**
@@ -40,20 +42,27 @@ final class EngineCache {
      *
      * @param runtime builds it, on the GPU whose context is current
      * @param gpu that GPU
-     * @throws BackendException if it cannot be built or written
+     * @throws BackendException if it cannot be built or written, or if files of the model change meanwhile
      */
     Path plan(TensorRtRuntime runtime, BuildRequest request, Gpu gpu) throws BackendException {
         try {
-            Path plan = directory.resolve(key(runtime, request, gpu) + ".plan");
+            String key = key(runtime, request, gpu);
+            Path plan = directory.resolve(key + ".plan");
             if (Files.isRegularFile(plan)) {
                 return plan;
             }
             byte[] content = runtime.build(request);
+            if (!key(runtime, request, gpu).equals(key)) {
+                throw new BackendException(
+                        ErrorCode.UNAVAILABLE,
+                        "engine of " + request.onnx().getFileName()
+                                + ": files of the model changed while it was built (expected: files that stay as they are)");
+            }
             Files.createDirectories(directory);
             Path partial = Files.createTempFile(directory, "engine", ".part");
             Files.write(partial, content);
             return Files.move(partial, plan, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
-        } catch (IOException e) {
+        } catch (IOException | UncheckedIOException e) {
             throw new BackendException(ErrorCode.UNAVAILABLE, "engine of " + request.onnx() + ": " + e, e);
         }
     }
@@ -61,16 +70,35 @@ final class EngineCache {
     /** Returns the name of an engine: a digest of what it depends on. */
     static String key(TensorRtRuntime runtime, BuildRequest request, Gpu gpu) throws IOException {
         MessageDigest digest = sha256();
-        try (InputStream in = new DigestInputStream(Files.newInputStream(request.onnx()), digest)) {
-            byte[] buffer = new byte[BUFFER];
-            while (in.read(buffer) >= 0) {
-                // the digest reads along
-            }
+        Path model = request.onnx().toAbsolutePath();
+        Path parent = model.resolveSibling("");
+        digest(model, digest);
+        List<Path> others;
+        try (Stream<Path> files = Files.walk(parent)) {
+            others = files.filter(file -> mayBeData(file) && !file.equals(model))
+                    .sorted()
+                    .toList();
+        }
+        for (Path other : others) {
+            digest.update(("\n" + parent.relativize(other) + "\n" + Files.size(other) + "\n")
+                    .getBytes(StandardCharsets.UTF_8));
+            digest(other, digest);
         }
         String rest =
                 "\n" + request.key() + "\n" + gpu.name() + "\n" + gpu.computeCapability() + "\n" + runtime.version();
         digest.update(rest.getBytes(StandardCharsets.UTF_8));
         return HexFormat.of().formatHex(digest.digest());
+    }
+
+    /** Returns whether a file may have external data; hidden ones are those of editors and copying programs. */
+    private static boolean mayBeData(Path file) {
+        return Files.isRegularFile(file) && !String.valueOf(file.getFileName()).startsWith(".");
+    }
+
+    private static void digest(Path file, MessageDigest digest) throws IOException {
+        try (InputStream in = new DigestInputStream(Files.newInputStream(file), digest)) {
+            in.transferTo(OutputStream.nullOutputStream());
+        }
     }
 
     private static MessageDigest sha256() {

@@ -12,6 +12,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -35,7 +36,7 @@ final class EngineCacheTest {
 
     @BeforeEach
     void open() throws IOException {
-        onnx = Files.writeString(directory.resolve("model.onnx"), "a model");
+        onnx = Files.writeString(Files.createDirectory(directory.resolve("1")).resolve("model.onnx"), "a model");
         cache = new EngineCache(directory.resolve("engines"));
     }
 
@@ -72,8 +73,27 @@ final class EngineCacheTest {
         Files.writeString(onnx, "another model");
         plans.add(cache.plan(runtime, request("FP32"), GPU));
 
-        assertThat(plans).hasSize(8);
-        assertThat(runtime.built).isEqualTo(8);
+        Path weights = Files.writeString(
+                Files.createDirectory(onnx.resolveSibling("data")).resolve("weights"), "some");
+        plans.add(cache.plan(runtime, request("FP32"), GPU));
+        Files.writeString(weights, "more");
+        plans.add(cache.plan(runtime, request("FP32"), GPU));
+        Files.move(weights, onnx.resolveSibling("weights"));
+        plans.add(cache.plan(runtime, request("FP32"), GPU));
+
+        assertThat(plans).hasSize(11);
+        assertThat(runtime.built).isEqualTo(11);
+    }
+
+    @Test
+    void keepsNoEngineOfFilesThatChangeMeanwhile() {
+        runtime.whileBuilding = () -> Files.writeString(onnx, "another model");
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> cache.plan(runtime, request("FP32"), GPU))
+                .withMessage("engine of model.onnx: files of the model changed while it was built"
+                        + " (expected: files that stay as they are)");
+        assertThat(directory.resolve("engines")).doesNotExist();
     }
 
     @Test
@@ -91,6 +111,12 @@ final class EngineCacheTest {
         private String version = "10.15.1";
         private boolean fails;
         private int built;
+        private ThrowingRunnable whileBuilding = () -> {};
+
+        /** Changes the files. */
+        private interface ThrowingRunnable {
+            void run() throws IOException;
+        }
 
         @Override
         public String version() {
@@ -108,6 +134,11 @@ final class EngineCacheTest {
                 throw new BackendException(ErrorCode.INVALID_ARGUMENT, "of a test");
             }
             built++;
+            try {
+                whileBuilding.run();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
             return ("plan " + built).getBytes(java.nio.charset.StandardCharsets.UTF_8);
         }
     }
