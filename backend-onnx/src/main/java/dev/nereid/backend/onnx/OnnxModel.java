@@ -125,10 +125,13 @@ final class OnnxModel implements Model {
         return mappedBytes == 0 ? List.of() : List.of(new MemoryUsage(MemoryPlace.HOST, mappedBytes));
     }
 
-    /** Returns whether sessions for other instances would have as many threads. */
+    /**
+     * Returns whether sessions for other instances would have as many threads, and are open: those of another device
+     * would be opened from files that may have changed since.
+     */
     @Override
     public boolean suits(List<Device> instances) throws BackendException {
-        return options.suits(settings, backend, instances);
+        return instances.stream().allMatch(sessions::has) && options.suits(settings, backend, instances);
     }
 
     @Override

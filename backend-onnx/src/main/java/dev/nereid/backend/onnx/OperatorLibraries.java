@@ -3,7 +3,9 @@ package dev.nereid.backend.onnx;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelContext;
+import java.io.File;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -16,10 +18,13 @@ import java.util.stream.Stream;
 /**
  * Libraries of custom operators, as private copies: the process maps them for as long as a session lives. Stateless.
  *
- * <p>With a library the others of its directory are copied, since it may need them there.
+ * <p>With a library the others of its directory and of those below are copied, since it may need them there.
  */
 final class OperatorLibraries {
     private static final Pattern NAME = Pattern.compile(".+\\.(so|so\\.[0-9.]+|dylib|dll)");
+
+    /** How deep the directories of other libraries are: {@code $ORIGIN/lib} and {@code $ORIGIN/lib/x86_64}. */
+    private static final int MAX_DEPTH = 3;
 
     private OperatorLibraries() {}
 
@@ -31,17 +36,19 @@ final class OperatorLibraries {
             String name = String.valueOf(library.getFileName());
             Path directory = library.resolveSibling("");
             NavigableSet<String> files = new TreeSet<>(List.of(name));
-            try (Stream<Path> others = Files.list(directory)) {
-                Path root = context.modelDirectory().toRealPath();
+            try (Stream<Path> others = Files.walk(directory, MAX_DEPTH)) {
+                Path repository = context.modelDirectory()
+                        .toAbsolutePath()
+                        .resolveSibling("")
+                        .toRealPath();
                 for (Path other : others.toList()) {
-                    String otherName = String.valueOf(other.getFileName());
-                    if (NAME.matcher(otherName).matches()
+                    if (NAME.matcher(String.valueOf(other.getFileName())).matches()
                             && Files.isRegularFile(other)
-                            && other.toRealPath().startsWith(root)) {
-                        files.add(otherName);
+                            && other.toRealPath().startsWith(repository)) {
+                        files.add(String.valueOf(directory.relativize(other)).replace(File.separatorChar, '/'));
                     }
                 }
-            } catch (IOException e) {
+            } catch (IOException | UncheckedIOException e) {
                 throw new BackendException(
                         ErrorCode.UNAVAILABLE,
                         "unable to load model '" + context.settings().name()

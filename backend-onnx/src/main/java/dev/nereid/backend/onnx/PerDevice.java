@@ -48,7 +48,7 @@ final class PerDevice<T> {
      * @throws BackendException if it cannot be opened
      */
     T get(Device device) throws BackendException {
-        Device key = device.kind() == Device.Kind.GPU ? device : Device.CPU;
+        Device key = key(device);
         FutureTask<T> task = new FutureTask<>(() -> opener.open(key));
         FutureTask<T> earlier = opened.putIfAbsent(key, task);
         if (earlier != null) {
@@ -56,6 +56,16 @@ final class PerDevice<T> {
         }
         task.run();
         return result(key, task);
+    }
+
+    /** Returns whether the object of a device was opened. */
+    boolean has(Device device) {
+        FutureTask<T> task = opened.get(key(device));
+        return task != null && task.state() == FutureTask.State.SUCCESS;
+    }
+
+    private static Device key(Device device) {
+        return device.kind() == Device.Kind.GPU ? device : Device.CPU;
     }
 
     private T result(Device key, FutureTask<T> task) throws BackendException {

@@ -40,6 +40,18 @@ class OnnxModelTest {
                         + " outputs 2");
     }
 
+    /** A session of a GPU would be opened from files that may have changed since. */
+    @Test
+    void suitsNoDeviceThatItWasNotLoadedFor() throws BackendException {
+        Device gpu = new Device(Device.Kind.GPU, 0);
+        try (TestBackend backend = new TestBackend();
+                Model model = backend.backend.load(
+                        TestBackend.model(addSub("add_sub.onnx").build(), 2))) {
+            assertThat(model.suits(List.of(Device.CPU, Device.CPU))).isTrue();
+            assertThat(model.suits(List.of(Device.CPU, gpu))).isFalse();
+        }
+    }
+
     @Test
     void reportsThatAllModelsShareTheirThreads() throws BackendException {
         FakeModelContext context = TestBackend.model(addSub("add_sub.onnx").build(), 2);

@@ -118,6 +118,17 @@ class PerDeviceTest {
     }
 
     @Test
+    void knowsWhatIsOpen() throws BackendException {
+        PerDevice<String> sessions = new PerDevice<>(this::open, closed::add);
+        sessions.get(GPU0);
+
+        assertThat(sessions.has(GPU0)).isTrue();
+        assertThat(sessions.has(GPU1)).isFalse();
+        assertThat(sessions.has(Device.CPU)).isFalse();
+        assertThat(opened).containsExactly(GPU0);
+    }
+
+    @Test
     void passesOnWhatTheOpenerThrows() {
         PerDevice<String> sessions = new PerDevice<>(
                 device -> {

@@ -5,7 +5,9 @@ import dev.nereid.backend.tensorflow.capi.TfLibrary;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelContext;
+import java.io.File;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -17,10 +19,13 @@ import java.util.stream.Stream;
 /**
  * Loads libraries of custom operations from private copies: the process maps them until it ends. Stateless.
  *
- * <p>With a library the others of its directory are copied, since it may need them there.
+ * <p>With a library the others of its directory and of those below are copied, since it may need them there.
  */
 final class OperatorLibraries {
     private static final Pattern NAME = Pattern.compile(".+\\.(so|so\\.[0-9.]+|dylib|dll)");
+
+    /** How deep the directories of other libraries are: {@code $ORIGIN/lib} and {@code $ORIGIN/lib/x86_64}. */
+    private static final int MAX_DEPTH = 3;
 
     private OperatorLibraries() {}
 
@@ -40,7 +45,7 @@ final class OperatorLibraries {
             }
         } catch (TfException e) {
             throw TensorFlowErrors.cannotLoad(context, e);
-        } catch (IOException e) {
+        } catch (IOException | UncheckedIOException e) {
             throw new BackendException(
                     ErrorCode.UNAVAILABLE,
                     "unable to load model '" + context.settings().name() + "', op_library_filename: '" + filename
@@ -51,14 +56,14 @@ final class OperatorLibraries {
 
     private static SortedSet<String> files(ModelContext context, Path directory, String library) throws IOException {
         SortedSet<String> files = new TreeSet<>(List.of(library));
-        Path root = context.modelDirectory().toRealPath();
-        try (Stream<Path> others = Files.list(directory)) {
+        Path repository =
+                context.modelDirectory().toAbsolutePath().resolveSibling("").toRealPath();
+        try (Stream<Path> others = Files.walk(directory, MAX_DEPTH)) {
             for (Path other : others.toList()) {
-                String name = String.valueOf(other.getFileName());
-                if (NAME.matcher(name).matches()
+                if (NAME.matcher(String.valueOf(other.getFileName())).matches()
                         && Files.isRegularFile(other)
-                        && other.toRealPath().startsWith(root)) {
-                    files.add(name);
+                        && other.toRealPath().startsWith(repository)) {
+                    files.add(String.valueOf(directory.relativize(other)).replace(File.separatorChar, '/'));
                 }
             }
         }
