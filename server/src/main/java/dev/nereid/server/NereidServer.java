@@ -296,8 +296,8 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
                             path.toString(),
                             OptionalLong.empty(),
                             ModelStatus.State.UNAVAILABLE,
-                            "no model repository (expected: an existing directory); the server loads no models and is"
-                                    + " not ready until it is started again"))
+                            "no model repository (expected: an existing directory that may be read); the server loads no"
+                                    + " models and is not ready until it is started again"))
                     .toList();
         }
         return components.lifecycle().failures();
@@ -328,8 +328,9 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      * Replaces the instances of a model by those of its present configuration while it serves. For programs that
      * changed {@code instance_group} in the model's {@code config.pbtxt}. New instances are created, warmed up and
      * started first; then the instances that are no longer configured stop taking requests. They complete the requests
-     * that they have, and each is closed with the last of its responses, which may be after this method returns.
-     * Instances whose groups differ in name alone stay. Blocks until the new instances serve.
+     * that they have, and each is closed with the last of its responses. Instances whose groups differ in name alone stay.
+     * Blocks until the new instances serve, and the others are closed, which it awaits for a minute at most; an instance
+     * with sequences, which ends with them, is not awaited.
      *
      * @param model the model's name
      * @throws InferenceException {@link ErrorCode#NOT_FOUND} if there is no such model; {@link ErrorCode#UNAVAILABLE}

@@ -27,6 +27,8 @@ import dev.nereid.server.repository.ModelRepository;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Creates a server from its options: plugins, memory, timer, watchdog and model lifecycle. Immutable. */
 final class ServerFactory {
@@ -45,6 +47,8 @@ final class ServerFactory {
             "statistics",
             "trace",
             "logging");
+
+    private static final Logger LOG = LoggerFactory.getLogger(ServerFactory.class);
 
     private final ServerOptions options;
 
@@ -104,6 +108,10 @@ final class ServerFactory {
             if (missing.isEmpty()) {
                 lifecycle.start();
             } else {
+                missing.forEach(repository -> LOG.atError()
+                        .addKeyValue("repository", repository)
+                        .log("no model repository (expected: an existing directory that may be read); the server loads"
+                                + " no models and is not ready until it is started again"));
                 lifecycle.models().end(); // no model is found, since the server is not ready
             }
             watchdog.add(health.heap());

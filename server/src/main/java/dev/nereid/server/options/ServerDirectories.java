@@ -116,13 +116,13 @@ public record ServerDirectories(
     }
 
     /**
-     * Returns the model repositories that do not exist.
+     * Returns the model repositories that do not exist, or may not be read.
      *
-     * @return the ones that are no directories at the moment
+     * @return the ones that are no readable directories at the moment
      */
     public List<Path> missingModelRepositories() {
         return modelRepositories.stream()
-                .filter(path -> !Files.isDirectory(path))
+                .filter(path -> !Files.isDirectory(path) || !Files.isReadable(path))
                 .toList();
     }
 

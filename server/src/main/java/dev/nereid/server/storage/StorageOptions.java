@@ -1,13 +1,15 @@
 package dev.nereid.server.storage;
 
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
 /**
  * Options of remote model repositories. Immutable.
  *
- * @param urls the URLs of the repositories, of which one that is given twice counts once; their schemes name plugins
+ * @param urls the URLs of the repositories, of which one that is given twice counts once, with a slash at its end
+ *     or without; their schemes name plugins
  * @param plugins the directories of storage plugins, in the order of their precedence; missing ones are skipped
  * @param environment the environment variables that storages read
  * @param copies the directory of local copies, created when first needed; a storage may be configured for another one
@@ -25,12 +27,18 @@ public record StorageOptions(
      * @throws IllegalArgumentException if there are repositories and no directory for their copies
      */
     public StorageOptions {
-        urls = urls.stream().distinct().toList();
+        urls = distinct(urls);
         plugins = List.copyOf(plugins);
         environment = Map.copyOf(environment);
         if (!urls.isEmpty() && copies.toString().isEmpty()) {
             throw new IllegalArgumentException("copies: empty (expected: a directory for copies of " + urls + ")");
         }
+    }
+
+    private static List<String> distinct(List<String> urls) {
+        Map<String, String> distinct = new LinkedHashMap<>();
+        urls.forEach(url -> distinct.putIfAbsent(url.replaceFirst("/+$", ""), url));
+        return List.copyOf(distinct.values());
     }
 
     /** Never shows the environment, which may hold credentials. */
