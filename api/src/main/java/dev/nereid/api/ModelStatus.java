@@ -13,6 +13,9 @@ import java.util.OptionalLong;
  * @param reason the reason why the version is not ready, or its problem while it is; may be empty
  */
 public record ModelStatus(String name, OptionalLong version, State state, String reason) {
+    /** The reason of a version that was unloaded on purpose. */
+    public static final String UNLOADED = "unloaded";
+
     /** The states of a version. */
     public enum State {
         /** Never loaded. */
@@ -33,5 +36,14 @@ public record ModelStatus(String name, OptionalLong version, State state, String
         requireNonNull(version, "version");
         requireNonNull(state, "state");
         requireNonNull(reason, "reason");
+    }
+
+    /**
+     * Returns whether the version was unloaded on purpose.
+     *
+     * @return whether it is unavailable for this reason
+     */
+    public boolean isUnloaded() {
+        return state == State.UNAVAILABLE && reason.equals(UNLOADED);
     }
 }

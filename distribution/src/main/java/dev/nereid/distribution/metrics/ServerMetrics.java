@@ -168,11 +168,13 @@ final class ServerMetrics {
 
     private MetricSnapshot modelVersions() {
         List<ModelStatus> index = server.models().index();
-        GaugeSnapshot.Builder gauge =
-                GaugeSnapshot.builder().name("nereid_model_versions").help("Versions of models by their state.");
+        GaugeSnapshot.Builder gauge = GaugeSnapshot.builder()
+                .name("nereid_model_versions")
+                .help("Versions of models by their state; without unloaded ones.");
         for (ModelStatus.State state : ModelStatus.State.values()) {
-            long count =
-                    index.stream().filter(status -> status.state() == state).count();
+            long count = index.stream()
+                    .filter(status -> status.state() == state && !status.isUnloaded())
+                    .count();
             gauge.dataPoint(point((double) count, Labels.of("state", state.name())));
         }
         return gauge.build();

@@ -2,6 +2,7 @@ package dev.nereid.distribution.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.ModelStatus;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.ModelVersionTags;
 import dev.nereid.testkit.FakeInferenceServer;
@@ -11,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 
 final class ServerMetricsTest {
@@ -55,6 +57,24 @@ final class ServerMetricsTest {
                 .anyMatch(line -> line.startsWith("jvm_memory_used_bytes{"))
                 .anyMatch(line -> line.startsWith("nv_inference_count{model=\"m\""))
                 .noneMatch(line -> line.startsWith("nereid_connections"));
+    }
+
+    /** Each new version of a model unloads the one before: an alert on versions that are unavailable must not fire. */
+    @Test
+    void countsNoVersionsThatWereUnloaded() {
+        server.setIndex(List.of(
+                status(1, ModelStatus.State.UNAVAILABLE, "unloaded"),
+                status(2, ModelStatus.State.UNAVAILABLE, "Internal: the file is broken"),
+                status(3, ModelStatus.State.READY, "")));
+
+        assertThat(lines())
+                .contains(
+                        "nereid_model_versions{state=\"UNAVAILABLE\"} 1.0",
+                        "nereid_model_versions{state=\"READY\"} 1.0");
+    }
+
+    private static ModelStatus status(long version, ModelStatus.State state, String reason) {
+        return new ModelStatus("m", OptionalLong.of(version), state, reason);
     }
 
     private List<String> lines(ConnectionCounts... connections) {

@@ -6,7 +6,7 @@ import dev.nereid.spi.ErrorCode;
 /** Load state of one model version. */
 public sealed interface VersionState {
     /** The reason of a version that was unloaded on purpose. It does not make a server unready. */
-    String UNLOADED = "unloaded";
+    String UNLOADED = ModelStatus.UNLOADED;
 
     /**
      * The version is loading.
