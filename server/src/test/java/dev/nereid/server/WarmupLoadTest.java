@@ -69,6 +69,25 @@ final class WarmupLoadTest {
         }
     }
 
+    /** The server supplies what a first request of a sequence has: the client of such a model sends no controls either. */
+    @Test
+    void suppliesTheControlsAndStatesOfASequence() throws Exception {
+        models.recording("m", RECORD + """
+                        sequence_batching {
+                          control_input [
+                            { name: "START" control [ { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } ] },
+                            { name: "READY" control [ { kind: CONTROL_SEQUENCE_READY int32_false_true: [ 0, 1 ] } ] }
+                          ]
+                          state [ { input_name: "IN_STATE" output_name: "OUT_STATE" data_type: TYPE_FP32 dims: [ 1 ] } ]
+                        }
+                        """ + warmup("a", "batch_size: 1", "1"));
+
+        try (NereidServer server = NereidServer.start(options())) {
+            assertThat(server.isReady()).isTrue();
+            assertThat(events("execute")).containsExactly("execute 1 on m_0_0");
+        }
+    }
+
     @Test
     void leavesPassiveInstancesCold() throws Exception {
         models.recording(

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.files.PrivateDirectory;
+import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.FileSystemException;
@@ -26,7 +27,8 @@ final class OverrideWriterTest {
             ModelFiles first = writer.write("m", Map.of("1/a", ByteBuffer.allocate(60)));
 
             assertThatThrownBy(() -> writer.write("n", Map.of("1/a", ByteBuffer.allocate(41))))
-                    .isInstanceOf(InferenceException.class)
+                    .isInstanceOfSatisfying(
+                            InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL))
                     .hasMessage("failed to load 'n', failed to poll from model repository: file override: 41 bytes"
                             + " (expected: at most 100 for all loaded models)");
             first.retain();
@@ -41,6 +43,8 @@ final class OverrideWriterTest {
                 many.put("1/" + i, ByteBuffer.allocate(0));
             }
             assertThatThrownBy(() -> writer.write("m", many))
+                    .isInstanceOfSatisfying(
+                            InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL))
                     .hasMessage("failed to load 'm', failed to poll from model repository: file override: 1001 files"
                             + " (expected: at most 1000)");
             assertThatThrownBy(() -> writer.write("m", Map.of("a".repeat(1025), ByteBuffer.allocate(1))))
