@@ -130,7 +130,25 @@ final class CommandLineIT {
                     .containsPattern("(?m)^add_sub +1 +READY$")
                     .containsPattern("(?m)^broken +(1|-) +UNAVAILABLE: Internal: failed to read text proto from"
                             + " .*config.pbtxt.*$");
+            // It failed before a version existed, which does not count.
+            assertThat(server.get("/v2/health/ready").statusCode()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void answersMetadataIfARepositoryIsMissing() throws IOException, InterruptedException {
+        Path missing = directory.resolve("nosuch");
+
+        try (InstalledServer server = InstalledServer.serve(
+                missing, "--exit-on-error=false", "--model-repository=" + InstalledServer.MODELS)) {
+            assertThat(server.out())
+                    .contains(missing.toString())
+                    .contains("no model repository (expected: an existing directory that may be read)");
+            assertThat(server.errSoFar()).contains("ERROR", "no model repository", missing.toString());
+            assertThat(server.get("/v2/health/live").statusCode()).isEqualTo(400);
             assertThat(server.get("/v2/health/ready").statusCode()).isEqualTo(400);
+            assertThat(server.get("/v2").statusCode()).isEqualTo(200);
+            assertThat(server.get("/v2/models/add_sub").statusCode()).isNotEqualTo(200);
         }
     }
 

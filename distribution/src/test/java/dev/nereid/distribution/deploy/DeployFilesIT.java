@@ -174,11 +174,15 @@ final class DeployFilesIT {
         assertKnown(arguments.subList(1, arguments.size()));
     }
 
-    /** Starts a server with the flags and a model repository that does not exist: it reports that, and no flag. */
+    /**
+     * Starts a server with the flags and a model repository that does not exist: it reports that, and no flag. It exits on
+     * errors, since it would run without a repository otherwise.
+     */
     private static void assertKnown(List<String> flags) throws IOException, InterruptedException {
         List<String> arguments = new ArrayList<>(List.of("serve"));
         flags.stream()
                 .filter(flag -> !flag.startsWith("--model-repository=") && !flag.startsWith("--log-file="))
+                .map(flag -> flag.equals("--exit-on-error=false") ? "--exit-on-error=true" : flag)
                 .forEach(arguments::add);
         arguments.add("--model-repository=/nonexistent/models");
         InstalledServer.Result result = InstalledServer.run(arguments.toArray(String[]::new));
