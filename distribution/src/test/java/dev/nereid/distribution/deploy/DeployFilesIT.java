@@ -83,12 +83,29 @@ final class DeployFilesIT {
 
     @Test
     void theSettingsOfTheUnitAreVariablesOfFlags() throws Exception {
+        Tool.require("openssl");
+        Tool.Result made = Tool.run(
+                directory,
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-subj",
+                "/CN=localhost",
+                "-keyout",
+                "tls.key",
+                "-out",
+                "tls.crt");
+        assertThat(made.status()).as(made.out()).isZero();
         assertThat(Pattern.compile("^NEREID_([A-Z_]+)=(.*)$", Pattern.MULTILINE)
                         .matcher(settings())
                         .results()
                         .filter(setting -> !setting.group(1).equals("JAVA_OPTIONS"))
                         .map(setting -> "--"
-                                + setting.group(1).toLowerCase(Locale.ROOT).replace('_', '-') + "=" + setting.group(2)))
+                                + setting.group(1).toLowerCase(Locale.ROOT).replace('_', '-') + "="
+                                + setting.group(2).replace("/etc/nereid/tls", directory + "/tls")))
                 .isNotEmpty()
                 .satisfies(flags -> assertKnown(List.copyOf(flags)));
     }
