@@ -1,6 +1,7 @@
 package dev.nereid.distribution.traffic;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
@@ -118,22 +119,25 @@ class HotReloadIT {
             Eventually.holds("one generation left", 20, () -> reachableModels() == 1);
             Eventually.holds(
                     "no memory in use", 20, () -> server.server().memory().bytesInUse() == 0);
-            assertThat(server.server().models().index())
-                    .extracting(ModelStatus::state)
-                    .as("the version that serves, and that of the last load, which failed")
-                    .containsExactly(ModelStatus.State.READY, ModelStatus.State.UNAVAILABLE);
+            List<ModelStatus> index = server.server().models().index();
+            assertThat(index)
+                    .as("the version that serves, the one before it, and that of the last load, which failed")
+                    .extracting(ModelStatus::state, ModelStatus::isUnloaded)
+                    .containsExactlyInAnyOrder(
+                            tuple(ModelStatus.State.READY, false),
+                            tuple(ModelStatus.State.UNAVAILABLE, true),
+                            tuple(ModelStatus.State.UNAVAILABLE, false));
+            String serving = Long.toString(index.stream()
+                    .filter(status -> status.state() == ModelStatus.State.READY)
+                    .findFirst()
+                    .orElseThrow()
+                    .version()
+                    .getAsLong());
             assertThat(server.server().models().statistics().stream()
                             .mapToLong(version -> version.executions().inferenceCount())
                             .sum())
                     .as("statistics go on over reloads, those of the version that serves at the end")
-                    .isEqualTo(byVersion
-                            .get(Long.toString(server.server()
-                                    .models()
-                                    .index()
-                                    .getFirst()
-                                    .version()
-                                    .getAsLong()))
-                            .get());
+                    .isEqualTo(byVersion.get(serving).get());
         }
     }
 
