@@ -244,7 +244,9 @@ final class SequenceClient implements Callable<Void> {
         reconnected = true;
         channel.shutdownNow();
         channel = connect.get();
-        List<Run> unfinished = open.stream().filter(run -> !run.isDone()).toList();
+        // What has failed was started again already, and two runs with one id would be one sequence.
+        List<Run> unfinished =
+                open.stream().filter(run -> !run.isDone() && !run.failed).toList();
         open.clear();
         counts.left().addAndGet(unfinished.size());
         unfinished.forEach(run -> start(run.id + OTHER_CONNECTION, run.attempt + 1));
