@@ -265,7 +265,7 @@ final class MisbehaviorIT {
         assertStep(model, "close", "UNLOADING");
         awaitLog("close takes longer than its limit", "model=" + model);
         assertThat(status("/v2/models/" + model + "/ready")).isEqualTo(404);
-        assertThat(status("/v2/health/ready")).as("a client asked for the load").isEqualTo(200);
+        assertThat(status("/v2/health/ready")).isEqualTo(400);
         assertOthersServe();
         load("block"); // of the same plugin
         assertThat(infer("block", 4).body()).contains("[4.0]");
