@@ -35,6 +35,8 @@ public final class BestEffort {
      * @param what the information, for the log
      * @param otherwise the value after a failure
      * @param source computes the value
+     * @param <T> the type of the value
+     * @return the computed value, or the one after a failure
      */
     public static <T> T get(String what, T otherwise, Supplier<? extends T> source) {
         try {
