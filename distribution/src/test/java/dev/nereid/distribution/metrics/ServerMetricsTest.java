@@ -68,9 +68,7 @@ final class ServerMetricsTest {
                 status(3, ModelStatus.State.READY, "")));
 
         assertThat(lines())
-                .contains(
-                        "nereid_model_versions{state=\"UNAVAILABLE\"} 1.0",
-                        "nereid_model_versions{state=\"READY\"} 1.0");
+                .contains("nereid_model_versions{state=\"UNAVAILABLE\"} 1", "nereid_model_versions{state=\"READY\"} 1");
     }
 
     private static ModelStatus status(long version, ModelStatus.State state, String reason) {
