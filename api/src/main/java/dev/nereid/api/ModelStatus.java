@@ -13,7 +13,7 @@ import java.util.OptionalLong;
  * @param reason the reason why the version is not ready, or its problem while it is; may be empty
  */
 public record ModelStatus(String name, OptionalLong version, State state, String reason) {
-    /** The reason of a version that was unloaded on purpose. */
+    /** The reason of a version that was unloaded on purpose. It does not make a server unready. */
     public static final String UNLOADED = "unloaded";
 
     /** The states of a version. */

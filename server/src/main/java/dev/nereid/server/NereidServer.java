@@ -54,6 +54,11 @@ import java.util.stream.Collectors;
  * backends and plugins, each once.
  */
 public final class NereidServer implements InferenceServer, AutoCloseable {
+    /** The reason of a repository that is missing. */
+    static final String NO_REPOSITORY =
+            "no model repository (expected: an existing directory that may be read); the server"
+                    + " loads no models and is not ready until it is started again";
+
     private enum Phase {
         RUNNING,
         EXITING,
@@ -293,11 +298,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         if (isFailed()) {
             return missing.stream()
                     .map(path -> new ModelStatus(
-                            path.toString(),
-                            OptionalLong.empty(),
-                            ModelStatus.State.UNAVAILABLE,
-                            "no model repository (expected: an existing directory that may be read); the server loads no"
-                                    + " models and is not ready until it is started again"))
+                            path.toString(), OptionalLong.empty(), ModelStatus.State.UNAVAILABLE, NO_REPOSITORY))
                     .toList();
         }
         return components.lifecycle().failures();

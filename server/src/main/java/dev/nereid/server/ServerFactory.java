@@ -108,10 +108,8 @@ final class ServerFactory {
             if (missing.isEmpty()) {
                 lifecycle.start();
             } else {
-                missing.forEach(repository -> LOG.atError()
-                        .addKeyValue("repository", repository)
-                        .log("no model repository (expected: an existing directory that may be read); the server loads"
-                                + " no models and is not ready until it is started again"));
+                missing.forEach(repository ->
+                        LOG.atError().addKeyValue("repository", repository).log(NereidServer.NO_REPOSITORY));
                 lifecycle.models().end(); // no model is found, since the server is not ready
             }
             watchdog.add(health.heap());

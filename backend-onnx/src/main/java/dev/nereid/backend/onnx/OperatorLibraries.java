@@ -18,7 +18,7 @@ import java.util.stream.Stream;
 /**
  * Libraries of custom operators, as private copies: the process maps them for as long as a session lives. Stateless.
  *
- * <p>With a library the others of its directory and of those below are copied, since it may need them there.
+ * <p>The libraries beside and below a library are copied with it, since it may need them there.
  */
 final class OperatorLibraries {
     private static final Pattern NAME = Pattern.compile(".+\\.(so|so\\.[0-9.]+|dylib|dll)");

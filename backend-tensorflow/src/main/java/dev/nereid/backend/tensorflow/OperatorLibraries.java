@@ -19,7 +19,7 @@ import java.util.stream.Stream;
 /**
  * Loads libraries of custom operations from private copies: the process maps them until it ends. Stateless.
  *
- * <p>With a library the others of its directory and of those below are copied, since it may need them there.
+ * <p>The libraries beside and below a library are copied with it, since it may need them there.
  */
 final class OperatorLibraries {
     private static final Pattern NAME = Pattern.compile(".+\\.(so|so\\.[0-9.]+|dylib|dll)");

@@ -293,19 +293,18 @@ final class ModelLoads implements RepositoryPoller.Actions {
             boolean isLinked = loader.isLinkedTo(model, loadNeeded(source));
             boolean isWhole = isForced || reason.isWhole() || !isLinked;
             loader.refreshPlugins();
+            List<Runnable> waits = new ArrayList<>();
             if (isWhole || !loader.isLoadedFrom(source)) {
                 awaitDrained(model);
                 NavigableMap<Long, Generation> before = catalog.serving(model);
-                List<Runnable> waits = new ArrayList<>();
                 threads.run(() -> waits.addAll(loader.load(source, isWhole, isForced)));
                 sources.loaded(source);
                 if (!before.isEmpty() && !before.equals(catalog.serving(model))) {
                     replaced.add(model);
                 }
-                isLoaded = true;
-                waits.forEach(Runnable::run); // not on a thread for loads, which the instances' requests may wait for
             }
             isLoaded = true;
+            waits.forEach(Runnable::run); // not on a thread for loads, which the instances' requests may wait for
         } catch (InferenceException e) {
             if (source.isOverridden() && !sources.isPresent(model)) {
                 catalog.missing(model); // its files are gone with the request

@@ -90,6 +90,7 @@ final class RepositoryIndex {
             thread.setName("index");
             thread.start();
         } catch (RuntimeException | Error e) { // such as no memory for a thread
+            LOG.atError().setCause(e).log("index of the repository has no thread");
             InferenceException failure = new InferenceException(
                     ErrorCode.UNAVAILABLE, "index of the repository: no thread to read it: " + e + " (retry later)");
             for (CompletableFuture<List<ModelStatus>> list = first; list != null; list = waiting()) {

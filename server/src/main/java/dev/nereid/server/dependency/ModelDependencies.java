@@ -33,7 +33,7 @@ public final class ModelDependencies {
     @GuardedBy("lock")
     private final Set<String> waiting = new HashSet<>();
 
-    /** What the models need whose loads have begun. */
+    /** The loads in progress, by the keys of their models. */
     @GuardedBy("lock")
     private final Map<String, Load> loading = new HashMap<>();
 
@@ -61,7 +61,7 @@ public final class ModelDependencies {
     }
 
     /**
-     * Takes note that a model is loaded for its own sake.
+     * Records that a model is loaded for its own sake.
      *
      * @param model its key
      */
@@ -75,8 +75,8 @@ public final class ModelDependencies {
     }
 
     /**
-     * Takes note of what a model needs, at the beginning of its load. Until the {@link #end} it needs what it needed before
-     * too, since it may serve with that. The loads of one model follow one another.
+     * Records the models that a model needs, at the beginning of its load. Until the {@link #end} it needs the former ones
+     * too, since it may serve with them. The loads of one model follow one another.
      *
      * @param model its key
      * @param needed the keys of the models that it needs itself
@@ -97,7 +97,7 @@ public final class ModelDependencies {
     }
 
     /**
-     * Takes note of the end of a load. A model that waited for another one and was not loaded waits again.
+     * Records the end of a load. A model that waited for another one and was not loaded waits again.
      *
      * @param model its key
      * @param isLoaded whether it was loaded, or what is loaded has not changed
@@ -231,7 +231,7 @@ public final class ModelDependencies {
     }
 
     /**
-     * Takes note that a model is unloaded for its own sake.
+     * Records that a model is unloaded for its own sake.
      *
      * @param model its key
      * @param withNeeded whether models that only it needed are unloaded too
@@ -253,7 +253,7 @@ public final class ModelDependencies {
     }
 
     /**
-     * Takes note that a model is unloaded because nothing needs it any more, unless that has changed.
+     * Records that a model is unloaded because nothing needs it any more, unless that has changed.
      *
      * @param model its key
      * @return whether it is to be unloaded

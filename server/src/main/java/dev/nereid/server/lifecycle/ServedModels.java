@@ -469,7 +469,7 @@ public final class ServedModels implements ModelCatalog {
     public List<ModelStatus> failures() {
         return index().stream()
                 .filter(status -> status.state() == ModelStatus.State.UNAVAILABLE)
-                .filter(status -> !status.reason().equals(VersionState.UNLOADED))
+                .filter(status -> !status.isUnloaded())
                 .toList();
     }
 

@@ -5,9 +5,6 @@ import dev.nereid.spi.ErrorCode;
 
 /** Load state of one model version. */
 public sealed interface VersionState {
-    /** The reason of a version that was unloaded on purpose. It does not make a server unready. */
-    String UNLOADED = ModelStatus.UNLOADED;
-
     /**
      * The version is loading.
      *
@@ -49,7 +46,7 @@ public sealed interface VersionState {
          * @return the state
          */
         public static Unavailable unloaded() {
-            return new Unavailable(UNLOADED, false);
+            return new Unavailable(ModelStatus.UNLOADED, false);
         }
 
         /**
@@ -98,7 +95,7 @@ public sealed interface VersionState {
 
     /** Returns whether the version was unloaded on purpose. */
     default boolean isUnloaded() {
-        return this instanceof Unavailable(String reason, boolean _) && reason.equals(UNLOADED);
+        return this instanceof Unavailable(String reason, boolean _) && reason.equals(ModelStatus.UNLOADED);
     }
 
     /** The state as clients see it. */

@@ -91,12 +91,9 @@ public final class PluginLogger implements System.Logger {
         }
     }
 
-    /** Formats a message; one whose format is wrong is logged as it is, with the values. */
+    /** Formats a message. A wrong format is logged as it is. */
     private static String formatted(String format, @Nullable Object[] values) {
-        return BestEffort.get(
-                "message of a plugin",
-                format + " " + values.length + " values",
-                () -> MessageFormat.format(format, values));
+        return BestEffort.get("message of a plugin", format, () -> MessageFormat.format(format, values));
     }
 
     private LoggingEventBuilder at(Level level) {

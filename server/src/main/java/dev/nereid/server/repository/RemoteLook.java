@@ -178,8 +178,14 @@ final class RemoteLook {
         try {
             Thread.ofVirtual().name("remote-look").start(task);
         } catch (RuntimeException | Error e) { // such as no memory for a thread: a later look starts another
+            LOG.atError()
+                    .addKeyValue("repository", root.location())
+                    .setCause(e)
+                    .log("look at a model repository has no thread");
+            InferenceException failed = unreachable("no thread for the look: " + e);
+            whenFailed.accept(failed);
             end.run();
-            outcome.completeExceptionally(unreachable("no thread for the look: " + e));
+            outcome.completeExceptionally(failed);
         }
         return outcome;
     }
