@@ -253,7 +253,11 @@ final class ModelLoads implements RepositoryPoller.Actions {
         ModelDependencies.Unloads unloads = dependencies.unload(model, withNeeded);
         CompletionStage<Void> all = CompletableFuture.completedStage(null);
         for (String dependent : unloads.before()) {
-            all = all.thenCompose(_ -> tasks.submit(dependent, () -> unloadNow(dependent)));
+            all = all.thenCompose(_ -> tasks.submit(dependent, () -> {
+                if (!catalog.serving(dependent).isEmpty()) { // the reason of one that failed stays
+                    unloadNow(dependent);
+                }
+            }));
         }
         all = all.thenCompose(_ -> tasks.submit(model, () -> unloadNow(model)));
         for (String needed : unloads.after()) {
