@@ -31,11 +31,15 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Random;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
@@ -206,7 +210,7 @@ final class SequenceReloadSchedules implements AutoCloseable {
     }
 
     private void advance(long nanos) {
-        await("asleep", () -> threads().toString(), SequenceReloadSchedules::areThreadsAsleep);
+        await("asleep", () -> threads().keySet().toString(), SequenceReloadSchedules::areThreadsAsleep);
         reference.advance(nanos);
         clock.advanceNanos(nanos);
         timeouts.runExpired(clock.getAsLong());
@@ -304,15 +308,29 @@ final class SequenceReloadSchedules implements AutoCloseable {
         }
     }
 
+    /**
+     * Returns whether all threads of instances wait for work. One that waits for the lock of the sequences does not: it
+     * may have sent a response, and not yet recorded the end of the execution.
+     */
     private static boolean areThreadsAsleep() {
-        return threads().stream().allMatch(thread -> thread.getState() == Thread.State.WAITING);
+        return threads().values().stream().allMatch(SequenceReloadSchedules::isAsleep);
     }
 
-    /** Returns the threads of all instances. */
-    private static List<Thread> threads() {
-        return Thread.getAllStackTraces().keySet().stream()
-                .filter(thread -> thread.getName().startsWith("instance/m/"))
-                .toList();
+    private static boolean isAsleep(StackTraceElement[] trace) {
+        return Arrays.stream(trace).anyMatch(frame -> isMethod(frame, LockSupport.class, "park"))
+                && Arrays.stream(trace).noneMatch(frame -> isMethod(frame, ReentrantLock.class, "lock"));
+    }
+
+    private static boolean isMethod(StackTraceElement frame, Class<?> of, String name) {
+        return frame.getClassName().equals(of.getName())
+                && frame.getMethodName().equals(name);
+    }
+
+    /** Returns the threads of all instances, and where they are. */
+    private static Map<Thread, StackTraceElement[]> threads() {
+        Map<Thread, StackTraceElement[]> all = new HashMap<>(Thread.getAllStackTraces());
+        all.keySet().removeIf(thread -> !thread.getName().startsWith("instance/m/"));
+        return all;
     }
 
     /** Closes the models, and checks that all memory is returned and each request was answered once. */
