@@ -33,12 +33,12 @@ final class AsyncFunctionBackend implements Backend {
     }
 
     @Override
-    public Optional<ModelCompletion> complete(ModelContext context) throws BackendException {
+    public Optional<ModelCompletion> complete(ModelContext context) {
         return FunctionCompletion.of(function, function.completion(), context.settings());
     }
 
     @Override
-    public Model load(ModelContext context) throws BackendException {
+    public Model load(ModelContext context) {
         complete(context); // for its checks, also where the server completes nothing
         if (context.settings().decoupled()) {
             throw FunctionBackend.decoupled(function, context);
@@ -84,7 +84,7 @@ final class AsyncFunctionBackend implements Backend {
                 throw new NullPointerException("apply returned null");
             }
             stage.whenComplete((ignored, failure) -> complete(request, context, failure, end));
-        } catch (BackendException | RuntimeException e) {
+        } catch (RuntimeException e) {
             complete(request, context, e, end);
         }
     }

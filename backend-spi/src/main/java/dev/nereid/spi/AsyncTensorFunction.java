@@ -28,7 +28,7 @@ public interface AsyncTensorFunction extends BackendProvider {
      * @throws BackendException if this request failed at once; the others of its batch are not touched, and neither are
      *     they by any other exception
      */
-    CompletionStage<?> apply(InferenceRequest request, ModelContext model) throws BackendException;
+    CompletionStage<?> apply(InferenceRequest request, ModelContext model);
 
     /**
      * Returns the kind of execution: how long {@link #apply} holds its thread. Called once, when the backend is

@@ -28,7 +28,7 @@ public interface Backend extends AutoCloseable {
      * @return the values of the files, or empty if nothing needs completion
      * @throws BackendException if the files cannot be read or contradict the configuration; the load fails with it
      */
-    default Optional<ModelCompletion> complete(ModelContext context) throws BackendException {
+    default Optional<ModelCompletion> complete(ModelContext context) {
         return Optional.empty();
     }
 
@@ -39,7 +39,7 @@ public interface Backend extends AutoCloseable {
      * @return the model, owned and later closed by the server
      * @throws BackendException if the model cannot be loaded; everything allocated for it must have been freed
      */
-    Model load(ModelContext context) throws BackendException;
+    Model load(ModelContext context);
 
     /**
      * Frees the resources of the backend. Called once, after the last of its models was closed. The default does nothing.

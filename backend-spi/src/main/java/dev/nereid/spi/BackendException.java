@@ -3,7 +3,7 @@ package dev.nereid.spi;
 import static java.util.Objects.requireNonNull;
 
 /**
- * A failure of a backend: an error code and a message for clients. Immutable.
+ * A failure of a backend: an error code and a message for clients. Unchecked; immutable.
  *
  * <p>The message carries the framework's own error text where there is one; it never holds stack traces, pointers, or
  * paths outside the model repository. Anything else that a backend throws is reported as {@link ErrorCode#INTERNAL}
@@ -11,7 +11,7 @@ import static java.util.Objects.requireNonNull;
  *
  * @since 1.0
  */
-public final class BackendException extends Exception {
+public final class BackendException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     /** The kind of failure. */

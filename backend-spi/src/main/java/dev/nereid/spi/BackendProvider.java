@@ -51,5 +51,5 @@ public interface BackendProvider {
      * @throws BackendException if the backend cannot be used; the load of the model that requires it fails with
      *     this error, and the next load tries again
      */
-    Backend create(BackendContext context) throws BackendException;
+    Backend create(BackendContext context);
 }

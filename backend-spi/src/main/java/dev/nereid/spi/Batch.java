@@ -62,7 +62,7 @@ public interface Batch {
      *     requests cannot be joined because their further dimensions differ, if a derived number does not fit its type,
      *     or if there is no memory
      */
-    Tensor gather(String input) throws BackendException;
+    Tensor gather(String input);
 
     /**
      * Returns an input of all requests as one tensor in one place. A place on a device is on that of the instance; a
@@ -73,7 +73,7 @@ public interface Batch {
      * @return as there, in that place; in ordinary memory in place of pinned memory that the server does not have
      * @throws BackendException as there, and {@link ErrorCode#UNSUPPORTED} if the server has no memory there
      */
-    default Tensor gather(String input, MemoryPlace place) throws BackendException {
+    default Tensor gather(String input, MemoryPlace place) {
         if (place.isHost()) {
             return gather(input);
         }
@@ -94,7 +94,7 @@ public interface Batch {
      * @return a tensor to be written, content undefined, aligned to 64 bytes
      * @throws BackendException if the shape does not fit the batch, is too large, or there is no memory
      */
-    Tensor allocate(String output, DataType type, Shape shape) throws BackendException;
+    Tensor allocate(String output, DataType type, Shape shape);
 
     /**
      * Allocates an output of byte strings for the whole batch. It lies in memory of the server, as for {@link
@@ -106,7 +106,7 @@ public interface Batch {
      * @return a tensor of {@link DataType#BYTES} to be written, content undefined
      * @throws BackendException as {@link #allocate}
      */
-    Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException;
+    Tensor allocateBytes(String output, Shape shape, long byteSize);
 
     /**
      * Adds an output for the whole batch without a copy. It lies in memory of the backend, or in a tensor of this
@@ -120,7 +120,7 @@ public interface Batch {
      *     method returns, and also when it throws. Short, must not block; its exceptions are logged
      * @throws BackendException if the tensor does not fit the batch, or lies in memory that other threads may not use
      */
-    void scatter(String output, Tensor tensor, Runnable release) throws BackendException;
+    void scatter(String output, Tensor tensor, Runnable release);
 
     /**
      * Allocates an output for the whole batch in memory of one place.
@@ -133,7 +133,7 @@ public interface Batch {
      *     not have
      * @throws BackendException as there, and {@link ErrorCode#UNSUPPORTED} if the server has no memory there
      */
-    default Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+    default Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) {
         if (place.isHost()) {
             return allocate(output, type, shape);
         }
@@ -167,7 +167,7 @@ public interface Batch {
      *     {@link ErrorCode#INTERNAL} if the output was not allocated
      */
     @Incubating
-    default void fence(String output, Fence fence) throws BackendException {
+    default void fence(String output, Fence fence) {
         throw new BackendException(
                 ErrorCode.UNSUPPORTED, "output '" + output + "': fences are not available from this server");
     }
@@ -183,7 +183,7 @@ public interface Batch {
      * @return the values for the next requests of the sequences, the same at every call
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the model has no such state
      */
-    default SequenceState state(String output) throws BackendException {
+    default SequenceState state(String output) {
         throw new BackendException(ErrorCode.INVALID_ARGUMENT, "state '" + output + "': the model has no states");
     }
 

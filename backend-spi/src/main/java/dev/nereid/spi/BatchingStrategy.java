@@ -16,7 +16,7 @@ public interface BatchingStrategy extends AutoCloseable {
      * @return the batch, owned and later closed by the server
      * @throws BackendException if it cannot be formed; it then holds one request
      */
-    FormingBatch begin() throws BackendException;
+    FormingBatch begin();
 
     /** Frees the resources of the strategy. Called once, before the model is closed. Does nothing by default. */
     @Override

@@ -33,18 +33,17 @@ final class CountingMetrics implements Metrics {
     private record Series(String name, Map<String, String> labels) {}
 
     @Override
-    public Counter counter(String name, String description, Map<String, String> labels) throws BackendException {
+    public Counter counter(String name, String description, Map<String, String> labels) {
         return metric(Kind.COUNTER, name, description, labels, Count.class, Count::new);
     }
 
     @Override
-    public Gauge gauge(String name, String description, Map<String, String> labels) throws BackendException {
+    public Gauge gauge(String name, String description, Map<String, String> labels) {
         return metric(Kind.GAUGE, name, description, labels, Level.class, Level::new);
     }
 
     @Override
-    public Histogram histogram(String name, String description, Map<String, String> labels, double... buckets)
-            throws BackendException {
+    public Histogram histogram(String name, String description, Map<String, String> labels, double... buckets) {
         for (int i = 0; i < buckets.length; i++) {
             if (Double.isNaN(buckets[i]) || (i > 0 && !(buckets[i] > buckets[i - 1]))) {
                 throw invalid(name, "buckets " + Arrays.toString(buckets) + " (expected: numbers in ascending order)");
@@ -67,8 +66,7 @@ final class CountingMetrics implements Metrics {
             String description,
             Map<String, String> labels,
             Class<T> type,
-            Supplier<? extends T> created)
-            throws BackendException {
+            Supplier<? extends T> created) {
         checkNames(name, labels);
         Map<String, String> copy = Map.copyOf(labels);
         Family family = new Family(kind, description, copy.keySet());
@@ -79,7 +77,7 @@ final class CountingMetrics implements Metrics {
         return type.cast(metrics.computeIfAbsent(new Series(name, copy), _ -> created.get()));
     }
 
-    private static void checkNames(String name, Map<String, String> labels) throws BackendException {
+    private static void checkNames(String name, Map<String, String> labels) {
         if (!NAME.matcher(name).matches() || name.startsWith("nv_") || name.startsWith("nereid_")) {
             throw invalid(
                     name,

@@ -28,7 +28,7 @@ public interface Fence {
      * @return whether the work ended in time, so that the tensor may be read
      * @throws BackendException if the work failed, and has ended: the tensor has no content
      */
-    boolean await(Duration timeout) throws BackendException;
+    boolean await(Duration timeout);
 
     /**
      * Passes the native event to an action, which lets a device wait for the work. The event is valid while the action

@@ -14,7 +14,7 @@ public interface FormingBatch extends AutoCloseable {
      * @return whether it joins
      * @throws BackendException counts as {@code false}, and is logged
      */
-    boolean include(RequestView request) throws BackendException;
+    boolean include(RequestView request);
 
     /** Ends the forming, before the batch is executed or when it is discarded. Does nothing by default. */
     @Override

@@ -19,12 +19,12 @@ final class FunctionBackend implements Backend {
     }
 
     @Override
-    public Optional<ModelCompletion> complete(ModelContext context) throws BackendException {
+    public Optional<ModelCompletion> complete(ModelContext context) {
         return FunctionCompletion.of(function, function.completion(), context.settings());
     }
 
     @Override
-    public Model load(ModelContext context) throws BackendException {
+    public Model load(ModelContext context) {
         complete(context); // for its checks, also where the server completes nothing
         if (context.settings().decoupled()) {
             throw decoupled(function, context);
@@ -39,7 +39,7 @@ final class FunctionBackend implements Backend {
     private void apply(InferenceRequest request, ModelContext context) {
         try {
             function.apply(request, context);
-        } catch (BackendException | RuntimeException e) {
+        } catch (RuntimeException e) {
             request.fail(failure(function, context, e));
         }
     }

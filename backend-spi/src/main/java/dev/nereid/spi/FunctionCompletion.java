@@ -19,8 +19,7 @@ final class FunctionCompletion {
      * @return what the configuration lacks; empty if the function says nothing
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the two contradict each other
      */
-    static Optional<ModelCompletion> of(BackendProvider function, ModelCompletion declared, ModelSettings settings)
-            throws BackendException {
+    static Optional<ModelCompletion> of(BackendProvider function, ModelCompletion declared, ModelSettings settings) {
         if (declared.equals(ModelCompletion.EMPTY)) {
             return Optional.empty();
         }
@@ -58,16 +57,14 @@ final class FunctionCompletion {
         return names;
     }
 
-    private static void checkBatching(String where, OptionalInt declared, ModelSettings settings)
-            throws BackendException {
+    private static void checkBatching(String where, OptionalInt declared, ModelSettings settings) {
         if (declared.isPresent() && settings.maxBatchSize() > declared.getAsInt()) {
             throw invalid(where + "max_batch_size: " + settings.maxBatchSize() + " (expected: at most "
                     + declared.getAsInt() + ")");
         }
     }
 
-    private static void checkTensors(String where, List<TensorSpec> configured, List<TensorSpec> declared)
-            throws BackendException {
+    private static void checkTensors(String where, List<TensorSpec> configured, List<TensorSpec> declared) {
         if (declared.isEmpty()) {
             return;
         }
@@ -89,8 +86,7 @@ final class FunctionCompletion {
         }
     }
 
-    private static void checkInputsAreThere(String where, ModelSettings settings, List<TensorSpec> declared)
-            throws BackendException {
+    private static void checkInputsAreThere(String where, ModelSettings settings, List<TensorSpec> declared) {
         for (TensorSpec expected : declared) {
             if (!expected.is(TensorSpec.Trait.OPTIONAL)
                     && settings.input(expected.name()).isEmpty()) {

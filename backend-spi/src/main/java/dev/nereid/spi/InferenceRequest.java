@@ -82,7 +82,7 @@ public interface InferenceRequest extends RequestView {
      * @return the value for the next request of the sequence, the same at every call
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the model has no such state
      */
-    default SequenceState state(String output) throws BackendException {
+    default SequenceState state(String output) {
         throw new BackendException(ErrorCode.INVALID_ARGUMENT, "state '" + output + "': the model has no states");
     }
 

@@ -23,7 +23,7 @@ public interface InferenceResponse {
      * @return a tensor to be written, content undefined, aligned to 64 bytes
      * @throws BackendException if the shape is too large, the output was put in before, or there is no memory
      */
-    Tensor allocate(String output, DataType type, Shape shape) throws BackendException;
+    Tensor allocate(String output, DataType type, Shape shape);
 
     /**
      * Allocates an output in memory of one place, for instance of a device.
@@ -36,7 +36,7 @@ public interface InferenceResponse {
      *     not have
      * @throws BackendException as there, and {@link ErrorCode#UNSUPPORTED} if the server has no memory there
      */
-    default Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+    default Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) {
         if (place.isHost()) {
             return allocate(output, type, shape);
         }
@@ -55,7 +55,7 @@ public interface InferenceResponse {
      *     {@link ErrorCode#INTERNAL} if the output was not allocated
      */
     @Incubating
-    default void fence(String output, Fence fence) throws BackendException {
+    default void fence(String output, Fence fence) {
         throw new BackendException(
                 ErrorCode.UNSUPPORTED, "output '" + output + "': fences are not available from this server");
     }
@@ -69,7 +69,7 @@ public interface InferenceResponse {
      * @return a tensor of {@link DataType#BYTES} to be written, content undefined
      * @throws BackendException as {@link #allocate}
      */
-    Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException;
+    Tensor allocateBytes(String output, Shape shape, long byteSize);
 
     /**
      * Adds an output without a copy. It lies in memory of the backend, or in an input of the same request or a slice of
@@ -83,7 +83,7 @@ public interface InferenceResponse {
      * @throws BackendException if the output was put in before, is none of the model's, or lies in memory that other
      *     threads may not use
      */
-    void put(String output, Tensor tensor, Runnable release) throws BackendException;
+    void put(String output, Tensor tensor, Runnable release);
 
     /**
      * Adds an output in memory that needs no release. It is an input of the same request, or memory that never changes
@@ -93,7 +93,7 @@ public interface InferenceResponse {
      * @param tensor the output, as in {@link #put(String, Tensor, Runnable)}
      * @throws BackendException as {@link #put(String, Tensor, Runnable)}
      */
-    default void put(String output, Tensor tensor) throws BackendException {
+    default void put(String output, Tensor tensor) {
         put(output, tensor, () -> {});
     }
 
@@ -106,7 +106,7 @@ public interface InferenceResponse {
      * @throws BackendException as {@link #allocate(String, DataType, Shape)}
      * @throws IllegalArgumentException if the number of values differs from that of the shape
      */
-    default void putFloats(String output, Shape shape, float... values) throws BackendException {
+    default void putFloats(String output, Shape shape, float... values) {
         TensorElements.checkCount("output '" + output + "': values", values.length, shape);
         MemorySegment data = allocate(output, DataType.FP32, shape).data();
         MemorySegment.copy(values, 0, data, TensorElements.FLOAT, 0, values.length);
@@ -121,7 +121,7 @@ public interface InferenceResponse {
      * @throws BackendException as {@link #allocate(String, DataType, Shape)}
      * @throws IllegalArgumentException if the number of values differs from that of the shape
      */
-    default void putDoubles(String output, Shape shape, double... values) throws BackendException {
+    default void putDoubles(String output, Shape shape, double... values) {
         TensorElements.checkCount("output '" + output + "': values", values.length, shape);
         MemorySegment data = allocate(output, DataType.FP64, shape).data();
         MemorySegment.copy(values, 0, data, TensorElements.DOUBLE, 0, values.length);
@@ -136,7 +136,7 @@ public interface InferenceResponse {
      * @throws BackendException as {@link #allocate(String, DataType, Shape)}
      * @throws IllegalArgumentException if the number of values differs from that of the shape
      */
-    default void putInts(String output, Shape shape, int... values) throws BackendException {
+    default void putInts(String output, Shape shape, int... values) {
         TensorElements.checkCount("output '" + output + "': values", values.length, shape);
         MemorySegment data = allocate(output, DataType.INT32, shape).data();
         MemorySegment.copy(values, 0, data, TensorElements.INT, 0, values.length);
@@ -151,7 +151,7 @@ public interface InferenceResponse {
      * @throws BackendException as {@link #allocate(String, DataType, Shape)}
      * @throws IllegalArgumentException if the number of values differs from that of the shape
      */
-    default void putLongs(String output, Shape shape, long... values) throws BackendException {
+    default void putLongs(String output, Shape shape, long... values) {
         TensorElements.checkCount("output '" + output + "': values", values.length, shape);
         MemorySegment data = allocate(output, DataType.INT64, shape).data();
         MemorySegment.copy(values, 0, data, TensorElements.LONG, 0, values.length);
@@ -166,7 +166,7 @@ public interface InferenceResponse {
      * @throws BackendException as {@link #allocateBytes}
      * @throws IllegalArgumentException if the number of texts differs from that of the shape
      */
-    default void putStrings(String output, Shape shape, List<String> texts) throws BackendException {
+    default void putStrings(String output, Shape shape, List<String> texts) {
         putByteStrings(output, shape, TensorElements.encode(texts));
     }
 
@@ -179,7 +179,7 @@ public interface InferenceResponse {
      * @throws BackendException as {@link #allocateBytes}
      * @throws IllegalArgumentException if the number of elements differs from that of the shape
      */
-    default void putByteStrings(String output, Shape shape, List<byte[]> elements) throws BackendException {
+    default void putByteStrings(String output, Shape shape, List<byte[]> elements) {
         TensorElements.checkCount("output '" + output + "': elements", elements.size(), shape);
         TensorElements.frame(
                 elements,

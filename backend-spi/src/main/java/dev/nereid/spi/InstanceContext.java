@@ -60,7 +60,7 @@ public interface InstanceContext {
      * @throws BackendException {@link ErrorCode#UNSUPPORTED} if the server has no memory there; memory of the host is
      *     always there
      */
-    default MemoryAllocator memory(MemoryPlace place) throws BackendException {
+    default MemoryAllocator memory(MemoryPlace place) {
         throw new BackendException(ErrorCode.UNSUPPORTED, "memory of " + place + ": not available from this server");
     }
 }

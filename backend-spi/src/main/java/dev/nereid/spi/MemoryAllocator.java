@@ -23,5 +23,5 @@ public interface MemoryAllocator {
      * @throws BackendException {@link ErrorCode#UNAVAILABLE} if there is no memory
      * @throws IllegalArgumentException if the size is negative
      */
-    AllocatedMemory allocate(long byteSize) throws BackendException;
+    AllocatedMemory allocate(long byteSize);
 }

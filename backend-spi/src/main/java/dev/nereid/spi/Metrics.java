@@ -23,7 +23,7 @@ public interface Metrics {
      * @return the counter
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if a name is not valid or used otherwise
      */
-    Counter counter(String name, String description, Map<String, String> labels) throws BackendException;
+    Counter counter(String name, String description, Map<String, String> labels);
 
     /**
      * Creates a gauge, or returns the one that exists.
@@ -34,7 +34,7 @@ public interface Metrics {
      * @return the gauge
      * @throws BackendException as {@link #counter}
      */
-    Gauge gauge(String name, String description, Map<String, String> labels) throws BackendException;
+    Gauge gauge(String name, String description, Map<String, String> labels);
 
     /**
      * Creates a histogram, or returns the one that exists.
@@ -46,8 +46,7 @@ public interface Metrics {
      * @return the histogram
      * @throws BackendException as {@link #counter}
      */
-    Histogram histogram(String name, String description, Map<String, String> labels, double... buckets)
-            throws BackendException;
+    Histogram histogram(String name, String description, Map<String, String> labels, double... buckets);
 
     /**
      * Creates metrics that are counted and not published, for servers and tests without a registry.

@@ -19,7 +19,7 @@ public interface Model extends AutoCloseable {
      * @return the instance, owned and later closed by the server
      * @throws BackendException if it cannot be created; the load of the model fails with it
      */
-    ModelInstance newInstance(InstanceContext context) throws BackendException;
+    ModelInstance newInstance(InstanceContext context);
 
     /**
      * Returns the kind of execution of this model, where that depends on its configuration. Called once, after the load.
@@ -36,7 +36,7 @@ public interface Model extends AutoCloseable {
      * @return the rule, owned and later closed by the server; empty, as by default, for that of the configuration alone
      * @throws BackendException if it cannot be created; the load of the model fails with it
      */
-    default Optional<BatchingStrategy> batching() throws BackendException {
+    default Optional<BatchingStrategy> batching() {
         return Optional.empty();
     }
 
@@ -64,7 +64,7 @@ public interface Model extends AutoCloseable {
      * @throws BackendException if that cannot be determined; the model is loaded again then
      */
     @Incubating
-    default boolean suits(List<Device> instances) throws BackendException {
+    default boolean suits(List<Device> instances) {
         return true;
     }
 
@@ -79,7 +79,7 @@ public interface Model extends AutoCloseable {
      * @throws BackendException if it cannot be determined; at first the load of the model fails with it, later the last
      *     value is kept, and the failure is logged once
      */
-    default List<MemoryUsage> memoryUsage() throws BackendException {
+    default List<MemoryUsage> memoryUsage() {
         return List.of();
     }
 

@@ -52,7 +52,7 @@ public interface ModelContext {
      * @throws UnsupportedOperationException if the server has none
      */
     @Incubating
-    default Path privateFiles(Path directory, Collection<String> files) throws BackendException {
+    default Path privateFiles(Path directory, Collection<String> files) {
         throw new UnsupportedOperationException("privateFiles: not available from this server");
     }
 

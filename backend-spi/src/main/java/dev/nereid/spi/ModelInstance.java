@@ -27,7 +27,7 @@ public interface ModelInstance extends AutoCloseable {
      *     a single request use {@link InferenceRequest#fail}. Any other exception counts as
      *     {@link ErrorCode#INTERNAL} and is logged; the instance continues to serve
      */
-    void execute(Batch batch) throws BackendException;
+    void execute(Batch batch);
 
     /**
      * Says that a sequence ended without its last request. The instance can drop what it keeps for it. Called between

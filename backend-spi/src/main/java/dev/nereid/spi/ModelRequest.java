@@ -125,7 +125,7 @@ public interface ModelRequest {
      * @throws IllegalStateException if the thread must not block, since it serves connections or calls observers of
      *     other requests; or if the request was sent before
      */
-    default ModelResponse sendAndWait() throws BackendException, InterruptedException {
+    default ModelResponse sendAndWait() throws InterruptedException {
         try {
             return send().toCompletableFuture().get();
         } catch (ExecutionException e) {

@@ -42,7 +42,7 @@ public interface ModelResponse extends AutoCloseable {
      * @return the tensor, as of {@link #output}
      * @throws BackendException {@link ErrorCode#INTERNAL} if the response does not carry the output
      */
-    default Tensor requireOutput(String name) throws BackendException {
+    default Tensor requireOutput(String name) {
         Optional<Tensor> found = output(name);
         if (found.isEmpty()) {
             throw new BackendException(

@@ -52,7 +52,7 @@ public interface RequestView {
      * @return the tensor, as of {@link #input}
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the request does not carry the input
      */
-    default Tensor requireInput(String name) throws BackendException {
+    default Tensor requireInput(String name) {
         Optional<Tensor> found = input(name);
         if (found.isEmpty()) {
             throw new BackendException(

@@ -70,7 +70,7 @@ public interface ResponseSender {
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the times are out of order; nothing is counted
      *     then
      */
-    default void report(ResponseReport report) throws BackendException {
+    default void report(ResponseReport report) {
         // For senders that keep no statistics, such as those of tests.
     }
 

@@ -24,7 +24,7 @@ public interface SequenceState {
      * @throws BackendException {@link ErrorCode#INTERNAL} if type or shape do not fit the configuration,
      *     {@link ErrorCode#UNAVAILABLE} if there is no memory
      */
-    Tensor allocate(DataType type, Shape shape) throws BackendException;
+    Tensor allocate(DataType type, Shape shape);
 
     /**
      * Allocates the value in memory of one place.
@@ -35,7 +35,7 @@ public interface SequenceState {
      * @return as there, in that place
      * @throws BackendException as there, and {@link ErrorCode#UNSUPPORTED} if the server has no memory there
      */
-    Tensor allocate(DataType type, Shape shape, MemoryPlace place) throws BackendException;
+    Tensor allocate(DataType type, Shape shape, MemoryPlace place);
 
     /**
      * Names the work of a device that writes an allocated value. The execution may finish before the work has ended:
@@ -46,7 +46,7 @@ public interface SequenceState {
      *     {@link ErrorCode#INTERNAL} if no value was allocated
      */
     @Incubating
-    default void fence(Fence fence) throws BackendException {
+    default void fence(Fence fence) {
         throw new BackendException(ErrorCode.UNSUPPORTED, "state: fences are not available from this server");
     }
 
@@ -58,7 +58,7 @@ public interface SequenceState {
      * @return a tensor of {@link DataType#BYTES} to be written, content undefined
      * @throws BackendException as {@link #allocate(DataType, Shape)}
      */
-    Tensor allocateBytes(Shape shape, long byteSize) throws BackendException;
+    Tensor allocateBytes(Shape shape, long byteSize);
 
     /**
      * Sets the value without a copy. It lies in memory of the backend, or in an output or input of the same request.
@@ -70,7 +70,7 @@ public interface SequenceState {
      * @throws BackendException as {@link #allocate(DataType, Shape)}, or if the tensor lies in memory that other
      *     threads may not use
      */
-    void put(Tensor tensor, Runnable release) throws BackendException;
+    void put(Tensor tensor, Runnable release);
 
     /**
      * Sets the value in memory that needs no release. It is an output or input of the same request, or memory that
@@ -79,7 +79,7 @@ public interface SequenceState {
      * @param tensor the value, as in {@link #put(Tensor, Runnable)}
      * @throws BackendException as {@link #put(Tensor, Runnable)}
      */
-    default void put(Tensor tensor) throws BackendException {
+    default void put(Tensor tensor) {
         put(tensor, () -> {});
     }
 }

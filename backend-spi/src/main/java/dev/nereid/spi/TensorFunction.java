@@ -14,7 +14,7 @@ package dev.nereid.spi;
  *     }
  *
  *     @Override
- *     public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+ *     public void apply(InferenceRequest request, ModelContext model) {
  *         Tensor in = request.requireInput("INPUT");
  *         Tensor out = request.response().allocate("OUTPUT", DataType.FP32, in.shape());
  *         for (long at = 0; at < in.byteSize(); at += Float.BYTES) {
@@ -38,7 +38,7 @@ public interface TensorFunction extends BackendProvider {
      * @throws BackendException if this request failed; the others of its batch are not touched, and neither are they
      *     by any other exception, which is reported as {@link ErrorCode#INTERNAL}
      */
-    void apply(InferenceRequest request, ModelContext model) throws BackendException;
+    void apply(InferenceRequest request, ModelContext model);
 
     /**
      * Returns the kind of execution: how long {@link #apply} holds its thread. Called once, when the backend is created, on

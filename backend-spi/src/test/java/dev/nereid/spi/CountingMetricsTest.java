@@ -13,7 +13,7 @@ final class CountingMetricsTest {
     private final Metrics metrics = Metrics.unpublished();
 
     @Test
-    void countsUnderOneObjectForEachNameAndLabels() throws BackendException {
+    void countsUnderOneObjectForEachNameAndLabels() {
         Metrics.Counter counter = metrics.counter("tokens", "Tokens.", Map.of("kind", "a"));
         counter.increment(2);
         metrics.counter("tokens", "Tokens.", Map.of("kind", "a")).increment(0.5);
@@ -28,7 +28,7 @@ final class CountingMetricsTest {
     }
 
     @Test
-    void gaugesRiseAndFall() throws BackendException {
+    void gaugesRiseAndFall() {
         Metrics.Gauge gauge = metrics.gauge("depth", "Depth.", NONE);
         gauge.set(5);
         gauge.increment(-7.5);
@@ -40,7 +40,7 @@ final class CountingMetricsTest {
     }
 
     @Test
-    void histogramsCountByBucket() throws BackendException {
+    void histogramsCountByBucket() {
         Metrics.Histogram histogram = metrics.histogram("seconds", "Seconds.", NONE, 1, 2);
         for (double value : new double[] {0, 1, 1.5, 2, 3, Double.NaN, Double.POSITIVE_INFINITY}) {
             histogram.observe(value);
@@ -58,7 +58,7 @@ final class CountingMetricsTest {
     }
 
     @Test
-    void refusesNamesThatAreNotValidOrUsedOtherwise() throws BackendException {
+    void refusesNamesThatAreNotValidOrUsedOtherwise() {
         metrics.counter("used", "Used.", NONE);
         for (String name : List.of("", "1a", "a b", "nv_mine", "nereid_mine", "a\n", "\u00e4")) {
             assertRefused(name, NONE);

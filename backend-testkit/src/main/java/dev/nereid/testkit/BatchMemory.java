@@ -16,7 +16,7 @@ final class BatchMemory {
         this.memory = memory;
     }
 
-    TensorBuffer allocate(long byteSize) throws BackendException {
+    TensorBuffer allocate(long byteSize) {
         try {
             TensorBuffer buffer = memory.allocate(byteSize);
             releases.add(buffer::close);

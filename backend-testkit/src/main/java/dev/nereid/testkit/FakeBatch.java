@@ -133,7 +133,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
         return withDevice(place);
     }
 
-    private void checkMemory(MemoryPlace place) throws BackendException {
+    private void checkMemory(MemoryPlace place) {
         if (exhausted.contains(place)) {
             throw new BackendException(ErrorCode.UNAVAILABLE, place + ": no memory left (as the test says)");
         }
@@ -187,39 +187,39 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     @Override
-    public Tensor gather(String input) throws BackendException {
+    public Tensor gather(String input) {
         return inputs.gather(input);
     }
 
     @Override
-    public Tensor allocate(String output, DataType type, Shape shape) throws BackendException {
+    public Tensor allocate(String output, DataType type, Shape shape) {
         return allocate(output, type, shape, shape.byteSize(type));
     }
 
     @Override
-    public Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
+    public Tensor allocateBytes(String output, Shape shape, long byteSize) {
         return allocate(output, DataType.BYTES, shape, byteSize);
     }
 
-    private Tensor allocate(String output, DataType type, Shape shape, long byteSize) throws BackendException {
+    private Tensor allocate(String output, DataType type, Shape shape, long byteSize) {
         return allocated(
                 output, Tensor.of(type, shape, memory.allocate(byteSize).segment()));
     }
 
-    private Tensor allocated(String output, Tensor tensor) throws BackendException {
+    private Tensor allocated(String output, Tensor tensor) {
         add(output, tensor);
         allocated.add(output);
         return tensor;
     }
 
     @Override
-    public Tensor gather(String input, MemoryPlace place) throws BackendException {
+    public Tensor gather(String input, MemoryPlace place) {
         checkMemory(place);
         return devices.contains(place) ? inputs.gather(input, place) : Batch.super.gather(input, place);
     }
 
     @Override
-    public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+    public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) {
         checkMemory(place);
         if (!devices.contains(place)) {
             return Batch.super.allocate(output, type, shape, place);
@@ -234,7 +234,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     @Override
-    public void fence(String output, Fence fence) throws BackendException {
+    public void fence(String output, Fence fence) {
         if (!allocated.contains(output)) {
             throw new BackendException(ErrorCode.INTERNAL, "output '" + output + "': not allocated");
         }
@@ -242,7 +242,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     @Override
-    public SequenceState state(String output) throws BackendException {
+    public SequenceState state(String output) {
         if (!requests.getFirst().hasState(output)) {
             return Batch.super.state(output);
         }
@@ -250,12 +250,12 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     @Override
-    public void scatter(String output, Tensor tensor, Runnable release) throws BackendException {
+    public void scatter(String output, Tensor tensor, Runnable release) {
         memory.add(release);
         add(output, tensor);
     }
 
-    private void add(String output, Tensor tensor) throws BackendException {
+    private void add(String output, Tensor tensor) {
         Optional<BatchOutput> cut = settings.batchOutputs().stream()
                 .filter(candidate -> candidate.names().contains(output))
                 .findFirst();
@@ -292,7 +292,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
         }
     }
 
-    private void checkItems(String output, Tensor tensor) throws BackendException {
+    private void checkItems(String output, Tensor tensor) {
         boolean fits = !settings.batches()
                 || (tensor.shape().rank() > 0 && tensor.shape().dim(0) == size());
         if (!fits) {
@@ -303,7 +303,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     /** An output that the server splits has as many elements as its parts together. */
-    private void checkCut(String output, BatchOutput cut, Tensor tensor) throws BackendException {
+    private void checkCut(String output, BatchOutput cut, Tensor tensor) {
         Shape dims = settings.output(output).orElseThrow().backendDims();
         Shape whole = settings.batches() ? dims.prepend(Shape.VARIABLE) : dims;
         long expected = 0;

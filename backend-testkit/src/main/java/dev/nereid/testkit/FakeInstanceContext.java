@@ -45,7 +45,7 @@ public record FakeInstanceContext(String name, Device device, List<String> profi
     }
 
     @Override
-    public MemoryAllocator memory(MemoryPlace place) throws BackendException {
+    public MemoryAllocator memory(MemoryPlace place) {
         if (!place.isHost() && memory.device(place).isEmpty()) {
             throw new BackendException(
                     ErrorCode.UNSUPPORTED, "no memory in " + place + " (expected: memory of the host)");
@@ -56,7 +56,7 @@ public record FakeInstanceContext(String name, Device device, List<String> profi
     /** Allocates in one place. */
     private record Allocator(MemoryPlace place, TensorMemory memory) implements MemoryAllocator {
         @Override
-        public AllocatedMemory allocate(long byteSize) throws BackendException {
+        public AllocatedMemory allocate(long byteSize) {
             try {
                 return new Allocated(memory.allocate(byteSize, place), new AtomicBoolean());
             } catch (InferenceException e) {

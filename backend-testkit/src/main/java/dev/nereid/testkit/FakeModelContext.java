@@ -103,7 +103,7 @@ public record FakeModelContext(
      * @return the directory with the copies
      */
     @Override
-    public Path privateFiles(Path directory, Collection<String> files) throws BackendException {
+    public Path privateFiles(Path directory, Collection<String> files) {
         try {
             Path target = Files.createTempDirectory("nereid-private-files");
             target.toFile().deleteOnExit();

@@ -347,7 +347,7 @@ public final class FakeRequest implements InferenceRequest {
     }
 
     @Override
-    public SequenceState state(String output) throws BackendException {
+    public SequenceState state(String output) {
         FakeSequenceState state = states.get(output);
         return state == null ? InferenceRequest.super.state(output) : state;
     }

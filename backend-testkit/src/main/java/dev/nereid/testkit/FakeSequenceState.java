@@ -60,21 +60,21 @@ public final class FakeSequenceState implements SequenceState, AutoCloseable {
     }
 
     @Override
-    public Tensor allocate(DataType type, Shape shape) throws BackendException {
+    public Tensor allocate(DataType type, Shape shape) {
         return allocate(type, shape, shape.byteSize(type), MemoryPlace.HOST);
     }
 
     @Override
-    public Tensor allocate(DataType type, Shape shape, MemoryPlace place) throws BackendException {
+    public Tensor allocate(DataType type, Shape shape, MemoryPlace place) {
         return allocate(type, shape, shape.byteSize(type), place);
     }
 
     @Override
-    public Tensor allocateBytes(Shape shape, long byteSize) throws BackendException {
+    public Tensor allocateBytes(Shape shape, long byteSize) {
         return allocate(DataType.BYTES, shape, byteSize, MemoryPlace.HOST);
     }
 
-    private Tensor allocate(DataType type, Shape shape, long byteSize, MemoryPlace place) throws BackendException {
+    private Tensor allocate(DataType type, Shape shape, long byteSize, MemoryPlace place) {
         if (exhausted.contains(place)) {
             throw new BackendException(ErrorCode.UNAVAILABLE, place + ": no memory left (as the test says)");
         }
@@ -92,7 +92,7 @@ public final class FakeSequenceState implements SequenceState, AutoCloseable {
     }
 
     @Override
-    public void put(Tensor tensor, Runnable after) throws BackendException {
+    public void put(Tensor tensor, Runnable after) {
         if (value.isPresent()) {
             after.run();
             throw new BackendException(ErrorCode.INTERNAL, "state '" + output + "': written twice");

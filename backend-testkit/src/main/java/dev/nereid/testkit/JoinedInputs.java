@@ -40,7 +40,7 @@ final class JoinedInputs {
         return inputs;
     }
 
-    Tensor gather(String input) throws BackendException {
+    Tensor gather(String input) {
         for (BatchInput candidate : settings.batchInputs()) {
             if (candidate.names().contains(input)) {
                 return derive(input, candidate);
@@ -55,7 +55,7 @@ final class JoinedInputs {
     }
 
     /** Gathers an input in a place of the batch: a copy, unless it lies there. */
-    Tensor gather(String input, MemoryPlace place) throws BackendException {
+    Tensor gather(String input, MemoryPlace place) {
         Tensor gathered = gather(input);
         if (gathered.place().equals(place)) {
             return gathered;
@@ -66,7 +66,7 @@ final class JoinedInputs {
     }
 
     /** Returns an input of each request. */
-    List<Tensor> parts(String input) throws BackendException {
+    List<Tensor> parts(String input) {
         List<Tensor> parts = new ArrayList<>();
         for (FakeRequest request : requests) {
             parts.add(request.input(input)
@@ -80,7 +80,7 @@ final class JoinedInputs {
         return settings.input(input).filter(spec -> spec.is(trait)).isPresent();
     }
 
-    private Tensor derive(String name, BatchInput input) throws BackendException {
+    private Tensor derive(String name, BatchInput input) {
         Tensor earlier = derived.get(name);
         if (earlier != null) {
             return earlier;
@@ -95,7 +95,7 @@ final class JoinedInputs {
         return tensor;
     }
 
-    private Tensor flat(List<Tensor> parts) throws BackendException {
+    private Tensor flat(List<Tensor> parts) {
         Tensor first = parts.getFirst();
         Shape shape = Shape.of(
                 parts.stream().mapToLong(part -> part.shape().elementCount()).sum());
@@ -104,14 +104,14 @@ final class JoinedInputs {
                 : Tensor.of(first.type(), shape, joined(parts).segment());
     }
 
-    private Tensor join(List<Tensor> parts) throws BackendException {
+    private Tensor join(List<Tensor> parts) {
         Tensor first = parts.getFirst();
         long items = parts.stream().mapToLong(part -> part.shape().dim(0)).sum();
         return Tensor.of(
                 first.type(), first.shape().withFirst(items), joined(parts).segment());
     }
 
-    private TensorBuffer joined(List<Tensor> parts) throws BackendException {
+    private TensorBuffer joined(List<Tensor> parts) {
         TensorBuffer joined =
                 memory.allocate(parts.stream().mapToLong(Tensor::byteSize).sum());
         long offset = 0;

@@ -52,16 +52,16 @@ final class RecordedResponse implements InferenceResponse {
     }
 
     @Override
-    public Tensor allocate(String output, DataType type, Shape shape) throws BackendException {
+    public Tensor allocate(String output, DataType type, Shape shape) {
         return allocate(output, type, shape, shape.byteSize(type));
     }
 
     @Override
-    public Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
+    public Tensor allocateBytes(String output, Shape shape, long byteSize) {
         return allocate(output, DataType.BYTES, shape, byteSize);
     }
 
-    private Tensor allocate(String output, DataType type, Shape shape, long byteSize) throws BackendException {
+    private Tensor allocate(String output, DataType type, Shape shape, long byteSize) {
         try {
             TensorBuffer buffer = memory.allocate(byteSize);
             Tensor tensor = Tensor.of(type, shape, buffer.segment());
@@ -73,7 +73,7 @@ final class RecordedResponse implements InferenceResponse {
     }
 
     @Override
-    public void put(String output, Tensor tensor, Runnable release) throws BackendException {
+    public void put(String output, Tensor tensor, Runnable release) {
         if (ended) {
             release.run();
             throw new IllegalStateException("response: sent or discarded (expected: not yet)");

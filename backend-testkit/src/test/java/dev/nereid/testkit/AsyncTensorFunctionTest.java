@@ -224,13 +224,13 @@ final class AsyncTensorFunctionTest {
     }
 
     @Test
-    void hasTraitsOfItsOwn() throws BackendException {
+    void hasTraitsOfItsOwn() {
         assertThat(backend(this::later).traits())
                 .isEqualTo(BackendTraits.DEFAULT.withParallelInstances().withMaxDeferred(64));
     }
 
     @Test
-    void refusesADecoupledModel() throws BackendException {
+    void refusesADecoupledModel() {
         ModelSettings decoupled = ModelSettings.builder("m", 1).decoupled(true).build();
 
         assertThatExceptionOfType(BackendException.class)
@@ -240,18 +240,18 @@ final class AsyncTensorFunctionTest {
     }
 
     /** Responds with the text of a stage, which is found by the text of the request. */
-    private CompletionStage<?> later(InferenceRequest request, ModelContext model) throws BackendException {
+    private CompletionStage<?> later(InferenceRequest request, ModelContext model) {
         CompletableFuture<String> stage = new CompletableFuture<>();
         stages.put(text(request), stage);
         return stage.thenAccept(text -> respond(request, text));
     }
 
-    private void execute(FakeBatch batch, Function function) throws BackendException {
+    private void execute(FakeBatch batch, Function function) {
         ModelInstance instance = backend(function).load(context).newInstance(new FakeInstanceContext("m_0_0"));
         instance.execute(batch);
     }
 
-    private static Backend backend(Function function) throws BackendException {
+    private static Backend backend(Function function) {
         AsyncTensorFunction provider = new AsyncTensorFunction() {
             @Override
             public String name() {
@@ -259,7 +259,7 @@ final class AsyncTensorFunctionTest {
             }
 
             @Override
-            public CompletionStage<?> apply(InferenceRequest request, ModelContext model) throws BackendException {
+            public CompletionStage<?> apply(InferenceRequest request, ModelContext model) {
                 return function.apply(request, model);
             }
         };
@@ -272,7 +272,7 @@ final class AsyncTensorFunctionTest {
                 .withResponse(memory);
     }
 
-    private static String text(InferenceRequest request) throws BackendException {
+    private static String text(InferenceRequest request) {
         return request.requireInput("IN").strings().getFirst();
     }
 
@@ -292,6 +292,6 @@ final class AsyncTensorFunctionTest {
 
     /** The method of an asynchronous function. */
     private interface Function {
-        CompletionStage<?> apply(InferenceRequest request, ModelContext model) throws BackendException;
+        CompletionStage<?> apply(InferenceRequest request, ModelContext model);
     }
 }

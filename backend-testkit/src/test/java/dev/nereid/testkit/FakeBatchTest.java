@@ -35,7 +35,7 @@ class FakeBatchTest {
     }
 
     @Test
-    void failsOnAMissingOutput() throws BackendException {
+    void failsOnAMissingOutput() {
         FakeBatch batch = batch("OUT", "MORE");
         batch.allocate("OUT", DataType.FP32, Shape.of(3));
 
@@ -46,7 +46,7 @@ class FakeBatchTest {
     }
 
     @Test
-    void acceptsWhatFitsAndMissesNothingOfARequestThatFailed() throws BackendException {
+    void acceptsWhatFitsAndMissesNothingOfARequestThatFailed() {
         try (FakeBatch batch = batch("OUT", "MORE")) {
             batch.allocate("OUT", DataType.FP32, Shape.of(3));
             batch.allocate("MORE", DataType.FP32, Shape.of(9));

@@ -15,7 +15,7 @@ final class FakeInstanceContextTest {
     private static final MemoryPlace GPU = new MemoryPlace(MemoryPlace.Kind.GPU, 0);
 
     @Test
-    void allocatesCheckedMemory() throws BackendException {
+    void allocatesCheckedMemory() {
         FakeDeviceMemory device = new FakeDeviceMemory(GPU);
         LeakCheckingMemory memory = new LeakCheckingMemory(100, device);
         InstanceContext context = new FakeInstanceContext("i", Device.CPU, List.of(), memory);

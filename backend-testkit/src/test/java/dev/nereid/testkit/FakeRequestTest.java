@@ -69,7 +69,7 @@ final class FakeRequestTest {
     }
 
     @Test
-    void recordsStatesOnce() throws BackendException {
+    void recordsStatesOnce() {
         FakeRequest request = new FakeRequest(1, List.of()).withState("STATE", memory);
         try (FakeBatch batch = new FakeBatch(settings, memory, request)) {
             SequenceState state = request.state("STATE");
@@ -109,7 +109,7 @@ final class FakeRequestTest {
     }
 
     @Test
-    void keepsAResponseUntilTheBatchIsClosed() throws BackendException {
+    void keepsAResponseUntilTheBatchIsClosed() {
         FakeRequest request = new FakeRequest(1, List.of("OUT")).withResponse(memory);
         try (FakeBatch batch = new FakeBatch(settings, memory, request)) {
             request.response().allocate("OUT", DataType.INT8, Shape.of(1, 2));
@@ -126,7 +126,7 @@ final class FakeRequestTest {
     }
 
     @Test
-    void gathersAndAllocatesOnADevice() throws BackendException {
+    void gathersAndAllocatesOnADevice() {
         FakeRequest one = new FakeRequest(1, List.of("OUT")).with("IN", bytes(1, 2));
         FakeRequest two = new FakeRequest(1, List.of("OUT")).with("IN", bytes(3, 4));
         try (FakeBatch batch = new FakeBatch(settings, memory, one, two).withDevice(GPU)) {
@@ -147,7 +147,7 @@ final class FakeRequestTest {
     }
 
     @Test
-    void allocatesScratchMemory() throws BackendException {
+    void allocatesScratchMemory() {
         FakeInstanceContext context = new FakeInstanceContext("m_0_0", Device.CPU, List.of(), memory);
         MemoryAllocator pinned = context.memory(new MemoryPlace(MemoryPlace.Kind.PINNED, 0));
 
@@ -164,7 +164,7 @@ final class FakeRequestTest {
     }
 
     @Test
-    void failsOnADeferredExecutionThatIsNotFinished() throws BackendException {
+    void failsOnADeferredExecutionThatIsNotFinished() {
         FakeBatch batch = new FakeBatch(settings, memory, new FakeRequest(1, List.of()));
         var _ = batch.defer();
 

@@ -71,8 +71,7 @@ final class FunctionCompletionTest {
         return ModelSettings.builder("m", 1);
     }
 
-    private static ModelCompletion complete(BackendProvider function, ModelSettingsBuilder settings)
-            throws BackendException {
+    private static ModelCompletion complete(BackendProvider function, ModelSettingsBuilder settings) {
         try (Backend backend = function.create(new FakeBackendContext(Map.of(), Path.of("cache"), 1))) {
             return backend.complete(new FakeModelContext(settings.build(), Path.of("m")))
                     .orElseThrow();
@@ -97,7 +96,7 @@ final class FunctionCompletionTest {
     }
 
     @Test
-    void completesAnEmptyConfiguration() throws BackendException {
+    void completesAnEmptyConfiguration() {
         for (BackendProvider function : List.of(new Function(SAID), new AsyncFunction(SAID))) {
             ModelCompletion found = complete(function, settings());
 
@@ -109,7 +108,7 @@ final class FunctionCompletionTest {
     }
 
     @Test
-    void keepsWhatIsConfigured() throws BackendException {
+    void keepsWhatIsConfigured() {
         ModelCompletion found = complete(
                 new Function(SAID),
                 settings()
@@ -123,7 +122,7 @@ final class FunctionCompletionTest {
     }
 
     @Test
-    void completesNothingThatIsNotSaid() throws BackendException {
+    void completesNothingThatIsNotSaid() {
         try (Backend backend =
                 new Function(ModelCompletion.EMPTY).create(new FakeBackendContext(Map.of(), Path.of("cache"), 1))) {
             assertThat(backend.complete(new FakeModelContext(settings().build(), Path.of("m"))))
@@ -138,7 +137,7 @@ final class FunctionCompletionTest {
     }
 
     @Test
-    void leavesInputsOfTheServerOut() throws BackendException {
+    void leavesInputsOfTheServerOut() {
         TensorSpec start = TensorSpec.of("START", DataType.INT32, Shape.of(1));
         TensorSpec sum = TensorSpec.of("SUM_IN", DataType.FP32, Shape.of(1));
         TensorSpec counts = TensorSpec.of("COUNTS", DataType.INT32, Shape.of(1));
@@ -183,7 +182,7 @@ final class FunctionCompletionTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 8})
-    void acceptsBatchesUpToTheLargest(int size) throws BackendException {
+    void acceptsBatchesUpToTheLargest(int size) {
         assertThat(complete(new Function(SAID), settings().maxBatchSize(size)).maxBatchSize())
                 .hasValue(size);
     }

@@ -26,7 +26,7 @@ final class ResponseValuesTest {
     }
 
     @Test
-    void copiesValuesOfEachType() throws BackendException {
+    void copiesValuesOfEachType() {
         InferenceResponse response = request.response();
         byte[] binary = {0, -1};
 
@@ -62,7 +62,7 @@ final class ResponseValuesTest {
     }
 
     @Test
-    void namesTheMissingInputAndThoseThatAreThere() throws BackendException {
+    void namesTheMissingInputAndThoseThatAreThere() {
         Tensor there = Tensor.ofInts(Shape.of(1), 1);
         request.with("A", there).with("B", there);
 

@@ -18,7 +18,7 @@ public final class Describe implements AsyncTensorFunction {
     }
 
     @Override
-    public CompletionStage<?> apply(InferenceRequest request, ModelContext model) throws BackendException {
+    public CompletionStage<?> apply(InferenceRequest request, ModelContext model) {
         ModelClient models = model.models();
         return models.request("labels")
                 .onBehalfOf(request)
@@ -37,7 +37,7 @@ public final class Describe implements AsyncTensorFunction {
                     .input("LABEL", labels.requireOutput("LABEL"))
                     .send()
                     .whenComplete((phrase, failure) -> labels.close());
-        } catch (BackendException | RuntimeException e) {
+        } catch (RuntimeException e) {
             labels.close();
             return CompletableFuture.failedStage(e);
         }

@@ -49,7 +49,7 @@ final class DevicePipelineTest {
             .build();
 
     @Test
-    void theSecondStepStartsBeforeTheFirstHasComputed() throws BackendException {
+    void theSecondStepStartsBeforeTheFirstHasComputed() {
         FakeRequest one = new FakeRequest(1, List.of("VECTOR")).with("TOKENS", ints(Shape.of(1, 1), 3));
         FakeRequest two = new FakeRequest(1, List.of("VECTOR")).with("TOKENS", ints(Shape.of(1, 1), 5));
         try (FakeBatch first = new FakeBatch(embed, memory, one, two).withDevice(DEVICE)) {
@@ -74,7 +74,7 @@ final class DevicePipelineTest {
     }
 
     @Test
-    void aServerWithoutTheDeviceRefuses() throws BackendException {
+    void aServerWithoutTheDeviceRefuses() {
         FakeRequest request = new FakeRequest(1, List.of("VECTOR")).with("TOKENS", ints(Shape.of(1, 1), 3));
         try (FakeBatch batch = new FakeBatch(embed, memory, request)) {
             ModelInstance instance = instance(new Embed(gpu), embed);
@@ -93,7 +93,7 @@ final class DevicePipelineTest {
         assertThat(new Score(gpu).traits().places()).contains(MemoryPlace.Kind.GPU);
     }
 
-    private static ModelInstance instance(Backend backend, ModelSettings settings) throws BackendException {
+    private static ModelInstance instance(Backend backend, ModelSettings settings) {
         return backend.load(new FakeModelContext(settings, Path.of("m")))
                 .newInstance(new FakeInstanceContext("m_0_1", new Device(Device.Kind.GPU, 1), List.of()));
     }

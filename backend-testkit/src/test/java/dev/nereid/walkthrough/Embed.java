@@ -1,7 +1,6 @@
 package dev.nereid.walkthrough;
 
 import dev.nereid.spi.Backend;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
@@ -35,7 +34,7 @@ final class Embed implements Backend {
         };
     }
 
-    private void execute(Batch batch, MemoryPlace place) throws BackendException {
+    private void execute(Batch batch, MemoryPlace place) {
         Tensor tokens = batch.gather("TOKENS", place);
         gpu.await(tokens);
         Tensor vectors = batch.allocate("VECTOR", DataType.FP32, Shape.of(batch.size(), WIDTH), place);

@@ -20,7 +20,7 @@ interface Gpu {
     void await(long event);
 
     /** Lets later work wait until a tensor is computed. Blocks only where its fence has no event. */
-    default void await(Tensor tensor) throws BackendException {
+    default void await(Tensor tensor) {
         Optional<Fence> fence = tensor.fence();
         if (fence.isPresent()
                 && !fence.get().withEvent(this::await)

@@ -138,7 +138,7 @@ final class ModelRequestsTest {
         }
     }
 
-    private FakeBatch start(FakeRequest request) throws BackendException {
+    private FakeBatch start(FakeRequest request) {
         FakeBatch batch = new FakeBatch(settings, memory, request);
         Path directory = Path.of("m");
         new Describe()

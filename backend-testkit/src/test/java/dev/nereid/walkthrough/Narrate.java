@@ -17,7 +17,7 @@ final class Narrate implements ModelResponseObserver {
     }
 
     /** Starts to respond. The request is detached from its execution, which may end. */
-    static void start(InferenceRequest request, ModelClient models) throws BackendException {
+    static void start(InferenceRequest request, ModelClient models) {
         models.request("words")
                 .onBehalfOf(request)
                 .input("PROMPT", request.requireInput("PROMPT"))

@@ -25,7 +25,7 @@ public final class RecentResponses implements CacheProvider {
     }
 
     @Override
-    public ResponseCache create(CacheContext context) throws BackendException {
+    public ResponseCache create(CacheContext context) {
         String size = context.settings().getOrDefault("size", "");
         try {
             return new Cache(Long.parseLong(size));

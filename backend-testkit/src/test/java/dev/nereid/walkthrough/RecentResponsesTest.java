@@ -24,7 +24,7 @@ final class RecentResponsesTest {
     private final List<String> outcomes = new ArrayList<>();
 
     @Test
-    void findsWhatWasStoredAndEvictsTheLeastRecentlyUsed() throws BackendException {
+    void findsWhatWasStoredAndEvictsTheLeastRecentlyUsed() {
         try (ResponseCache cache = cache("16")) {
             insert(cache, 1, 8);
             insert(cache, 2, 8);
@@ -96,7 +96,7 @@ final class RecentResponsesTest {
         });
     }
 
-    private static ResponseCache cache(String size) throws BackendException {
+    private static ResponseCache cache(String size) {
         return new RecentResponses().create(new CacheContext() {
             @Override
             public Map<String, String> settings() {

@@ -31,7 +31,7 @@ public final class RunningTotal implements BackendProvider {
         return RunningTotal::load;
     }
 
-    private static Model load(ModelContext model) throws BackendException {
+    private static Model load(ModelContext model) {
         boolean hasState = model.settings()
                 .sequenceBatching()
                 .flatMap(batching -> batching.state("TOTAL_OUT"))
@@ -47,7 +47,7 @@ public final class RunningTotal implements BackendProvider {
         private final Map<Sequence.Id, Long> counts = new HashMap<>();
 
         @Override
-        public void execute(Batch batch) throws BackendException {
+        public void execute(Batch batch) {
             for (InferenceRequest request : batch.requests()) {
                 if (!request.isNullRequest()) {
                     add(request);
@@ -55,7 +55,7 @@ public final class RunningTotal implements BackendProvider {
             }
         }
 
-        private void add(InferenceRequest request) throws BackendException {
+        private void add(InferenceRequest request) {
             float total = number(request.requireInput("TOTAL_IN")) + number(request.requireInput("VALUE"));
             write(request.state("TOTAL_OUT").allocate(DataType.FP32, Shape.of(1, 1)), total);
             write(request.response().allocate("TOTAL", DataType.FP32, Shape.of(1, 1)), total);

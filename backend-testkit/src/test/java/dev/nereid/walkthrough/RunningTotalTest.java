@@ -42,7 +42,7 @@ final class RunningTotalTest {
             .build();
 
     @Test
-    void addsUpASequenceFromItsStartToItsEnd() throws BackendException {
+    void addsUpASequenceFromItsStartToItsEnd() {
         ModelInstance instance = backend().load(context(settings)).newInstance(new FakeInstanceContext("m_0_0"));
 
         float first = execute(instance, 0, 5, new Sequence(new Sequence.Id.Numeric(7), true, false), Map.of());
@@ -56,7 +56,7 @@ final class RunningTotalTest {
     }
 
     @Test
-    void leavesNullRequestsAlone() throws BackendException {
+    void leavesNullRequestsAlone() {
         ModelInstance instance = backend().load(context(settings)).newInstance(new FakeInstanceContext("m_0_0"));
         FakeRequest empty = new FakeRequest(1, List.of("TOTAL")).asNullRequest().withState("TOTAL_OUT", memory);
         FakeRequest request = request(1, 2, new Sequence(new Sequence.Id.Text("s"), true, false));
@@ -70,7 +70,7 @@ final class RunningTotalTest {
     }
 
     @Test
-    void refusesAModelWithoutTheState() throws BackendException {
+    void refusesAModelWithoutTheState() {
         assertThatExceptionOfType(BackendException.class)
                 .isThrownBy(() -> backend().load(context(settings().build())))
                 .withMessage("state 'TOTAL_OUT': not in sequence_batching");
@@ -78,8 +78,11 @@ final class RunningTotalTest {
 
     /** Executes one request, and returns the new value of the state. */
     private float execute(
-            ModelInstance instance, float state, float value, Sequence position, Map<String, ParameterValue> parameters)
-            throws BackendException {
+            ModelInstance instance,
+            float state,
+            float value,
+            Sequence position,
+            Map<String, ParameterValue> parameters) {
         FakeRequest request = request(state, value, position);
         try (FakeBatch batch = new FakeBatch(settings, memory, request)) {
             instance.execute(batch);
@@ -110,7 +113,7 @@ final class RunningTotalTest {
         return new FakeModelContext(settings, DIRECTORY);
     }
 
-    private static Backend backend() throws BackendException {
+    private static Backend backend() {
         return new RunningTotal().create(new FakeBackendContext(Map.of(), DIRECTORY, 1));
     }
 }

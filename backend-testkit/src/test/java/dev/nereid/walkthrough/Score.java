@@ -1,7 +1,6 @@
 package dev.nereid.walkthrough;
 
 import dev.nereid.spi.Backend;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
@@ -33,7 +32,7 @@ final class Score implements Backend {
         };
     }
 
-    private void execute(Batch batch, MemoryPlace place) throws BackendException {
+    private void execute(Batch batch, MemoryPlace place) {
         Tensor vectors = batch.gather("VECTOR", place);
         gpu.await(vectors);
         Tensor scores = batch.allocate("SCORE", DataType.FP32, Shape.of(batch.size(), 1), place);

@@ -53,7 +53,7 @@ public final class EventFence implements Fence {
     }
 
     @Override
-    public boolean await(Duration timeout) throws BackendException {
+    public boolean await(Duration timeout) {
         if (!wait.until(this::isDone, nanos(timeout))) {
             return false;
         }

@@ -145,7 +145,7 @@ public final class GpuContext {
      * @throws BackendException if the work failed, or does not end in a minute
      * @throws GpuException if this GPU has failed
      */
-    public void await(Fence fence, long stream) throws BackendException {
+    public void await(Fence fence, long stream) {
         boolean appended = fence.withEvent(event -> run(used -> used.waitFor(stream, event)));
         if (!appended && !fence.await(MAX_WAIT)) {
             throw new BackendException(

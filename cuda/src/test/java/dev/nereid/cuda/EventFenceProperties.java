@@ -61,7 +61,7 @@ final class EventFenceProperties {
         gpu.run(it -> it.destroyStream(stream));
     }
 
-    private static Void queryAll(List<EventFence> fences, Random random) throws BackendException {
+    private static Void queryAll(List<EventFence> fences, Random random) {
         for (int i = 0; i < 4 * FENCES; i++) {
             EventFence fence = fences.get(random.nextInt(FENCES));
             if (random.nextBoolean()) {
@@ -74,7 +74,7 @@ final class EventFenceProperties {
     }
 
     @Example
-    void waitsUntilTheWorkHasEnded() throws BackendException {
+    void waitsUntilTheWorkHasEnded() {
         EventFence fence = events.record(gpu.call(CudaDriver::createStream));
 
         assertThat(fence.isDone()).isFalse();

@@ -3,7 +3,6 @@ package dev.nereid.cuda;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import dev.nereid.spi.BackendException;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -17,7 +16,7 @@ final class EventPoolTest {
     private final long stream = gpu.call(CudaDriver::createStream);
 
     @Test
-    void marksTheEndOfTheWorkThatItAppends() throws BackendException {
+    void marksTheEndOfTheWorkThatItAppends() {
         EventFence fence = events.recordAfter(used -> waits.incrementAndGet(), stream);
 
         assertThat(waits).hasValue(1);

@@ -51,7 +51,7 @@ public final class GatedBackendProvider implements BackendProvider {
         return model -> load(model, order == null ? null : Path.of(order));
     }
 
-    private static Model load(ModelContext context, @Nullable Path order) throws BackendException {
+    private static Model load(ModelContext context, @Nullable Path order) {
         Path directory = context.modelDirectory();
         await(directory.resolve("load.gate"));
         boolean decoupled = context.settings().decoupled();
@@ -65,7 +65,7 @@ public final class GatedBackendProvider implements BackendProvider {
         return new Gated(instance);
     }
 
-    private static void add(Path order, String name) throws BackendException {
+    private static void add(Path order, String name) {
         try {
             Files.writeString(order, name + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
         } catch (IOException e) {
@@ -88,7 +88,7 @@ public final class GatedBackendProvider implements BackendProvider {
         }
     }
 
-    private static void execute(Batch batch, Path gate, boolean decoupled) throws BackendException {
+    private static void execute(Batch batch, Path gate, boolean decoupled) {
         await(gate);
         if (Files.exists(gate.resolveSibling("execute.fails"))) {
             throw new BackendException(ErrorCode.INTERNAL, "execution fails as configured");
@@ -107,7 +107,7 @@ public final class GatedBackendProvider implements BackendProvider {
      * 20 for the second, and so on, and 1 ns for its outputs. Then ends the request and reports that, with 5 ns; or
      * fails it with 7 ns if the number is below zero. A second number is the place, from 1, of a response that fails.
      */
-    private static void respond(InferenceRequest request) throws BackendException {
+    private static void respond(InferenceRequest request) {
         ResponseSender sender = request.sender();
         Tensor in = request.input("INPUT0").orElseThrow();
         float times = in.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
@@ -132,7 +132,7 @@ public final class GatedBackendProvider implements BackendProvider {
     }
 
     /** Waits until a file is deleted, if it exists, and reports the wait by another file. */
-    private static void await(Path gate) throws BackendException {
+    private static void await(Path gate) {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);
         if (!Files.exists(gate)) {
             return;

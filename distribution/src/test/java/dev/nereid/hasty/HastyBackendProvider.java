@@ -63,7 +63,7 @@ public final class HastyBackendProvider implements BackendProvider {
             return this::execute;
         }
 
-        private void execute(Batch batch) throws BackendException {
+        private void execute(Batch batch) {
             for (InferenceRequest request : batch.requests()) {
                 Tensor input = request.input("INPUT0").orElseThrow();
                 String thread = Thread.currentThread().getName();
@@ -84,7 +84,7 @@ public final class HastyBackendProvider implements BackendProvider {
             }
         }
 
-        private void await() throws BackendException {
+        private void await() {
             try {
                 Files.createFile(gate.resolveSibling("gate.waiting"));
             } catch (IOException e) {

@@ -28,7 +28,7 @@ public final class MeetingFunction implements TensorFunction {
     }
 
     @Override
-    public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+    public void apply(InferenceRequest request, ModelContext model) {
         long begin = System.nanoTime();
         Path directory = model.modelDirectory();
         Path other = directory.resolveSibling(model.settings().parameters().get("other"));

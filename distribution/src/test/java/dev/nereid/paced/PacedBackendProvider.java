@@ -74,7 +74,7 @@ public final class PacedBackendProvider implements BackendProvider {
                     sendNext();
                 }
                 sender.complete();
-            } catch (BackendException | RuntimeException | Error e) {
+            } catch (RuntimeException | Error e) {
                 fail(e);
             }
         }
@@ -89,7 +89,7 @@ public final class PacedBackendProvider implements BackendProvider {
                 } else {
                     sender.onReady(this::sendWhileReady);
                 }
-            } catch (BackendException | RuntimeException | Error e) {
+            } catch (RuntimeException | Error e) {
                 fail(e);
             }
         }
@@ -104,7 +104,7 @@ public final class PacedBackendProvider implements BackendProvider {
                     }
                 }
                 sender.complete();
-            } catch (BackendException | RuntimeException | Error e) {
+            } catch (RuntimeException | Error e) {
                 fail(e);
             }
         }
@@ -113,7 +113,7 @@ public final class PacedBackendProvider implements BackendProvider {
             sender.fail(new BackendException(ErrorCode.INTERNAL, "response " + next + " failed: " + failure, failure));
         }
 
-        private void sendNext() throws BackendException {
+        private void sendNext() {
             InferenceResponse response = sender.newResponse();
             boolean filled = false;
             try {

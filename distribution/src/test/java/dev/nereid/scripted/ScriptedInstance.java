@@ -56,7 +56,7 @@ final class ScriptedInstance implements ModelInstance {
     }
 
     @Override
-    public void execute(Batch batch) throws BackendException {
+    public void execute(Batch batch) {
         long begin = System.nanoTime();
         for (InferenceRequest request : batch.requests()) {
             if (request.isNullRequest()) {
@@ -83,7 +83,7 @@ final class ScriptedInstance implements ModelInstance {
         return request.parameters().get(model.name()) instanceof ParameterValue.Text text ? text.value() : "";
     }
 
-    private void perform(InferenceRequest request) throws BackendException {
+    private void perform(InferenceRequest request) {
         switch (action(request)) {
             case "fail" -> {
                 if (!model.decoupled()) {
@@ -104,12 +104,12 @@ final class ScriptedInstance implements ModelInstance {
         }
     }
 
-    private void pass(InferenceRequest request) throws BackendException {
+    private void pass(InferenceRequest request) {
         Path open = report(request, "open");
         await(() -> Files.exists(open));
     }
 
-    private Path report(InferenceRequest request, String end) throws BackendException {
+    private Path report(InferenceRequest request, String end) {
         String name = request.id() + "." + model.name() + ".";
         try {
             Files.createFile(gates.resolve(name + "waiting"));
@@ -119,7 +119,7 @@ final class ScriptedInstance implements ModelInstance {
         return gates.resolve(name + end);
     }
 
-    private void await(BooleanSupplier state) throws BackendException {
+    private void await(BooleanSupplier state) {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);
         while (!state.getAsBoolean()) {
             if (System.nanoTime() - end > 0) {
@@ -129,7 +129,7 @@ final class ScriptedInstance implements ModelInstance {
         }
     }
 
-    private void respond(InferenceRequest request, long begin) throws BackendException {
+    private void respond(InferenceRequest request, long begin) {
         InferenceResponse response = request.response();
         Tensor in = request.requireInput("INPUT0");
         Tensor second = request.input("INPUT1").orElse(null);
@@ -164,7 +164,7 @@ final class ScriptedInstance implements ModelInstance {
     }
 
     /** Reports the priority, the timeout and the position in a sequence, and apart whether there is a deadline. */
-    private void inform(InferenceRequest request, InferenceResponse response) throws BackendException {
+    private void inform(InferenceRequest request, InferenceResponse response) {
         Sequence position = request.sequence().orElse(null);
         floats(
                 response,
@@ -181,7 +181,7 @@ final class ScriptedInstance implements ModelInstance {
         floats(response, "DEADLINE", request.deadlineNanos().isPresent() ? 1 : 0);
     }
 
-    private void sendAll(InferenceRequest request) throws BackendException {
+    private void sendAll(InferenceRequest request) {
         ResponseSender sender = request.sender();
         int count = (int) at(request.requireInput("INPUT0"), 0);
         for (int i = 1; i <= count; i++) {
@@ -195,7 +195,7 @@ final class ScriptedInstance implements ModelInstance {
         sender.complete();
     }
 
-    private void floats(InferenceResponse response, String output, float... values) throws BackendException {
+    private void floats(InferenceResponse response, String output, float... values) {
         Tensor tensor = response.allocate(output, DataType.FP32, shape(values.length));
         for (int i = 0; i < values.length; i++) {
             tensor.data().set(FLOAT, (long) i * Float.BYTES, values[i]);

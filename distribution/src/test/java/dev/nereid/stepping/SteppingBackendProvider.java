@@ -2,7 +2,6 @@ package dev.nereid.stepping;
 
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
@@ -49,7 +48,7 @@ public final class SteppingBackendProvider implements BackendProvider {
 
     private record Instance(String label, Path ends) implements ModelInstance {
         @Override
-        public void execute(Batch batch) throws BackendException {
+        public void execute(Batch batch) {
             for (InferenceRequest request : batch.requests()) {
                 if (!request.isNullRequest()) {
                     step(request);
@@ -66,7 +65,7 @@ public final class SteppingBackendProvider implements BackendProvider {
             }
         }
 
-        private void step(InferenceRequest request) throws BackendException {
+        private void step(InferenceRequest request) {
             int number = request.requireInput("AT").data().get(INT, 0);
             int count = request.requireInput("COUNT").data().get(INT, 0);
             Tensor next = request.state("NEXT").allocate(DataType.INT32, Shape.of(1, 1));

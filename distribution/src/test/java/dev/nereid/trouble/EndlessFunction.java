@@ -1,6 +1,5 @@
 package dev.nereid.trouble;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.TensorFunction;
@@ -16,7 +15,7 @@ public final class EndlessFunction implements TensorFunction {
     }
 
     @Override
-    public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+    public void apply(InferenceRequest request, ModelContext model) {
         while (ROUNDS.incrementAndGet() != 0) {
             Thread.onSpinWait();
         }

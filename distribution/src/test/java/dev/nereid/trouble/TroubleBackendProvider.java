@@ -109,7 +109,7 @@ public final class TroubleBackendProvider implements BackendProvider {
         public ModelInstance newInstance(InstanceContext context) {
             return new ModelInstance() {
                 @Override
-                public void execute(Batch batch) throws BackendException {
+                public void execute(Batch batch) {
                     TroubledModel.this.execute(batch);
                 }
 
@@ -135,7 +135,7 @@ public final class TroubleBackendProvider implements BackendProvider {
             return directory.resolve("gate");
         }
 
-        private void execute(Batch batch) throws BackendException {
+        private void execute(Batch batch) {
             for (InferenceRequest request : batch.requests()) {
                 Tensor input = request.input("INPUT0").orElseThrow();
                 switch ((int) input.data().get(FLOAT, 0)) {
@@ -179,7 +179,7 @@ public final class TroubleBackendProvider implements BackendProvider {
         }
 
         /** Finishes the execution on another thread, which waits for the gate. */
-        private void defer(Batch batch, InferenceRequest request, Tensor input) throws BackendException {
+        private void defer(Batch batch, InferenceRequest request, Tensor input) {
             DeferredExecution execution = batch.defer();
             request.response().put("OUTPUT0", input, () -> {});
             Thread.ofPlatform().name("deferred").start(() -> {
@@ -189,7 +189,7 @@ public final class TroubleBackendProvider implements BackendProvider {
         }
 
         /** Sends the input to the model of the parameter "callee", and waits for the gate in an action on the response. */
-        private void call(Batch batch, InferenceRequest request, Tensor input) throws BackendException {
+        private void call(Batch batch, InferenceRequest request, Tensor input) {
             DeferredExecution execution = batch.defer();
             request.response().put("OUTPUT0", input, () -> {});
             context.models()
@@ -207,7 +207,7 @@ public final class TroubleBackendProvider implements BackendProvider {
         }
 
         /** Passes memory of its own as the output, and writes to it until the server releases it. */
-        private static void putAndChange(InferenceRequest request, Tensor input) throws BackendException {
+        private static void putAndChange(InferenceRequest request, Tensor input) {
             Arena arena = Arena.ofShared();
             MemorySegment memory = arena.allocate(input.byteSize());
             AtomicBoolean released = new AtomicBoolean();

@@ -293,7 +293,7 @@ final class CountingTest {
     }
 
     @Test
-    void theFirstReportOfARequestCountsForItsFirstResponse() throws BackendException {
+    void theFirstReportOfARequestCountsForItsFirstResponse() {
         List<ResponseSender> senders = new ArrayList<>();
         try (Execution execution = of(DECOUPLED, batch -> {
             for (InferenceRequest request : batch.requests()) {
@@ -321,7 +321,7 @@ final class CountingTest {
     }
 
     @Test
-    void aFailedResponseCountsAtItsPlaceAndNotForItsRequest() throws BackendException {
+    void aFailedResponseCountsAtItsPlaceAndNotForItsRequest() {
         List<ResponseSender> senders = new ArrayList<>();
         try (Execution execution =
                 of(DECOUPLED, batch -> senders.add(batch.requests().getFirst().sender()))) {

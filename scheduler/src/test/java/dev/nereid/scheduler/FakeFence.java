@@ -1,6 +1,5 @@
 package dev.nereid.scheduler;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Fence;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -10,7 +9,7 @@ public final class FakeFence implements Fence {
     /** The wait for the work of a device. */
     @FunctionalInterface
     public interface Work {
-        void await() throws BackendException;
+        void await();
     }
 
     private final Work work;
@@ -43,7 +42,7 @@ public final class FakeFence implements Fence {
     }
 
     @Override
-    public boolean await(Duration timeout) throws BackendException {
+    public boolean await(Duration timeout) {
         done = waits.decrementAndGet() <= 0;
         work.await();
         return done;

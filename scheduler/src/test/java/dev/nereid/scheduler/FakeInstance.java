@@ -1,6 +1,5 @@
 package dev.nereid.scheduler;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelInstance;
@@ -17,7 +16,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class FakeInstance implements ModelInstance {
     /** The behavior of an execution. */
     public interface Execution {
-        void execute(Batch batch) throws BackendException;
+        void execute(Batch batch);
     }
 
     private final Execution execution;
@@ -33,13 +32,13 @@ public final class FakeInstance implements ModelInstance {
     }
 
     /** Copies {@code IN} to {@code OUT}, for the whole batch. */
-    public static void copy(Batch batch) throws BackendException {
+    public static void copy(Batch batch) {
         Tensor in = batch.gather("IN");
         batch.allocate("OUT", in.type(), in.shape()).data().copyFrom(in.data());
     }
 
     @Override
-    public void execute(Batch batch) throws BackendException {
+    public void execute(Batch batch) {
         if (!inside.compareAndSet(false, true)) {
             violations.add("executed by two threads");
         }

@@ -1,6 +1,5 @@
 package dev.nereid.scheduler;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.FormingBatch;
 import dev.nereid.spi.RequestView;
@@ -13,7 +12,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class FakeStrategy implements BatchingStrategy {
     /** The decision about a request. */
     public interface Rule {
-        boolean include(RequestView request) throws BackendException;
+        boolean include(RequestView request);
     }
 
     private final Rule rule;
@@ -82,7 +81,7 @@ public final class FakeStrategy implements BatchingStrategy {
         private boolean over;
 
         @Override
-        public boolean include(RequestView request) throws BackendException {
+        public boolean include(RequestView request) {
             calls.add("include " + request.id());
             if (over) {
                 violations.add("called after its end");

@@ -151,7 +151,7 @@ final class ModelSchedulerStressTest {
             random = new Random(seed);
         }
 
-        void execute(Batch batch) throws BackendException {
+        void execute(Batch batch) {
             switch (random.nextInt(12)) {
                 case 0 -> throw new BackendException(ErrorCode.NOT_FOUND, "moody");
                 case 1 -> throw new IllegalStateException("moody");

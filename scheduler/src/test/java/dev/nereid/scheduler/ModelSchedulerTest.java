@@ -348,7 +348,7 @@ final class ModelSchedulerTest {
     /** An instance that notes the thread that closes it. */
     private record ClosingOn(FakeInstance inner, List<String> closedBy) implements ModelInstance {
         @Override
-        public void execute(Batch batch) throws BackendException {
+        public void execute(Batch batch) {
             inner.execute(batch);
         }
 

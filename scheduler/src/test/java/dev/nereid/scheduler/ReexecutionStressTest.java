@@ -160,7 +160,7 @@ final class ReexecutionStressTest {
         }
     }
 
-    private void execute(Batch batch, boolean decoupled) throws BackendException {
+    private void execute(Batch batch, boolean decoupled) {
         boolean fails = chance(20);
         DeferredExecution handle = chance(3) ? batch.defer() : null;
         for (InferenceRequest request : batch.requests()) {
@@ -191,14 +191,14 @@ final class ReexecutionStressTest {
         }
     }
 
-    private static void answer(InferenceRequest request) throws BackendException {
+    private static void answer(InferenceRequest request) {
         request.response().allocate("OUT", DataType.FP32, Shape.of(1, 2));
         if (chance(2)) {
             request.reschedule();
         }
     }
 
-    private void stream(InferenceRequest request) throws BackendException {
+    private void stream(InferenceRequest request) {
         switch (ThreadLocalRandom.current().nextInt(5)) {
             case 0 -> {} // ended by its execution
             case 1 -> rescheduleIfOpen(request);
@@ -232,7 +232,7 @@ final class ReexecutionStressTest {
         }
     }
 
-    private static void send(ResponseSender sender) throws BackendException {
+    private static void send(ResponseSender sender) {
         InferenceResponse response = sender.newResponse();
         response.allocate("OUT", DataType.FP32, Shape.of(1, 2));
         sender.send(response);

@@ -95,13 +95,13 @@ final class ReexecutionTest {
                 .build();
     }
 
-    private void execute(Batch batch) throws BackendException {
+    private void execute(Batch batch) {
         seen.addAll(batch.requests());
         FakeInstance.Execution next = executions.size() > 1 ? executions.poll() : executions.getFirst();
         next.execute(batch);
     }
 
-    private static void again(Batch batch) throws BackendException {
+    private static void again(Batch batch) {
         FakeInstance.copy(batch);
         batch.requests().forEach(InferenceRequest::reschedule);
     }
@@ -693,7 +693,7 @@ final class ReexecutionTest {
 
     // Streams
 
-    private static ResponseSender send(Batch batch) throws BackendException {
+    private static ResponseSender send(Batch batch) {
         ResponseSender sender = batch.requests().getFirst().sender();
         var response = sender.newResponse();
         response.allocate("OUT", DataType.FP32, Shape.of(1, 2));

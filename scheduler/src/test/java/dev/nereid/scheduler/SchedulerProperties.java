@@ -449,7 +449,7 @@ public final class SchedulerProperties {
             return chosen;
         }
 
-        private void execute(Batch batch) throws BackendException {
+        private void execute(Batch batch) {
             expected.begin(batch, scheduler.clock.getAsLong());
             executions +=
                     backend == Backend.REFUSE || backend == Backend.CRASH || backend == Backend.AGAIN_AND_FAIL ? 0 : 1;

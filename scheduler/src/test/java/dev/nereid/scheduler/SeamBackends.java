@@ -107,11 +107,11 @@ final class SeamBackends {
 
     /** Executes one request. */
     private interface Step {
-        void execute(InferenceRequest request) throws BackendException;
+        void execute(InferenceRequest request);
     }
 
     /** Executes a batch, perhaps beyond the return of its thread; some requests and executions fail. */
-    private void run(Batch batch, boolean mayDefer, Step step) throws BackendException {
+    private void run(Batch batch, boolean mayDefer, Step step) {
         if (chance(25)) {
             throw failure();
         }
@@ -138,7 +138,7 @@ final class SeamBackends {
         return new BackendException(ErrorCode.INTERNAL, FAILURE);
     }
 
-    private void again(InferenceRequest request) throws BackendException {
+    private void again(InferenceRequest request) {
         int execution = executionsOf.merge(request.id(), 1, Integer::sum);
         write(request, execution);
         if (execution < executions(input(request))) {
@@ -148,7 +148,7 @@ final class SeamBackends {
     }
 
     /** Adds one to the state of the sequence, which has to be that of its last execution, on the same instance. */
-    private void addUp(InferenceRequest request, int instance) throws BackendException {
+    private void addUp(InferenceRequest request, int instance) {
         Sequence sequence = request.sequence().orElseThrow();
         expect(instance, instanceOf.putIfAbsent(sequence.id(), instance), "instance of " + sequence);
         float sum = request.requireInput("SUM").data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
@@ -173,7 +173,7 @@ final class SeamBackends {
     }
 
     /** Leaves its output on the device, in memory of the server or of its own, which a fence may still have to fill. */
-    private void onDevice(InferenceRequest request) throws BackendException {
+    private void onDevice(InferenceRequest request) {
         MemorySegment result = MemorySegment.ofArray(new float[] {input(request) + 1, 0});
         if (chance(2)) {
             Tensor out = request.response().allocate("OUT", DataType.FP32, ITEM, gpu.place());
@@ -186,18 +186,18 @@ final class SeamBackends {
                 .put("OUT", out.withFence(new Work(() -> gpu.write(result, buffer.segment()))), buffer::close);
     }
 
-    private void stream(Batch batch) throws BackendException {
+    private void stream(Batch batch) {
         for (InferenceRequest request : batch.requests()) {
             new Responses(request.sender(), input(request)).sendWhileReady();
         }
     }
 
-    private float input(InferenceRequest request) throws BackendException {
+    private float input(InferenceRequest request) {
         Tensor in = request.requireInput("IN");
         return in.place().isHost() ? in.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0) : gpu.floats(in.data())[0];
     }
 
-    private void write(InferenceRequest request, float second) throws BackendException {
+    private void write(InferenceRequest request, float second) {
         write(request.response().allocate("OUT", DataType.FP32, ITEM), input(request) + 1, second);
     }
 
@@ -234,7 +234,7 @@ final class SeamBackends {
                 } else {
                     sender.onReady(this::sendWhileReady);
                 }
-            } catch (BackendException | RuntimeException | Error e) {
+            } catch (RuntimeException | Error e) {
                 sender.fail(new BackendException(ErrorCode.UNAVAILABLE, "response " + sent + ": " + e, e));
             }
         }

@@ -9,7 +9,6 @@ import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.sequence.InitialState;
 import dev.nereid.scheduler.sequence.SequencePlan;
 import dev.nereid.scheduler.time.TimerThread;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
@@ -44,7 +43,7 @@ final class SequenceStressTest {
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
     private final ModelSettings settings = SteppedSequences.settings(SLOTS);
 
-    private static void addUp(Batch batch) throws BackendException {
+    private static void addUp(Batch batch) {
         Tensor in = batch.gather("IN");
         Tensor present = batch.gather("SUM_IN");
         Tensor next = batch.state("SUM_OUT").allocate(DataType.FP32, Shape.of(batch.size(), 1));

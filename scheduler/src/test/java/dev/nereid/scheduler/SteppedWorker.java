@@ -6,7 +6,6 @@ import dev.nereid.scheduler.SharedResources.Need;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.InstanceWorker;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -30,7 +29,7 @@ public final class SteppedWorker {
 
     /** The behavior of an instance with a batch. */
     public interface Execution {
-        void execute(SteppedWorker worker, Need need, Batch batch) throws BackendException;
+        void execute(SteppedWorker worker, Need need, Batch batch);
     }
 
     /** Registers with the queue of a scheduler, with one instance for each need. */

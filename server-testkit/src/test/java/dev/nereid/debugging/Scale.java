@@ -10,7 +10,7 @@ import java.lang.System.Logger.Level;
 @Output(name = "OUTPUT", type = DataType.FP32, dims = -1)
 public final class Scale implements AnnotatedFunction {
     @Override
-    public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+    public void apply(InferenceRequest request, ModelContext model) {
         Tensor in = request.requireInput("INPUT");
         float[] values = in.floats();
         for (int i = 0; i < values.length; i++) {

@@ -40,7 +40,7 @@ final class AnnotatedFunctionTest {
             public final class Times implements AnnotatedFunction {
                 public Times() { REGISTRATION }
 
-                public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+                public void apply(InferenceRequest request, ModelContext model) {
                     if (model.settings().parameters().containsKey("typo")) {
                         request.requireInput("INPUT");
                     }
@@ -64,7 +64,7 @@ final class AnnotatedFunctionTest {
             @Input(name = "INPUT0", type = DataType.FP32, dims = {1, -1})
             @Output(name = "OUTPUT0", type = DataType.FP32, dims = {1, -1})
             public final class Later implements AnnotatedAsyncFunction {
-                public CompletionStage<?> apply(InferenceRequest request, ModelContext model) throws BackendException {
+                public CompletionStage<?> apply(InferenceRequest request, ModelContext model) {
                     Tensor in = request.requireInput("INPUT0");
                     return CompletableFuture.supplyAsync(in::floats).thenAccept(values -> {
                         try {

@@ -45,7 +45,7 @@ final class HotPluginTest {
 
                 public String name() { return "times"; }
 
-                public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+                public void apply(InferenceRequest request, ModelContext model) {
                     Tensor in = request.requireInput("INPUT0");
                     Tensor out = request.response().allocate("OUTPUT0", DataType.FP32, in.shape());
                     for (long at = 0; at < in.byteSize(); at += Float.BYTES) {
@@ -66,7 +66,7 @@ final class HotPluginTest {
 
                 public Backend create(BackendContext context) {
                     return new Backend() {
-                        public Model load(ModelContext model) throws BackendException { LOAD }
+                        public Model load(ModelContext model) { LOAD }
                     };
                 }
             }

@@ -11,7 +11,6 @@ import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.Model;
@@ -57,7 +56,7 @@ final class ProgramBackendTest {
                     return place -> this::execute;
                 }
 
-                private void execute(Batch batch) throws BackendException {
+                private void execute(Batch batch) {
                     ClassLoader loader = Thread.currentThread().getContextClassLoader();
                     events.add(Objects.equals(loader, Copy.class.getClassLoader()) ? "own loader" : "other loader");
                     batch.scatter("OUTPUT0", batch.gather("INPUT0"), () -> {});

@@ -40,7 +40,7 @@ final class RepositoryAgentTest {
                     String name = context.modelName();
                     Path file = Path.of(context.parameters().get("events"));
                     return new RepositoryAgent() {
-                        public Path load(Path directory) throws BackendException {
+                        public Path load(Path directory) {
                             write("load");
                             String reason = context.parameters().get("reason");
                             if (reason != null) {

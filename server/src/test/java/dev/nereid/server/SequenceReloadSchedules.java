@@ -67,7 +67,7 @@ final class SequenceReloadSchedules implements AutoCloseable {
                     return model -> place -> batch -> execute(batch, model.settings().parameters().get("generation"));
                 }
 
-                private static void execute(Batch batch, String generation) throws BackendException {
+                private static void execute(Batch batch, String generation) {
                     Tensor start = batch.gather("START");
                     Tensor present = batch.gather("SUM_IN");
                     Tensor next = batch.state("SUM_OUT").allocate(DataType.FP32, Shape.of(batch.size(), 1));

@@ -24,7 +24,7 @@ final class StepBackend {
 
                 public Backend create(BackendContext context) {
                     return new Backend() {
-                        public Model load(ModelContext model) throws BackendException {
+                        public Model load(ModelContext model) {
                             if (model.settings().parameters().containsKey("fail_load")) {
                                 throw new BackendException(ErrorCode.INTERNAL, "the file is broken");
                             }
@@ -46,7 +46,7 @@ final class StepBackend {
                 }
 
                 record Instance(ModelSettings settings) implements ModelInstance {
-                    public void execute(Batch batch) throws BackendException {
+                    public void execute(Batch batch) {
                         Map<String, String> parameters = settings.parameters();
                         if (parameters.containsKey("gate")) {
                             await(Path.of(parameters.get("gate")), batch.requests());
@@ -67,7 +67,7 @@ final class StepBackend {
                     }
 
                     /** Computes OUT from IN for the whole batch, and records where they lie. */
-                    private void whole(Batch batch, Path record) throws BackendException {
+                    private void whole(Batch batch, Path record) {
                         Tensor in = batch.gather("IN");
                         Tensor out = batch.allocate("OUT", DataType.FP32, in.shape());
                         float added = Float.parseFloat(settings.parameters().getOrDefault("add", "0"));
@@ -93,7 +93,7 @@ final class StepBackend {
                     }
 
                     /** Sends as many responses as the first element says. */
-                    private void stream(InferenceRequest request) throws BackendException {
+                    private void stream(InferenceRequest request) {
                         ResponseSender sender = request.sender();
                         int count = (int) tensors(request).getFirst().data().get(FLOAT, 0);
                         for (int i = 0; i < count; i++) {
@@ -104,8 +104,7 @@ final class StepBackend {
                         sender.complete();
                     }
 
-                    private void fill(InferenceRequest request, InferenceResponse response, int more)
-                            throws BackendException {
+                    private void fill(InferenceRequest request, InferenceResponse response, int more) {
                         Map<String, String> parameters = settings.parameters();
                         if (parameters.containsKey("sequence_id")) {
                             response.parameter(
@@ -131,8 +130,7 @@ final class StepBackend {
                                 .toList();
                     }
 
-                    private void write(InferenceRequest request, InferenceResponse response, String output, int more)
-                            throws BackendException {
+                    private void write(InferenceRequest request, InferenceResponse response, String output, int more) {
                         Shape shape = null;
                         float[] sums = null;
                         float added = Float.parseFloat(settings.parameters().getOrDefault("add", "0")) + more;

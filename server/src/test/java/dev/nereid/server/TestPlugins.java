@@ -23,7 +23,7 @@ final class TestPlugins {
                 public String name() { return "recording"; }
                 public Set<String> platforms() { return Set.of("recorded"); }
 
-                public Backend create(BackendContext context) throws BackendException {
+                public Backend create(BackendContext context) {
                     Path file = Path.of(context.settings().get("events"));
                     Events events = line -> {
                         try {
@@ -60,7 +60,7 @@ final class TestPlugins {
                                 .withOutputs(List.of(TensorSpec.of("OUTPUT0", DataType.FP32, Shape.of(-1)))));
                     }
 
-                    public Model load(ModelContext context) throws BackendException {
+                    public Model load(ModelContext context) {
                         Map<String, String> parameters = context.settings().parameters();
                         events.add("load " + id(context) + " on " + context.instances());
                         if (String.valueOf(context.settings().version()).equals(parameters.get("fail_load"))) {
@@ -91,7 +91,7 @@ final class TestPlugins {
                 }
 
                 /** Waits until a file is deleted. */
-                static void await(Path gate) throws BackendException {
+                static void await(Path gate) {
                     try (WatchService watch = gate.getFileSystem().newWatchService()) {
                         gate.getParent().register(watch, StandardWatchEventKinds.ENTRY_DELETE);
                         while (Files.exists(gate)) {
@@ -103,7 +103,7 @@ final class TestPlugins {
                 }
 
                 record RecordingModel(Events events, String id, Map<String, String> parameters) implements Model {
-                    public ModelInstance newInstance(InstanceContext context) throws BackendException {
+                    public ModelInstance newInstance(InstanceContext context) {
                         events.add("instance " + context.name() + " on " + context.device());
                         if (context.name().equals(parameters.get("fail_instance"))) {
                             throw new BackendException(ErrorCode.UNAVAILABLE, "no memory for an instance");
@@ -119,7 +119,7 @@ final class TestPlugins {
                         return Optional.ofNullable(parameters.get("execution")).map(BackendTraits.Execution::valueOf);
                     }
 
-                    public Optional<BatchingStrategy> batching() throws BackendException {
+                    public Optional<BatchingStrategy> batching() {
                         String strategy = parameters.get("strategy");
                         if (strategy == null) {
                             return Optional.empty();
@@ -138,7 +138,7 @@ final class TestPlugins {
                         return count == null || count.equals(Integer.toString(instances.size()));
                     }
 
-                    public List<MemoryUsage> memoryUsage() throws BackendException {
+                    public List<MemoryUsage> memoryUsage() {
                         String bytes = parameters.get("memory_bytes");
                         if (parameters.containsKey("memory_file")) {
                             events.add("memory " + id);
@@ -192,7 +192,7 @@ final class TestPlugins {
 
                 record RecordingInstance(Events events, String name, String place, Map<String, String> parameters)
                         implements ModelInstance {
-                    public void execute(Batch batch) throws BackendException {
+                    public void execute(Batch batch) {
                         if (parameters.containsKey("record")) {
                             events.add("execute " + batch.requests().size() + " on " + name);
                         }
@@ -289,11 +289,11 @@ final class TestPlugins {
                     return new Backend() {
                         public BackendTraits traits() { return backend.traits(); }
 
-                        public Optional<ModelCompletion> complete(ModelContext model) throws BackendException {
+                        public Optional<ModelCompletion> complete(ModelContext model) {
                             return backend.complete(model);
                         }
 
-                        public Model load(ModelContext model) throws BackendException {
+                        public Model load(ModelContext model) {
                             change(model);
                             return backend.load(model);
                         }
@@ -303,7 +303,7 @@ final class TestPlugins {
                 }
 
                 /** Loads and unloads other models, as the parameters say. */
-                private static void change(ModelContext model) throws BackendException {
+                private static void change(ModelContext model) {
                     Map<String, String> parameters = model.settings().parameters();
                     if (parameters.containsKey("loads")) {
                         wait(model.models().load(parameters.get("loads")));
@@ -313,7 +313,7 @@ final class TestPlugins {
                     }
                 }
 
-                private static void wait(CompletionStage<Void> control) throws BackendException {
+                private static void wait(CompletionStage<Void> control) {
                     try {
                         control.toCompletableFuture().get();
                     } catch (ExecutionException e) {
@@ -323,7 +323,7 @@ final class TestPlugins {
                     }
                 }
 
-                public CompletionStage<?> apply(InferenceRequest request, ModelContext model) throws BackendException {
+                public CompletionStage<?> apply(InferenceRequest request, ModelContext model) {
                     Map<String, String> parameters = model.settings().parameters();
                     List<String> to = List.of(parameters.get("to").split(","));
                     Tensor input = request.requireInput("INPUT0");
@@ -487,7 +487,7 @@ final class TestPlugins {
             public final class Twice implements TensorFunction {
                 public String name() { return "twice"; }
 
-                public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+                public void apply(InferenceRequest request, ModelContext model) {
                     Tensor in = request.input("INPUT").orElseThrow();
                     Tensor out = request.response().allocate("OUTPUT", DataType.FP32, in.shape());
                     for (long at = 0; at < in.byteSize(); at += Float.BYTES) {
@@ -516,7 +516,7 @@ final class TestPlugins {
                     return model -> instance -> batch -> execute(batch, Path.of(model.settings().parameters().get("gate")));
                 }
 
-                private static void execute(Batch batch, Path gate) throws BackendException {
+                private static void execute(Batch batch, Path gate) {
                     await(gate);
                     Tensor in = batch.gather("INPUT0");
                     Tensor ends = batch.gather("ENDS");
@@ -531,7 +531,7 @@ final class TestPlugins {
                     }
                 }
 
-                private static void await(Path gate) throws BackendException {
+                private static void await(Path gate) {
                     try (WatchService watch = gate.getFileSystem().newWatchService()) {
                         gate.getParent().register(watch, StandardWatchEventKinds.ENTRY_DELETE);
                         while (Files.exists(gate)) {
@@ -553,7 +553,7 @@ final class TestPlugins {
             public final class Identity implements TensorFunction {
                 public String name() { return "NAME"; }
 
-                public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+                public void apply(InferenceRequest request, ModelContext model) {
                     request.response().put("OUTPUT0", request.input("INPUT0").orElseThrow(), () -> {});
                     request.response().parameter("library", new ParameterValue.Text(small.Library.version()));
                 }
@@ -655,7 +655,7 @@ final class TestPlugins {
                     };
                 }
 
-                private static void execute(Batch batch) throws BackendException {
+                private static void execute(Batch batch) {
                     Tensor in = batch.gather("INPUT0");
                     if (!in.shape().equals(Shape.of(batch.size(), 4, 1, 1))) {
                         throw new BackendException(ErrorCode.INTERNAL, "shape " + in.shape());

@@ -39,7 +39,7 @@ final class TestStorage {
                 public ModelStorage open(StorageContext context) {
                     Path root = Path.of(context.environment().get("DISK"));
                     return new ModelStorage() {
-                        private void check() throws BackendException {
+                        private void check() {
                             Path silent = root.resolveSibling("silent");
                             try (WatchService watch = silent.getFileSystem().newWatchService()) {
                                 silent.getParent().register(watch, StandardWatchEventKinds.ENTRY_DELETE);
@@ -54,7 +54,7 @@ final class TestStorage {
                             }
                         }
 
-                        public StoragePage list(String prefix, String continuation) throws BackendException {
+                        public StoragePage list(String prefix, String continuation) {
                             check();
                             note("lists", prefix);
                             List<StoredObject> objects = new ArrayList<>();
@@ -74,7 +74,7 @@ final class TestStorage {
                             return StoragePage.last(objects);
                         }
 
-                        public void read(StoredObject object, OutputStream content) throws BackendException {
+                        public void read(StoredObject object, OutputStream content) {
                             check();
                             note("reads", object.key());
                             try {
@@ -84,7 +84,7 @@ final class TestStorage {
                             }
                         }
 
-                        private void note(String file, String line) throws BackendException {
+                        private void note(String file, String line) {
                             try {
                                 Files.writeString(root.resolveSibling(file), line + "\\n",
                                         StandardOpenOption.APPEND); // fails when the test has deleted it

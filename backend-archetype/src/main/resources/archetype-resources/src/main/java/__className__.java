@@ -16,7 +16,7 @@ import dev.nereid.spi.function.Output;
 @Output(name = "OUTPUT", type = DataType.FP32, dims = -1)
 public final class ${className} implements AnnotatedFunction {
     @Override
-    public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+    public void apply(InferenceRequest request, ModelContext model) {
         Tensor input = request.requireInput("INPUT");
         float[] values = input.floats();
         for (int i = 0; i < values.length; i++) {

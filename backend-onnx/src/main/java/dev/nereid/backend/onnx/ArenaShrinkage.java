@@ -1,6 +1,5 @@
 package dev.nereid.backend.onnx;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import java.util.Arrays;
 import java.util.List;
@@ -30,8 +29,7 @@ final class ArenaShrinkage {
      *     what GPUs they will run on
      * @return the entry of the run configuration, for all devices; empty if the parameter is not set
      */
-    static Map<String, String> read(OptionValues values, boolean arena, List<Device> instances)
-            throws BackendException {
+    static Map<String, String> read(OptionValues values, boolean arena, List<Device> instances) {
         String text = values.values().getOrDefault(OnnxParameters.SHRINKAGE, "").strip();
         if (text.isEmpty()) {
             return Map.of();

@@ -1,6 +1,5 @@
 package dev.nereid.backend.onnx;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelSettings;
 import java.util.HashMap;
 import java.util.List;
@@ -34,7 +33,7 @@ final class CudaOptions {
     private CudaOptions() {}
 
     /** Returns the options of an accelerator. */
-    static Map<String, String> of(Map<String, String> parameters, String model) throws BackendException {
+    static Map<String, String> of(Map<String, String> parameters, String model) {
         OptionValues values = new OptionValues(
                 parameters, "unable to load model '" + model + "', parameter of execution accelerator 'cuda' ");
         Map<String, String> options = new HashMap<>();
@@ -54,7 +53,7 @@ final class CudaOptions {
     }
 
     /** Returns the options among the parameters of a model. They take precedence over those of an accelerator. */
-    static Map<String, String> ofModel(ModelSettings settings) throws BackendException {
+    static Map<String, String> ofModel(ModelSettings settings) {
         OptionValues values =
                 new OptionValues(settings.parameters(), "unable to load model '" + settings.name() + "', parameter ");
         Map<String, String> options = new HashMap<>();
@@ -73,8 +72,7 @@ final class CudaOptions {
     }
 
     /** Returns the option that a parameter gives by its number. */
-    private static Optional<String> choice(OptionValues values, String name, List<String> choices)
-            throws BackendException {
+    private static Optional<String> choice(OptionValues values, String name, List<String> choices) {
         if (!values.values().containsKey(name)) {
             return Optional.empty();
         }
@@ -88,7 +86,7 @@ final class CudaOptions {
         return Optional.of(choices.get(number));
     }
 
-    private static String truth(OptionValues values, String name) throws BackendException {
+    private static String truth(OptionValues values, String name) {
         return values.truth(name).orElse(false) ? "1" : "0";
     }
 }

@@ -44,7 +44,7 @@ final class OnnxAccelerators {
      * Refuses accelerators and options that nothing can satisfy. Those of GPUs are for instances on GPUs; the reference
      * server ignores them for others.
      */
-    static void check(ModelContext context) throws BackendException {
+    static void check(ModelContext context) {
         for (ModelSettings.Accelerator accelerator : context.settings().accelerators()) {
             if (accelerator.kind() != Device.Kind.GPU) {
                 throw unknown(accelerator, "none, this ONNX Runtime has no accelerators for the CPU");
@@ -68,7 +68,7 @@ final class OnnxAccelerators {
      * @param available the names of the providers that ONNX Runtime was built with
      * @throws BackendException if the configuration is wrong, or a provider is not available
      */
-    static OrtProviders on(Device device, ModelSettings settings, List<String> available) throws BackendException {
+    static OrtProviders on(Device device, ModelSettings settings, List<String> available) {
         if (device.kind() != Device.Kind.GPU) {
             return OrtProviders.CPU;
         }
@@ -82,7 +82,7 @@ final class OnnxAccelerators {
     }
 
     /** Returns the providers of sessions on GPUs: those of TensorRT as often as configured, then that of CUDA. */
-    private static List<OrtProvider> providers(ModelSettings settings) throws BackendException {
+    private static List<OrtProvider> providers(ModelSettings settings) {
         List<OrtProvider> providers = new ArrayList<>();
         Map<String, String> cuda = new HashMap<>();
         for (ModelSettings.Accelerator accelerator : settings.accelerators()) {

@@ -43,7 +43,7 @@ final class OnnxBackend implements Backend {
     }
 
     /** Opens the backend with the native library in the plugin's own jars. */
-    static OnnxBackend open(BackendContext context) throws BackendException {
+    static OnnxBackend open(BackendContext context) {
         return open(context, OnnxBackend.class.getClassLoader());
     }
 
@@ -52,7 +52,7 @@ final class OnnxBackend implements Backend {
      *
      * @param artifact finds the resources of ONNX Runtime's artifact
      */
-    static OnnxBackend open(BackendContext context, ClassLoader artifact) throws BackendException {
+    static OnnxBackend open(BackendContext context, ClassLoader artifact) {
         OnnxBackendOptions options = OnnxBackendOptions.of(context);
         try {
             NativePlatform platform = NativePlatform.current();
@@ -86,7 +86,7 @@ final class OnnxBackend implements Backend {
     }
 
     @Override
-    public Optional<ModelCompletion> complete(ModelContext context) throws BackendException {
+    public Optional<ModelCompletion> complete(ModelContext context) {
         if (!OnnxCompletion.isNeeded(context.settings())) {
             context.logger()
                     .log(
@@ -105,7 +105,7 @@ final class OnnxBackend implements Backend {
     }
 
     @Override
-    public Model load(ModelContext context) throws BackendException {
+    public Model load(ModelContext context) {
         OnnxModelOptions modelOptions = OnnxModelOptions.of(context, options);
         if (modelOptions.session().sharesThreads()) {
             return OnnxModel.load(library, context, modelOptions, options, () -> {});
@@ -122,8 +122,7 @@ final class OnnxBackend implements Backend {
                 library, context, shares ? modelOptions.withSharedThreads() : modelOptions, options, () -> {});
     }
 
-    private Model loadCounted(ModelContext context, OnnxModelOptions modelOptions, int threads)
-            throws BackendException {
+    private Model loadCounted(ModelContext context, OnnxModelOptions modelOptions, int threads) {
         boolean loaded = false;
         try {
             Model model = OnnxModel.load(library, context, modelOptions, options, () -> poolThreads.release(threads));

@@ -2,7 +2,6 @@ package dev.nereid.backend.onnx;
 
 import dev.nereid.backend.onnx.ort.OrtThreads;
 import dev.nereid.spi.BackendContext;
-import dev.nereid.spi.BackendException;
 
 /**
  * Options of the backend from {@code --backend-config}. Immutable.
@@ -17,7 +16,7 @@ record OnnxBackendOptions(int processors, int intraOp, int interOp, boolean glob
     private static final int DEFAULT_MAX_BATCH_SIZE = 4;
 
     /** Reads the options. */
-    static OnnxBackendOptions of(BackendContext context) throws BackendException {
+    static OnnxBackendOptions of(BackendContext context) {
         OptionValues values = new OptionValues(context.settings(), "backend-config onnxruntime,");
         return new OnnxBackendOptions(
                 context.processors(),

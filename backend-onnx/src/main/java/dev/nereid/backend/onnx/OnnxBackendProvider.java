@@ -3,7 +3,6 @@ package dev.nereid.backend.onnx;
 import dev.nereid.backend.onnx.ort.NativePlatform;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import java.util.Optional;
 import java.util.Set;
@@ -39,7 +38,7 @@ public final class OnnxBackendProvider implements BackendProvider {
     }
 
     @Override
-    public Backend create(BackendContext context) throws BackendException {
+    public Backend create(BackendContext context) {
         return OnnxBackend.open(context);
     }
 }

@@ -2,7 +2,6 @@ package dev.nereid.backend.onnx;
 
 import dev.nereid.backend.onnx.ort.OrtSession;
 import dev.nereid.backend.onnx.ort.OrtTensorInfo;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
@@ -30,8 +29,7 @@ final class OnnxCompletion {
      * @param context the model
      * @param defaultMaxBatchSize the largest batch where the configuration has none
      */
-    static ModelCompletion of(ModelContext context, OrtSession session, int defaultMaxBatchSize)
-            throws BackendException {
+    static ModelCompletion of(ModelContext context, OrtSession session, int defaultMaxBatchSize) {
         ModelSettings settings = context.settings();
         OnnxTensors.requireTensors(session.requiredInputs());
         OnnxTensors.requireTensors(session.outputs());
@@ -51,8 +49,7 @@ final class OnnxCompletion {
      * Returns the configured batch size, or the default where the configuration has none and the first dimension of all
      * tensors is the same. A configured 0 counts as none here; the server knows whether an owner wrote it.
      */
-    private static int maxBatchSize(ModelContext context, OrtSession session, int defaultMaxBatchSize)
-            throws BackendException {
+    private static int maxBatchSize(ModelContext context, OrtSession session, int defaultMaxBatchSize) {
         ModelSettings settings = context.settings();
         List<OrtTensorInfo> tensors = new ArrayList<>(session.requiredInputs());
         tensors.addAll(session.outputs());
@@ -96,8 +93,7 @@ final class OnnxCompletion {
         return names;
     }
 
-    private static List<TensorSpec> specs(List<OrtTensorInfo> infos, String role, boolean batches)
-            throws BackendException {
+    private static List<TensorSpec> specs(List<OrtTensorInfo> infos, String role, boolean batches) {
         List<TensorSpec> specs = new ArrayList<>();
         for (OrtTensorInfo info : infos) {
             specs.add(spec(info, role, batches));
@@ -109,7 +105,7 @@ final class OnnxCompletion {
      * Describes a tensor for the configuration. One without dimensions of its own is configured as [1], and in a batch
      * reshaped to the model's shape.
      */
-    private static TensorSpec spec(OrtTensorInfo info, String role, boolean batches) throws BackendException {
+    private static TensorSpec spec(OrtTensorInfo info, String role, boolean batches) {
         Shape shape = OnnxTensors.shape(info);
         Shape dims = batches ? shape.dropFirst() : shape;
         if (dims.rank() > 0) {

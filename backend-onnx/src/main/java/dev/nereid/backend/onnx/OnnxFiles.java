@@ -31,7 +31,7 @@ record OnnxFiles(Path model, long mappedBytes, String directory, String shown) {
     private static final int MAX_QUOTED = 256;
 
     /** Finds the files of a model, and copies them where that is needed. */
-    static OnnxFiles of(ModelContext context) throws BackendException {
+    static OnnxFiles of(ModelContext context) {
         Path model = OnnxModelPath.of(context);
         try {
             ExternalFiles external = ExternalFiles.read(model);
@@ -48,8 +48,7 @@ record OnnxFiles(Path model, long mappedBytes, String directory, String shown) {
         }
     }
 
-    private static OnnxFiles privately(ModelContext context, Path model, ExternalFiles external)
-            throws BackendException, IOException {
+    private static OnnxFiles privately(ModelContext context, Path model, ExternalFiles external) throws IOException {
         Path directory = model.toAbsolutePath().resolveSibling("");
         String name = String.valueOf(model.getFileName());
         NavigableSet<String> files = new TreeSet<>();

@@ -42,7 +42,7 @@ final class OnnxInstance implements ModelInstance {
     }
 
     @Override
-    public void execute(Batch batch) throws BackendException {
+    public void execute(Batch batch) {
         long runId = execution.begin();
         RunCancellation cancellation = new RunCancellation(batch.requests(), execution, runId);
         try {
@@ -62,7 +62,7 @@ final class OnnxInstance implements ModelInstance {
         }
     }
 
-    private void run(Batch batch) throws BackendException, OrtException {
+    private void run(Batch batch) throws OrtException {
         boolean onDevice = passInputs(batch);
         Set<String> requested = batch.requestedOutputs();
         Map<String, Tensor> shared = new HashMap<>(0);
@@ -94,7 +94,7 @@ final class OnnxInstance implements ModelInstance {
     }
 
     /** Returns whether there are inputs, and all lie on the device of the instance. */
-    private boolean passInputs(Batch batch) throws BackendException, OrtException {
+    private boolean passInputs(Batch batch) throws OrtException {
         boolean onDevice = !batch.inputs().isEmpty();
         for (String name : batch.inputs()) {
             OnnxSignature.Input input = signature.input(name);
@@ -127,7 +127,7 @@ final class OnnxInstance implements ModelInstance {
         return false;
     }
 
-    private void requestState(OnnxSignature.Output state, Batch batch) throws BackendException, OrtException {
+    private void requestState(OnnxSignature.Output state, Batch batch) throws OrtException {
         Optional<Shape> shape = signature.shape(state, batch.size());
         if (shape.isEmpty()) {
             execution.output(state.index());
@@ -140,7 +140,7 @@ final class OnnxInstance implements ModelInstance {
                 state.scalarShape().isPresent() ? NO_DIMENSIONS : shape.get().toArray());
     }
 
-    private void takeState(OnnxSignature.Output state, Batch batch) throws BackendException, OrtException {
+    private void takeState(OnnxSignature.Output state, Batch batch) throws OrtException {
         OrtValue value = execution.takeOutput(state.index());
         try {
             Shape given = Shape.of(value.shape());
@@ -153,14 +153,14 @@ final class OnnxInstance implements ModelInstance {
                 return;
             }
             batch.state(state.name()).put(Tensor.of(state.type(), shape, value.data()), value::close);
-        } catch (BackendException | OrtException | RuntimeException e) {
+        } catch (OrtException | RuntimeException e) {
             value.close(); // does nothing if the server has done so already
             throw e;
         }
     }
 
     private void request(OnnxSignature.Output output, Batch batch, Map<String, Tensor> shared, boolean onDevice)
-            throws BackendException, OrtException {
+            throws OrtException {
         Optional<Shape> shape = signature.shape(output, batch.size());
         if (shape.isEmpty()) {
             execution.output(output.index());
@@ -181,8 +181,7 @@ final class OnnxInstance implements ModelInstance {
         }
     }
 
-    private void take(OnnxSignature.Output output, Batch batch, Map<String, Tensor> shared)
-            throws BackendException, OrtException {
+    private void take(OnnxSignature.Output output, Batch batch, Map<String, Tensor> shared) throws OrtException {
         OrtValue value = execution.takeOutput(output.index());
         try {
             Shape given = Shape.of(value.shape());
@@ -201,7 +200,7 @@ final class OnnxInstance implements ModelInstance {
             if (isState(output.name())) {
                 shared.put(output.name(), tensor);
             }
-        } catch (BackendException | OrtException | RuntimeException e) {
+        } catch (OrtException | RuntimeException e) {
             value.close(); // does nothing if the server has done so already
             throw e;
         }

@@ -40,7 +40,7 @@ final class OnnxMemory {
      * Returns an input of a batch, which may be read at once. It lies on the host, or on the instance's own GPU in memory
      * that is aligned as ONNX Runtime needs it.
      */
-    Tensor gather(Batch batch, String input) throws BackendException {
+    Tensor gather(Batch batch, String input) {
         MemoryPlace device = gpu;
         if (device == null || !liesOn(device, batch, input)) {
             return batch.gather(input);
@@ -72,7 +72,7 @@ final class OnnxMemory {
         return false;
     }
 
-    private static void await(String input, Tensor tensor) throws BackendException {
+    private static void await(String input, Tensor tensor) {
         Optional<Fence> fence = tensor.fence();
         if (fence.isPresent() && !fence.get().await(MAX_WAIT)) {
             throw new BackendException(
@@ -93,7 +93,7 @@ final class OnnxMemory {
      *
      * @param onDevice whether it should lie on the instance's GPU; it lies on the host where no memory is left there
      */
-    Tensor allocate(Batch batch, OnnxSignature.Output output, Shape shape, boolean onDevice) throws BackendException {
+    Tensor allocate(Batch batch, OnnxSignature.Output output, Shape shape, boolean onDevice) {
         MemoryPlace device = gpu;
         if (device != null && onDevice) {
             try {

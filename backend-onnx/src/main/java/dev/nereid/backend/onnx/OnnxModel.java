@@ -5,7 +5,6 @@ import dev.nereid.backend.onnx.ort.OrtLibrary;
 import dev.nereid.backend.onnx.ort.OrtProvider;
 import dev.nereid.backend.onnx.ort.OrtProviders;
 import dev.nereid.backend.onnx.ort.OrtSession;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryPlace;
@@ -57,8 +56,7 @@ final class OnnxModel implements Model {
             ModelContext context,
             OnnxModelOptions options,
             OnnxBackendOptions backend,
-            Runnable whenClosed)
-            throws BackendException {
+            Runnable whenClosed) {
         OnnxFiles files = OnnxFiles.of(context);
         PerDevice<OrtSession> sessions =
                 new PerDevice<>(device -> open(library, context, options, files, device), OrtSession::close);
@@ -79,15 +77,14 @@ final class OnnxModel implements Model {
                     context.settings(),
                     backend,
                     whenClosed);
-        } catch (BackendException | RuntimeException e) {
+        } catch (RuntimeException e) {
             sessions.close();
             throw e;
         }
     }
 
     private static OrtSession open(
-            OrtLibrary library, ModelContext context, OnnxModelOptions options, OnnxFiles files, Device device)
-            throws BackendException {
+            OrtLibrary library, ModelContext context, OnnxModelOptions options, OnnxFiles files, Device device) {
         ModelSettings settings = context.settings();
         OrtProviders providers = OnnxAccelerators.on(device, settings, library.providers());
         try {
@@ -109,7 +106,7 @@ final class OnnxModel implements Model {
     }
 
     @Override
-    public ModelInstance newInstance(InstanceContext context) throws BackendException {
+    public ModelInstance newInstance(InstanceContext context) {
         Device device = context.device();
         OrtSession session = sessions.get(device);
         try {
@@ -130,7 +127,7 @@ final class OnnxModel implements Model {
      * would be opened from files that may have changed since.
      */
     @Override
-    public boolean suits(List<Device> instances) throws BackendException {
+    public boolean suits(List<Device> instances) {
         return instances.stream().allMatch(sessions::has) && options.suits(settings, backend, instances);
     }
 

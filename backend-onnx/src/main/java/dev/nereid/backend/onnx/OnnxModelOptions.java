@@ -2,7 +2,6 @@ package dev.nereid.backend.onnx;
 
 import dev.nereid.backend.onnx.ort.OrtSessionOptions;
 import dev.nereid.backend.onnx.ort.OrtThreads;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
@@ -47,7 +46,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
     private static final String DEVICE_ALLOCATOR = "session.use_device_allocator_for_initializers";
 
     /** Reads the options, and refuses those that nothing can satisfy. */
-    static OnnxModelOptions of(ModelContext context, OnnxBackendOptions backend) throws BackendException {
+    static OnnxModelOptions of(ModelContext context, OnnxBackendOptions backend) {
         ModelSettings settings = context.settings();
         OptionValues values =
                 new OptionValues(settings.parameters(), "unable to load model '" + settings.name() + "', parameter ");
@@ -131,7 +130,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
      * @param backend the options of the backend by which these were read
      * @param instances the devices of the instances
      */
-    boolean suits(ModelSettings settings, OnnxBackendOptions backend, List<Device> instances) throws BackendException {
+    boolean suits(ModelSettings settings, OnnxBackendOptions backend, List<Device> instances) {
         if (session.sharesThreads()) {
             return true;
         }
@@ -142,8 +141,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
                 && (!session.execution().parallel() || others.interOp() == own.interOp());
     }
 
-    private static OrtThreads threads(OptionValues values, OnnxBackendOptions backend, int instances)
-            throws BackendException {
+    private static OrtThreads threads(OptionValues values, OnnxBackendOptions backend, int instances) {
         int sized = Math.max(1, backend.processors() - Math.max(1, instances) + 1);
         int intraOp = values.number(OnnxParameters.INTRA_OP).orElse(0);
         int interOp = values.number(OnnxParameters.INTER_OP).orElse(0);
@@ -159,7 +157,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
         return common > 0 ? common : sized;
     }
 
-    private static boolean isParallel(OptionValues values) throws BackendException {
+    private static boolean isParallel(OptionValues values) {
         int mode = values.number(OnnxParameters.EXECUTION_MODE).orElse(0);
         if (mode != 0 && mode != 1) {
             throw values.refused(
@@ -181,7 +179,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
         };
     }
 
-    private static Map<String, String> sessionConfig(OptionValues values) throws BackendException {
+    private static Map<String, String> sessionConfig(OptionValues values) {
         if (values.values().containsKey(EXTERNAL_DATA_DIRECTORY)) {
             throw values.refused(
                     EXTERNAL_DATA_DIRECTORY,

@@ -19,7 +19,7 @@ final class OnnxModelPath {
      * Returns the file to load. It is {@code default_model_filename} of the version, or the model in a directory of
      * that name.
      */
-    static Path of(ModelContext context) throws BackendException {
+    static Path of(ModelContext context) {
         String model = context.settings().name();
         String filename = context.settings().modelFilename();
         Path file = within(
@@ -67,7 +67,7 @@ final class OnnxModelPath {
     }
 
     /** Returns a library of operators ({@code op_library_filename}) in the model's directory. */
-    static Path operatorLibrary(ModelContext context, String filename) throws BackendException {
+    static Path operatorLibrary(ModelContext context, String filename) {
         String model = context.settings().name();
         Path file = within(context.modelDirectory(), filename, model, "op_library_filename");
         if (!Files.isRegularFile(file)) {
@@ -79,7 +79,7 @@ final class OnnxModelPath {
         return file;
     }
 
-    private static Path within(Path directory, String filename, String model, String option) throws BackendException {
+    private static Path within(Path directory, String filename, String model, String option) {
         Path root = directory.toAbsolutePath().normalize();
         Path file = root.resolve(filename).normalize();
         if (!file.startsWith(root) || file.equals(root)) {

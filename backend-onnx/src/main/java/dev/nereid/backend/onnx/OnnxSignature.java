@@ -3,7 +3,6 @@ package dev.nereid.backend.onnx;
 import dev.nereid.backend.onnx.ort.OrtElementType;
 import dev.nereid.backend.onnx.ort.OrtSession;
 import dev.nereid.backend.onnx.ort.OrtTensorInfo;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.SequenceBatching;
@@ -51,7 +50,7 @@ final class OnnxSignature {
     private final List<Output> states = new ArrayList<>();
 
     /** Puts the names together; configuration and model were found to agree by {@link OnnxValidation}. */
-    OnnxSignature(ModelSettings settings, OrtSession session) throws BackendException {
+    OnnxSignature(ModelSettings settings, OrtSession session) {
         batches = settings.batches();
         List<OrtTensorInfo> modelInputs = session.inputs();
         for (int i = 0; i < modelInputs.size(); i++) {
@@ -75,8 +74,7 @@ final class OnnxSignature {
         }
     }
 
-    private Output state(StateSpec state, List<OrtTensorInfo> modelOutputs, boolean inputsFixed)
-            throws BackendException {
+    private Output state(StateSpec state, List<OrtTensorInfo> modelOutputs, boolean inputsFixed) {
         for (int i = 0; i < modelOutputs.size(); i++) {
             if (modelOutputs.get(i).name().equals(state.outputName())) {
                 TensorSpec spec = TensorSpec.of(state.outputName(), state.type(), state.dims());
@@ -124,7 +122,7 @@ final class OnnxSignature {
     }
 
     /** Returns the place of an input. */
-    Input input(String name) throws BackendException {
+    Input input(String name) {
         Input input = inputs.get(name);
         if (input == null) {
             throw OnnxErrors.invalid("unexpected inference input '" + name + "': the model has none of that name");
@@ -133,7 +131,7 @@ final class OnnxSignature {
     }
 
     /** Returns the place of an output. */
-    Output output(String name) throws BackendException {
+    Output output(String name) {
         Output output = outputs.get(name);
         if (output == null) {
             throw OnnxErrors.invalid("unexpected inference output '" + name + "': the model has none of that name");

@@ -53,7 +53,7 @@ final class OnnxTensors {
      *
      * @throws BackendException {@link ErrorCode#UNSUPPORTED} if one is none
      */
-    static void requireTensors(List<OrtTensorInfo> infos) throws BackendException {
+    static void requireTensors(List<OrtTensorInfo> infos) {
         for (OrtTensorInfo info : infos) {
             if (info.kind() != OrtTensorInfo.Kind.TENSOR) {
                 throw new BackendException(
@@ -70,7 +70,7 @@ final class OnnxTensors {
      * @param role the tensor's role in the error text: {@code input} or {@code output}
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if its type has no name on the wire
      */
-    static DataType dataType(OrtTensorInfo info, String role) throws BackendException {
+    static DataType dataType(OrtTensorInfo info, String role) {
         return dataType(info.type())
                 .orElseThrow(() -> OnnxErrors.invalid("model " + role + " '" + info.name()
                         + "' must specify 'data_type' (expected: a type of the protocol; the model has " + info.type()

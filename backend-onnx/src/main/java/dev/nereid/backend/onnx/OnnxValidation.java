@@ -25,7 +25,7 @@ final class OnnxValidation {
     }
 
     /** Refuses a configuration that does not agree with its model. The texts are those of the reference server. */
-    static void check(ModelSettings settings, OrtSession session) throws BackendException {
+    static void check(ModelSettings settings, OrtSession session) {
         OnnxValidation validation = new OnnxValidation(settings, session);
         OnnxTensors.requireTensors(session.inputs());
         validation.checkCount();
@@ -34,7 +34,7 @@ final class OnnxValidation {
         validation.checkOutputs();
     }
 
-    private void checkInputs() throws BackendException {
+    private void checkInputs() {
         for (TensorSpec spec : settings.inputs()) {
             checkOptional(spec);
             OrtTensorInfo info = find(spec, session.inputs(), "input");
@@ -55,7 +55,7 @@ final class OnnxValidation {
         checkComplete();
     }
 
-    private void checkOutputs() throws BackendException {
+    private void checkOutputs() {
         for (TensorSpec spec : settings.outputs()) {
             OrtTensorInfo info = find(spec, session.outputs(), "output");
             checkType(spec, info, "output");
@@ -67,7 +67,7 @@ final class OnnxValidation {
         }
     }
 
-    private static OrtTensorInfo find(TensorSpec spec, List<OrtTensorInfo> infos, String role) throws BackendException {
+    private static OrtTensorInfo find(TensorSpec spec, List<OrtTensorInfo> infos, String role) {
         Optional<OrtTensorInfo> found =
                 infos.stream().filter(info -> info.name().equals(spec.name())).findFirst();
         return found.orElseThrow(() -> OnnxErrors.invalid("unexpected inference " + role + " '" + spec.name()
@@ -76,7 +76,7 @@ final class OnnxValidation {
     }
 
     /** Refuses a configuration with more or fewer inputs than the model needs. Optional inputs do not count. */
-    private void checkCount() throws BackendException {
+    private void checkCount() {
         int provided = session.requiredInputs().size();
         int expected = configuredInputs().size();
         if (expected > provided || (expected < provided && !hasSequences())) {
@@ -119,7 +119,7 @@ final class OnnxValidation {
      * Refuses a model with an input that would receive no value. Control and state tensors of sequences are configured
      * elsewhere than inputs: every tensor named by a configuration of sequences counts as provided.
      */
-    private void checkComplete() throws BackendException {
+    private void checkComplete() {
         List<String> configured = configuredInputs();
         boolean hasSequences = hasSequences();
         List<String> missing = session.requiredInputs().stream()
@@ -132,13 +132,13 @@ final class OnnxValidation {
         }
     }
 
-    private void checkOptional(TensorSpec spec) throws BackendException {
+    private void checkOptional(TensorSpec spec) {
         if (spec.is(TensorSpec.Trait.OPTIONAL) && settings.batches()) {
             throw refused("optional input '" + spec.name() + "' is not supported for models that support batching");
         }
     }
 
-    private void checkType(TensorSpec spec, OrtTensorInfo info, String role) throws BackendException {
+    private void checkType(TensorSpec spec, OrtTensorInfo info, String role) {
         Optional<DataType> type = OnnxTensors.dataType(info.type());
         if (!type.equals(Optional.of(spec.type()))) {
             throw refused("configuration expects datatype " + spec.type().configName() + " for " + role + " '"
@@ -147,7 +147,7 @@ final class OnnxValidation {
         }
     }
 
-    private void checkRagged(TensorSpec spec, OrtTensorInfo info) throws BackendException {
+    private void checkRagged(TensorSpec spec, OrtTensorInfo info) {
         if (spec.is(TensorSpec.Trait.OPTIONAL)) {
             throw refused("configuration expects model provides input with shape [-1] for ragged input '" + spec.name()
                     + "', which is not supported for optional input");
@@ -180,7 +180,7 @@ final class OnnxValidation {
                 .orElse(Shape.VARIABLE);
     }
 
-    private void checkDerived(TensorSpec spec, OrtTensorInfo info) throws BackendException {
+    private void checkDerived(TensorSpec spec, OrtTensorInfo info) {
         if (info.hasShape() && !OnnxTensors.shape(info).accepts(spec.dims())) {
             throw refused("configuration expects model provides input with shape " + spec.dims() + " for batch input '"
                     + spec.name() + "', model provides " + OnnxTensors.shape(info));
@@ -192,7 +192,7 @@ final class OnnxValidation {
      *
      * @param exact whether dimensions that are open in the model must be open in the configuration, as for outputs
      */
-    private void checkDims(TensorSpec spec, OrtTensorInfo info, boolean exact) throws BackendException {
+    private void checkDims(TensorSpec spec, OrtTensorInfo info, boolean exact) {
         Shape model = OnnxTensors.shape(info);
         Shape configured = spec.backendDims();
         if (model.rank() == 0) {
@@ -211,7 +211,7 @@ final class OnnxValidation {
      * Checks the configured shape of a scalar. A model that does not declare the number of dimensions counts as one
      * without, as ONNX Runtime reports it.
      */
-    private void checkScalar(TensorSpec spec, Shape configured) throws BackendException {
+    private void checkScalar(TensorSpec spec, Shape configured) {
         for (int i = 0; i < configured.rank(); i++) {
             if (configured.dim(i) != 1) {
                 throw refused("scalar tensor '" + spec.name()
@@ -221,7 +221,7 @@ final class OnnxValidation {
         }
     }
 
-    private void checkBatch(TensorSpec spec, Shape model, Shape configured, boolean exact) throws BackendException {
+    private void checkBatch(TensorSpec spec, Shape model, Shape configured, boolean exact) {
         if (model.dim(0) != Shape.VARIABLE) {
             throw hasNoBatch(spec, model);
         }

@@ -29,7 +29,7 @@ final class OperatorLibraries {
     private OperatorLibraries() {}
 
     /** Returns the copies of the libraries that a configuration names. */
-    static List<Path> of(ModelContext context) throws BackendException {
+    static List<Path> of(ModelContext context) {
         List<Path> libraries = new ArrayList<>();
         for (String filename : context.settings().operatorLibraries()) {
             Path library = OnnxModelPath.operatorLibrary(context, filename);

@@ -25,7 +25,7 @@ record OptionValues(Map<String, String> values, String where) {
      * Returns the whole number at the beginning of the value. The reference server reads it the same way; empty if the
      * option is not given.
      */
-    OptionalInt number(String name) throws BackendException {
+    OptionalInt number(String name) {
         String text = values.get(name);
         if (text == null) {
             return OptionalInt.empty();
@@ -42,7 +42,7 @@ record OptionValues(Map<String, String> values, String where) {
     }
 
     /** Returns a truth value, in the words of the reference server. It is empty if the option is not given. */
-    Optional<Boolean> truth(String name) throws BackendException {
+    Optional<Boolean> truth(String name) {
         String text = values.get(name);
         if (text == null) {
             return Optional.empty();

@@ -23,7 +23,7 @@ final class PerDevice<T> {
     /** Opens the object of a device. */
     @FunctionalInterface
     interface Opener<T> {
-        T open(Device device) throws BackendException;
+        T open(Device device);
     }
 
     private final Opener<T> opener;
@@ -47,7 +47,7 @@ final class PerDevice<T> {
      * @param device a GPU; all other kinds of device share the object of {@link Device#CPU}
      * @throws BackendException if it cannot be opened
      */
-    T get(Device device) throws BackendException {
+    T get(Device device) {
         Device key = key(device);
         FutureTask<T> task = new FutureTask<>(() -> opener.open(key));
         FutureTask<T> earlier = opened.putIfAbsent(key, task);
@@ -68,7 +68,7 @@ final class PerDevice<T> {
         return device.kind() == Device.Kind.GPU ? device : Device.CPU;
     }
 
-    private T result(Device key, FutureTask<T> task) throws BackendException {
+    private T result(Device key, FutureTask<T> task) {
         try {
             return task.get();
         } catch (InterruptedException e) {

@@ -1,6 +1,5 @@
 package dev.nereid.backend.onnx;
 
-import dev.nereid.spi.BackendException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
@@ -62,7 +61,7 @@ final class TensorRtOptions {
     private TensorRtOptions() {}
 
     /** Returns the options of an accelerator. */
-    static Map<String, String> of(Map<String, String> parameters, String model) throws BackendException {
+    static Map<String, String> of(Map<String, String> parameters, String model) {
         OptionValues values = new OptionValues(
                 parameters, "unable to load model '" + model + "', parameter of execution accelerator 'tensorrt' ");
         Map<String, String> options = new HashMap<>();
@@ -72,7 +71,7 @@ final class TensorRtOptions {
         return options;
     }
 
-    private static void add(Map<String, String> options, OptionValues values, String name) throws BackendException {
+    private static void add(Map<String, String> options, OptionValues values, String name) {
         String text = values.values().getOrDefault(name, "");
         if (name.equals(PRECISION)) {
             addPrecision(options, values, text);
@@ -89,8 +88,7 @@ final class TensorRtOptions {
         }
     }
 
-    private static void addPrecision(Map<String, String> options, OptionValues values, String text)
-            throws BackendException {
+    private static void addPrecision(Map<String, String> options, OptionValues values, String text) {
         String option = PRECISIONS.get(text);
         if (option == null) {
             throw values.refused(
@@ -102,7 +100,7 @@ final class TensorRtOptions {
     }
 
     /** Returns the whole number at the beginning of a text, in 64 bits without a sign. */
-    private static String bytes(OptionValues values, String text) throws BackendException {
+    private static String bytes(OptionValues values, String text) {
         Matcher matcher = DIGITS.matcher(text);
         try {
             if (matcher.lookingAt()) {
@@ -117,7 +115,7 @@ final class TensorRtOptions {
                 "a number of bytes");
     }
 
-    private static String truth(OptionValues values, String name) throws BackendException {
+    private static String truth(OptionValues values, String name) {
         boolean isOn = values.truth(name).orElse(false);
         if (isOn && name.equals(GRAPH)) {
             throw values.refused(name, OnnxErrors.NO_GRAPHS);

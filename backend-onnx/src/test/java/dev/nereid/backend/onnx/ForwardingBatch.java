@@ -1,6 +1,5 @@
 package dev.nereid.backend.onnx;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
@@ -18,7 +17,7 @@ interface ForwardingBatch extends Batch {
     FakeBatch batch();
 
     @Override
-    default Tensor gather(String input) throws BackendException {
+    default Tensor gather(String input) {
         return batch().gather(input);
     }
 
@@ -43,27 +42,27 @@ interface ForwardingBatch extends Batch {
     }
 
     @Override
-    default Tensor gather(String input, MemoryPlace place) throws BackendException {
+    default Tensor gather(String input, MemoryPlace place) {
         return batch().gather(input, place);
     }
 
     @Override
-    default Tensor allocate(String output, DataType type, Shape shape) throws BackendException {
+    default Tensor allocate(String output, DataType type, Shape shape) {
         return batch().allocate(output, type, shape);
     }
 
     @Override
-    default Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+    default Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) {
         return batch().allocate(output, type, shape, place);
     }
 
     @Override
-    default Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
+    default Tensor allocateBytes(String output, Shape shape, long byteSize) {
         return batch().allocateBytes(output, shape, byteSize);
     }
 
     @Override
-    default void scatter(String output, Tensor tensor, Runnable release) throws BackendException {
+    default void scatter(String output, Tensor tensor, Runnable release) {
         batch().scatter(output, tensor, release);
     }
 

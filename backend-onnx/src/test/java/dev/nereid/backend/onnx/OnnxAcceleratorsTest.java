@@ -22,7 +22,7 @@ class OnnxAcceleratorsTest {
             List.of("TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider");
 
     @Test
-    void addsNoProviderForTheCpu() throws BackendException {
+    void addsNoProviderForTheCpu() {
         ModelSettings settings =
                 settings().accelerator(gpu("tensorrt", Map.of())).build();
 
@@ -32,14 +32,14 @@ class OnnxAcceleratorsTest {
     }
 
     @Test
-    void addsCudaOfTheInstancesDevice() throws BackendException {
+    void addsCudaOfTheInstancesDevice() {
         assertThat(OnnxAccelerators.on(GPU, settings().build(), ALL))
                 .isEqualTo(new OrtProviders(1, List.of(new OrtProvider(OrtProvider.Kind.CUDA, Map.of()))));
     }
 
     /** ONNX Runtime gives a part of the graph to the first that can compute it. */
     @Test
-    void addsTensorRtBeforeCudaWhateverTheOrderInTheConfiguration() throws BackendException {
+    void addsTensorRtBeforeCudaWhateverTheOrderInTheConfiguration() {
         ModelSettings settings = settings()
                 .accelerator(gpu("cuda", Map.of("gpu_mem_limit", "1000")))
                 .accelerator(gpu("tensorrt", Map.of("precision_mode", "FP16")))
@@ -52,7 +52,7 @@ class OnnxAcceleratorsTest {
     }
 
     @Test
-    void passesOptionsOfCudaOnUnread() throws BackendException {
+    void passesOptionsOfCudaOnUnread() {
         assertThat(cuda(
                         settings(),
                         Map.of(
@@ -80,7 +80,7 @@ class OnnxAcceleratorsTest {
     }
 
     @Test
-    void readsTheOptionsOfCudaAmongTheParametersFirst() throws BackendException {
+    void readsTheOptionsOfCudaAmongTheParametersFirst() {
         ModelSettingsBuilder settings = settings()
                 .parameter("cudnn_conv_algo_search", "1")
                 .parameter("arena_extend_strategy", "1")
@@ -96,7 +96,7 @@ class OnnxAcceleratorsTest {
     }
 
     @Test
-    void keepsTheAcceleratorsOptionsThatParametersLeaveOpen() throws BackendException {
+    void keepsTheAcceleratorsOptionsThatParametersLeaveOpen() {
         assertThat(cuda(settings().parameter("execution_mode", "0"), Map.of("gpu_mem_limit", "1000")))
                 .isEqualTo(Map.of("gpu_mem_limit", "1000"));
     }
@@ -145,7 +145,7 @@ class OnnxAcceleratorsTest {
     }
 
     @Test
-    void mapsParametersOfTensorRt() throws BackendException {
+    void mapsParametersOfTensorRt() {
         assertThat(tensorRt(Map.of(
                         "precision_mode",
                         "INT8",
@@ -178,12 +178,12 @@ class OnnxAcceleratorsTest {
 
     @ParameterizedTest
     @CsvSource({"FP16, trt_fp16_enable", "BF16, trt_bf16_enable", "INT8, trt_int8_enable"})
-    void mapsPrecisions(String precision, String option) throws BackendException {
+    void mapsPrecisions(String precision, String option) {
         assertThat(tensorRt(Map.of("precision_mode", precision))).isEqualTo(Map.of(option, "1"));
     }
 
     @Test
-    void needsNoOptionForFullPrecision() throws BackendException {
+    void needsNoOptionForFullPrecision() {
         assertThat(tensorRt(Map.of("precision_mode", "FP32"))).isEmpty();
     }
 
@@ -256,17 +256,15 @@ class OnnxAcceleratorsTest {
                         + " use_tf32=0}");
     }
 
-    private static Map<String, String> cuda(ModelSettingsBuilder settings, Map<String, String> parameters)
-            throws BackendException {
+    private static Map<String, String> cuda(ModelSettingsBuilder settings, Map<String, String> parameters) {
         return options(settings.accelerator(gpu("cuda", parameters)), OrtProvider.Kind.CUDA);
     }
 
-    private static Map<String, String> tensorRt(Map<String, String> parameters) throws BackendException {
+    private static Map<String, String> tensorRt(Map<String, String> parameters) {
         return options(settings().accelerator(gpu("tensorrt", parameters)), OrtProvider.Kind.TENSORRT);
     }
 
-    private static Map<String, String> options(ModelSettingsBuilder settings, OrtProvider.Kind kind)
-            throws BackendException {
+    private static Map<String, String> options(ModelSettingsBuilder settings, OrtProvider.Kind kind) {
         return OnnxAccelerators.on(GPU, settings.build(), ALL).all().stream()
                 .filter(provider -> provider.kind() == kind)
                 .findFirst()

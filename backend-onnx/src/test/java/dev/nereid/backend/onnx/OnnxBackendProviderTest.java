@@ -34,7 +34,7 @@ class OnnxBackendProviderTest {
     }
 
     @Test
-    void makesItsInstancesInParallelEachWithAThreadOfItsOwn() throws BackendException {
+    void makesItsInstancesInParallelEachWithAThreadOfItsOwn() {
         try (Backend backend = new OnnxBackendProvider().create(TestBackend.context(Map.of()))) {
             assertThat(backend.traits().execution()).isEqualTo(BackendTraits.Execution.LONG);
             assertThat(backend.traits().parallelInstances()).isTrue();
@@ -43,7 +43,7 @@ class OnnxBackendProviderTest {
 
     /** Otherwise a machine with GPUs would place instances on them that this build cannot run there. */
     @Test
-    void prefersTheCpuWithoutAProviderForGpus() throws BackendException {
+    void prefersTheCpuWithoutAProviderForGpus() {
         try (Backend backend = new OnnxBackendProvider().create(TestBackend.context(Map.of()))) {
             assertThat(backend.traits().preferredGroups())
                     .containsExactly(BackendTraits.PreferredGroup.of(Device.Kind.CPU, 2));
@@ -52,7 +52,7 @@ class OnnxBackendProviderTest {
     }
 
     @Test
-    void logsItsVersionAndThreadsThatAllModelsShare() throws BackendException {
+    void logsItsVersionAndThreadsThatAllModelsShare() {
         FakeBackendContext context =
                 TestBackend.context(Map.of("enable-global-threadpool", "1", "inter_op_thread_count", "2"));
 

@@ -3,7 +3,6 @@ package dev.nereid.backend.onnx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelInstance;
@@ -47,7 +46,7 @@ class OnnxCancellationTest {
     private ModelInstance instance;
 
     @BeforeEach
-    void open() throws BackendException {
+    void open() {
         backend = new TestBackend();
         instance = backend.instance(settings);
     }
@@ -125,7 +124,7 @@ class OnnxCancellationTest {
         }
     }
 
-    private Void execute(FakeBatch batch) throws BackendException {
+    private Void execute(FakeBatch batch) {
         instance.execute(batch);
         return null;
     }

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class OnnxCompletionTest {
     @Test
-    void fillsEverythingFromAModelThatCanBatch() throws BackendException {
+    void fillsEverythingFromAModelThatCanBatch() {
         ModelCompletion completion = complete(settings("batched_add_sub.onnx"));
 
         assertThat(completion.maxBatchSize()).hasValue(4);
@@ -30,7 +30,7 @@ class OnnxCompletionTest {
     }
 
     @Test
-    void fillsEverythingFromAModelThatCannotBatch() throws BackendException {
+    void fillsEverythingFromAModelThatCannotBatch() {
         ModelCompletion completion = complete(settings("add_sub.onnx"));
 
         assertThat(completion.maxBatchSize()).hasValue(0);
@@ -51,12 +51,12 @@ class OnnxCompletionTest {
         "gather.onnx, 4",
         "compress.onnx, 0"
     })
-    void batchesWhereEveryTensorHasAnOpenFirstDimension(String file, int maxBatchSize) throws BackendException {
+    void batchesWhereEveryTensorHasAnOpenFirstDimension(String file, int maxBatchSize) {
         assertThat(complete(settings(file)).maxBatchSize()).hasValue(maxBatchSize);
     }
 
     @Test
-    void fillsWholeShapesWhereFirstDimensionsDiffer() throws BackendException {
+    void fillsWholeShapesWhereFirstDimensionsDiffer() {
         ModelCompletion completion = complete(settings("compress.onnx"));
 
         assertThat(completion.dynamicBatching()).isFalse();
@@ -68,7 +68,7 @@ class OnnxCompletionTest {
 
     /** The owner knows better. */
     @Test
-    void takesTheConfiguredBatchSizeWhereFirstDimensionsDiffer() throws BackendException {
+    void takesTheConfiguredBatchSizeWhereFirstDimensionsDiffer() {
         assertThat(complete(settings("compress.onnx").maxBatchSize(8)).maxBatchSize())
                 .hasValue(8);
     }
@@ -83,8 +83,7 @@ class OnnxCompletionTest {
         "1, 4, 1, false",
         "8, 4, 8, true"
     })
-    void takesTheConfiguredBatchSizeBeforeTheDefault(int configured, String byDefault, int expected, boolean dynamic)
-            throws BackendException {
+    void takesTheConfiguredBatchSizeBeforeTheDefault(int configured, String byDefault, int expected, boolean dynamic) {
         ModelSettings settings =
                 settings("batched_add_sub.onnx").maxBatchSize(configured).build();
         try (TestBackend backend = new TestBackend(Map.of("default-max-batch-size", byDefault))) {
@@ -109,7 +108,7 @@ class OnnxCompletionTest {
     }
 
     @Test
-    void fillsOnlyTheListThatIsEmpty() throws BackendException {
+    void fillsOnlyTheListThatIsEmpty() {
         ModelCompletion inputsGiven = complete(settings("batched_add_sub.onnx").input(fp32("a", Shape.of(4))));
         ModelCompletion outputsGiven = complete(settings("batched_add_sub.onnx").output(fp32("sum", Shape.of(4))));
 
@@ -121,7 +120,7 @@ class OnnxCompletionTest {
     }
 
     @Test
-    void changesNothingWhereInputsAndOutputsAreGiven() throws BackendException {
+    void changesNothingWhereInputsAndOutputsAreGiven() {
         ModelSettings settings = settings("no_such_file.onnx")
                 .input(fp32("a", Shape.of(4)))
                 .output(fp32("sum", Shape.of(4)))
@@ -132,7 +131,7 @@ class OnnxCompletionTest {
     }
 
     @Test
-    void givesTensorsWithoutDimensionsOneAndReshapesThemInABatch() throws BackendException {
+    void givesTensorsWithoutDimensionsOneAndReshapesThemInABatch() {
         assertThat(complete(settings("batched_scalar.onnx")).inputs())
                 .containsExactly(fp32("input", Shape.of(1)).withReshape(Shape.SCALAR));
         assertThat(complete(settings("negated_scalar.onnx")).outputs()).containsExactly(fp32("output", Shape.of(1)));
@@ -140,14 +139,14 @@ class OnnxCompletionTest {
     }
 
     @Test
-    void leavesInputsOutThatHaveAValueInTheModel() throws BackendException {
+    void leavesInputsOutThatHaveAValueInTheModel() {
         assertThat(complete(settings("default_input.onnx")).inputs())
                 .extracting(TensorSpec::name)
                 .containsExactly("input");
     }
 
     @Test
-    void namesEveryDataType() throws BackendException {
+    void namesEveryDataType() {
         assertThat(complete(settings("identity_bfloat16.onnx"))
                         .inputs()
                         .getFirst()
@@ -182,7 +181,7 @@ class OnnxCompletionTest {
                 .withMessageMatching("onnx runtime error 7: .*not_a_model.onnx failed:Protobuf parsing failed.");
     }
 
-    private static ModelCompletion complete(ModelSettingsBuilder settings) throws BackendException {
+    private static ModelCompletion complete(ModelSettingsBuilder settings) {
         try (TestBackend backend = new TestBackend()) {
             return backend.backend.complete(TestBackend.model(settings.build())).orElseThrow();
         }

@@ -9,7 +9,6 @@ import dev.nereid.backend.onnx.ort.OrtLibrary;
 import dev.nereid.backend.onnx.ort.OrtProviders;
 import dev.nereid.backend.onnx.ort.OrtSession;
 import dev.nereid.backend.onnx.ort.TestModels;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.MemoryPlace;
@@ -60,7 +59,7 @@ class OnnxDeviceInstanceTest {
     }
 
     @Test
-    void readsAndWritesMemoryOfTheGpu() throws BackendException, OrtException {
+    void readsAndWritesMemoryOfTheGpu() throws OrtException {
         ModelSettings settings = addSub();
         try (OrtSession session = session(settings);
                 OnnxInstance instance = instance(settings, session)) {
@@ -80,7 +79,7 @@ class OnnxDeviceInstanceTest {
     }
 
     @Test
-    void writesOutputsOnTheHostIfAnInputComesFromThere() throws BackendException, OrtException {
+    void writesOutputsOnTheHostIfAnInputComesFromThere() throws OrtException {
         ModelSettings settings = addSub();
         try (OrtSession session = session(settings);
                 OnnxInstance instance = instance(settings, session)) {
@@ -98,7 +97,7 @@ class OnnxDeviceInstanceTest {
     }
 
     @Test
-    void writesOutputsOnTheGpuIfRequestsTakeThemThere() throws BackendException, OrtException {
+    void writesOutputsOnTheGpuIfRequestsTakeThemThere() throws OrtException {
         ModelSettings settings = addSub();
         try (OrtSession session = session(settings);
                 OnnxInstance instance = instance(settings, session)) {
@@ -115,7 +114,7 @@ class OnnxDeviceInstanceTest {
 
     /** ONNX Runtime allocates it there, since its size is not known before the run. */
     @Test
-    void passesOnAnOutputOfUnknownShapeFromTheHost() throws BackendException, OrtException {
+    void passesOnAnOutputOfUnknownShapeFromTheHost() throws OrtException {
         ModelSettings settings = ModelSettings.builder("m", 1)
                 .modelFilename("non_zero.onnx")
                 .input(TensorSpec.of("input", DataType.FP32, Shape.of(-1)))
@@ -132,7 +131,7 @@ class OnnxDeviceInstanceTest {
         }
     }
 
-    private OrtSession session(ModelSettings settings) throws BackendException, OrtException {
+    private OrtSession session(ModelSettings settings) throws OrtException {
         OnnxModelOptions options =
                 OnnxModelOptions.of(TestBackend.model(settings, 1), new OnnxBackendOptions(1, 0, 0, false, 4));
         return OrtSession.open(
@@ -142,8 +141,7 @@ class OnnxDeviceInstanceTest {
                 new OrtProviders(GPU.id(), List.of()));
     }
 
-    private static OnnxInstance instance(ModelSettings settings, OrtSession session)
-            throws BackendException, OrtException {
+    private static OnnxInstance instance(ModelSettings settings, OrtSession session) throws OrtException {
         return new OnnxInstance(
                 new OnnxSignature(settings, session), session.newExecution(Map.of()), new OnnxMemory(GPU));
     }
@@ -176,7 +174,7 @@ class OnnxDeviceInstanceTest {
     /** A batch with memory of the GPU that is aligned as that of the server. */
     private record WithGpu(FakeBatch batch, Arena arena, Map<String, Tensor> written) implements ForwardingBatch {
         @Override
-        public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+        public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) {
             if (place.isHost()) {
                 return batch.allocate(output, type, shape, place);
             }

@@ -294,7 +294,7 @@ class OnnxFilesTest {
         }
     }
 
-    private static float[] run(ModelSettingsBuilder settings, ModelInstance instance) throws BackendException {
+    private static float[] run(ModelSettingsBuilder settings, ModelInstance instance) {
         try (Arena arena = Arena.ofConfined();
                 LeakCheckingMemory memory = new LeakCheckingMemory()) {
             Tensor input = Tensor.of(DataType.FP32, FOUR, arena.allocateFrom(ValueLayout.JAVA_FLOAT, 10, 20, 30, 40));
@@ -306,7 +306,7 @@ class OnnxFilesTest {
         }
     }
 
-    private void assertRefused(String message) throws BackendException {
+    private void assertRefused(String message) {
         try (TestBackend backend = new TestBackend()) {
             assertThatExceptionOfType(BackendException.class)
                     .isThrownBy(() -> backend.backend.load(context(settings())))

@@ -4,7 +4,6 @@ import dev.nereid.backend.onnx.ort.TestGpu;
 import dev.nereid.backend.onnx.ort.TestModels;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
@@ -29,7 +28,7 @@ final class OnnxGpuBuildContractTest extends BackendContract {
             }
 
             @Override
-            public Backend create(BackendContext context) throws BackendException {
+            public Backend create(BackendContext context) {
                 return OnnxBackend.open(context, artifact);
             }
         };

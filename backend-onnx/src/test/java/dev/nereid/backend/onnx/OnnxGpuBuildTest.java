@@ -32,7 +32,7 @@ class OnnxGpuBuildTest {
     private static final Device GPU = new Device(Device.Kind.GPU, 0);
 
     @Test
-    void takesInputsOnGpusAndLeavesTheChoiceOfTheDeviceToTheServer() throws BackendException {
+    void takesInputsOnGpusAndLeavesTheChoiceOfTheDeviceToTheServer() {
         FakeBackendContext context = TestBackend.context(Map.of());
 
         try (Backend backend = OnnxBackend.open(context, TestGpu.artifact())) {
@@ -43,7 +43,7 @@ class OnnxGpuBuildTest {
     }
 
     @Test
-    void computesOnTheCpu() throws BackendException {
+    void computesOnTheCpu() {
         try (Backend backend = OnnxBackend.open(TestBackend.context(Map.of()), TestGpu.artifact());
                 Model model = backend.load(TestBackend.model(settings(Map.of()), 1));
                 ModelInstance instance = model.newInstance(new FakeInstanceContext("0"));
@@ -62,19 +62,19 @@ class OnnxGpuBuildTest {
     }
 
     @Test
-    void namesTheLibraryOfCudaThatIsMissing() throws BackendException {
+    void namesTheLibraryOfCudaThatIsMissing() {
         assertMissing(settings(Map.of()), "cuda", "libcublasLt.so.12", "CUDA 12");
     }
 
     @Test
-    void namesTheLibraryOfTensorRtThatIsMissing() throws BackendException {
+    void namesTheLibraryOfTensorRtThatIsMissing() {
         ModelSettings settings = settings(Map.of("precision_mode", "FP32"));
         assertMissing(settings, "tensorrt", "libcublas.so.12", "CUDA 12");
     }
 
     /** With the libraries of CUDA 12, and either no driver or none that finds a GPU. */
     @Test
-    void passesOnWhatCudaSaysWithoutAGpu() throws BackendException {
+    void passesOnWhatCudaSaysWithoutAGpu() {
         ClassLoader artifact = TestGpu.artifact();
         for (String library : List.of("libcublasLt.so.12", "libcudart.so.12", "libcurand.so.10", "libcuda.so.1")) {
             assumeTrue(TestGpu.isThere(library), library + " is absent");
@@ -87,8 +87,7 @@ class OnnxGpuBuildTest {
         }
     }
 
-    private static void assertMissing(ModelSettings settings, String provider, String library, String owner)
-            throws BackendException {
+    private static void assertMissing(ModelSettings settings, String provider, String library, String owner) {
         ClassLoader artifact = TestGpu.artifact();
         assumeFalse(TestGpu.isThere(library), library + " is on this machine");
         try (Backend backend = OnnxBackend.open(TestBackend.context(Map.of()), artifact)) {

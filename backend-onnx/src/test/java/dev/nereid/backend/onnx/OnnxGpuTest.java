@@ -54,7 +54,7 @@ class OnnxGpuTest {
     private Backend backend;
 
     @BeforeEach
-    void open() throws BackendException {
+    void open() {
         ClassLoader artifact = TestGpu.artifact();
         TestGpu.open().close();
         backend = OnnxBackend.open(TestBackend.context(Map.of()), artifact);
@@ -82,7 +82,7 @@ class OnnxGpuTest {
     }
 
     @Test
-    void passesOnWhatOnnxRuntimeSaysAboutAnOptionThatItDoesNotKnow() throws BackendException {
+    void passesOnWhatOnnxRuntimeSaysAboutAnOptionThatItDoesNotKnow() {
         ModelSettings settings = completed(TestModels.model("add_sub.onnx"))
                 .accelerator(gpu("cuda", Map.of("no_such", "1")))
                 .build();
@@ -92,7 +92,7 @@ class OnnxGpuTest {
                 .withMessageContaining("Unknown provider option: \"no_such\"");
     }
 
-    private void agrees(ModelSettingsBuilder builder) throws BackendException {
+    private void agrees(ModelSettingsBuilder builder) {
         ModelSettings settings = builder.build();
         try (Model model = backend.load(TestBackend.model(settings, Device.CPU, GPU));
                 ModelInstance onCpu = model.newInstance(new FakeInstanceContext("0"));
@@ -139,8 +139,7 @@ class OnnxGpuTest {
                 (name, values) -> assertThat(actual.get(name)).as(name).containsExactly(values, within(TOLERANCE)));
     }
 
-    private static Map<String, float[]> run(ModelInstance instance, ModelSettings settings, int seed)
-            throws BackendException {
+    private static Map<String, float[]> run(ModelInstance instance, ModelSettings settings, int seed) {
         List<String> outputs = settings.outputs().stream().map(TensorSpec::name).toList();
         FakeRequest request = new FakeRequest(1, outputs);
         try (TestTensors tensors = new TestTensors();
@@ -167,7 +166,7 @@ class OnnxGpuTest {
         return Tensor.of(DataType.FP32, shape, data);
     }
 
-    private ModelSettingsBuilder completed(Path model) throws BackendException {
+    private ModelSettingsBuilder completed(Path model) {
         String file = model.toAbsolutePath().toString();
         ModelSettings empty = ModelSettings.builder("m", 1).modelFilename(file).build();
         ModelCompletion completion = backend.complete(TestBackend.model(empty)).orElseThrow();

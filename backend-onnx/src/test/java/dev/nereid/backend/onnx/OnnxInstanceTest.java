@@ -35,7 +35,7 @@ class OnnxInstanceTest {
     private TestBackend backend;
 
     @BeforeEach
-    void open() throws BackendException {
+    void open() {
         backend = new TestBackend();
     }
 
@@ -48,7 +48,7 @@ class OnnxInstanceTest {
 
     @ParameterizedTest
     @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "BYTES")
-    void passesEveryDataTypeBitByBit(DataType type) throws BackendException {
+    void passesEveryDataTypeBitByBit(DataType type) {
         OrtElementType elements = elementType(type);
         ModelSettingsBuilder settings = identity(type).maxBatchSize(8);
         MemorySegment two = tensors.random(elements, 2L * 5 * type.byteSize());
@@ -70,7 +70,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void passesStringsOfAnyBytes() throws BackendException {
+    void passesStringsOfAnyBytes() {
         ModelSettingsBuilder settings = identity(DataType.BYTES).maxBatchSize(8);
         byte[][] strings = {"text".getBytes(UTF_8), {}, {0, (byte) 0xff}, new byte[3_000]};
 
@@ -94,7 +94,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void writesOutputsOfStaticShapeIntoMemoryOfTheServer() throws BackendException {
+    void writesOutputsOfStaticShapeIntoMemoryOfTheServer() {
         ModelSettingsBuilder settings = addSub();
 
         try (FakeBatch batch = batch(settings, addSubRequest("sum", "difference"))) {
@@ -107,7 +107,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void givesOutputsOfUnknownShapeWhereTheyLie() throws BackendException {
+    void givesOutputsOfUnknownShapeWhereTheyLie() {
         ModelSettingsBuilder settings = nonZero();
 
         try (FakeBatch batch = batch(settings, request(1, "output").with("input", floats(Shape.of(4), 0, 3, 0, 4)))) {
@@ -121,7 +121,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void givesAnOutputWithoutElements() throws BackendException {
+    void givesAnOutputWithoutElements() {
         ModelSettingsBuilder settings = nonZero();
 
         try (FakeBatch batch = batch(settings, request(1, "output").with("input", floats(Shape.of(2), 0, 0)))) {
@@ -132,7 +132,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void takesInputsWithoutElements() throws BackendException {
+    void takesInputsWithoutElements() {
         ModelSettingsBuilder settings = identity(DataType.FP32).maxBatchSize(8);
         ModelInstance instance = backend.instance(settings);
 
@@ -144,7 +144,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void fetchesOnlyOutputsThatAreWanted() throws BackendException {
+    void fetchesOnlyOutputsThatAreWanted() {
         ModelSettingsBuilder settings = addSub();
 
         try (FakeBatch batch = batch(settings, addSubRequest("difference"))) {
@@ -156,7 +156,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void fetchesOutputsThatAnyRequestOfTheBatchWants() throws BackendException {
+    void fetchesOutputsThatAnyRequestOfTheBatchWants() {
         ModelSettingsBuilder settings = identity(DataType.FP32).maxBatchSize(8);
 
         try (FakeBatch batch = batch(
@@ -170,7 +170,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void passesAndGivesScalarsInTheShapesOfTheConfiguration() throws BackendException {
+    void passesAndGivesScalarsInTheShapesOfTheConfiguration() {
         ModelSettingsBuilder settings = settings("negated_scalar.onnx")
                 .input(TensorSpec.of("input", DataType.FP32, Shape.of(1)))
                 .output(TensorSpec.of("output", DataType.FP32, Shape.of(1)));
@@ -184,7 +184,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void givesAScalarInTheConfiguredShapeWhereTheModelDeclaresNone() throws BackendException {
+    void givesAScalarInTheConfiguredShapeWhereTheModelDeclaresNone() {
         ModelSettingsBuilder settings = settings("unknown_rank.onnx")
                 .input(TensorSpec.of("input", DataType.FP32, Shape.of(1)))
                 .output(TensorSpec.of("output", DataType.FP32, Shape.of(1, 1)));
@@ -198,7 +198,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void writesOutputsOfAWholeBatchIntoMemoryOfTheServer() throws BackendException {
+    void writesOutputsOfAWholeBatchIntoMemoryOfTheServer() {
         ModelSettingsBuilder settings = addSub("batched_add_sub.onnx").maxBatchSize(8);
 
         try (FakeBatch batch = batch(
@@ -219,7 +219,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void givesTheTrueShapeWhereTheModelIsWrongAboutIt() throws BackendException {
+    void givesTheTrueShapeWhereTheModelIsWrongAboutIt() {
         ModelSettingsBuilder settings = settings("wrong_output_shape.onnx")
                 .input(TensorSpec.of("input", DataType.FP32, Shape.of(-1, 4)))
                 .output(TensorSpec.of("output", DataType.FP32, Shape.of(1, 4)));
@@ -238,7 +238,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void replacesADefaultInputOnlyWhereARequestBringsIt() throws BackendException {
+    void replacesADefaultInputOnlyWhereARequestBringsIt() {
         ModelSettingsBuilder settings = settings("default_input.onnx")
                 .input(TensorSpec.of("input", DataType.FP32, Shape.of(2)))
                 .input(TensorSpec.of("bias", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.OPTIONAL))
@@ -263,7 +263,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void reportsOnnxRuntimesOwnErrorAndServesOn() throws BackendException {
+    void reportsOnnxRuntimesOwnErrorAndServesOn() {
         ModelSettingsBuilder settings = settings("gather.onnx")
                 .input(TensorSpec.of("index", DataType.INT64, ANY))
                 .output(TensorSpec.of("output", DataType.FP32, ANY));
@@ -284,7 +284,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void servesOnWhenMemoryRanOut() throws BackendException {
+    void servesOnWhenMemoryRanOut() {
         ModelSettingsBuilder settings = addSub();
         ModelInstance instance = backend.instance(settings);
         LeakCheckingMemory little = new LeakCheckingMemory(20);
@@ -303,7 +303,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void reportsWhichInputTheModelDoesNotHave() throws BackendException {
+    void reportsWhichInputTheModelDoesNotHave() {
         ModelSettingsBuilder settings = addSub();
         ModelInstance instance = backend.instance(settings);
         try (FakeBatch batch = batch(settings, addSubRequest("sum").with("c", floats(Shape.of(1), 1)))) {

@@ -3,7 +3,6 @@ package dev.nereid.backend.onnx;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.spi.Backend;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
@@ -102,8 +101,7 @@ class OnnxLifetimeTest {
             LeakCheckingMemory memory,
             Arena arena,
             Queue<FakeRequest> cancellable,
-            Queue<FakeBatch> unread)
-            throws BackendException {
+            Queue<FakeBatch> unread) {
         for (int run = 0; ; run++) {
             FakeRequest request = new FakeRequest(1, List.of("output")).with("input", input(arena));
             FakeRequest other = new FakeRequest(1, List.of("output")).with("input", input(arena));

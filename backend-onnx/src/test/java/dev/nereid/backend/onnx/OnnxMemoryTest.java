@@ -49,7 +49,7 @@ class OnnxMemoryTest {
     }
 
     @Test
-    void takesAnInputFromTheInstancesOwnGpu() throws BackendException {
+    void takesAnInputFromTheInstancesOwnGpu() {
         Tensor input = tensor(ON_GPU, 0);
         try (FakeBatch batch = batch(input).withDevice(ON_GPU)) {
             assertThat(new OnnxMemory(GPU).gather(batch, "a").data()).isEqualTo(input.data());
@@ -59,7 +59,7 @@ class OnnxMemoryTest {
 
     /** ONNX Runtime copies it: a copy of the server to the GPU would only be one more. */
     @Test
-    void leavesAnInputOnTheHostWhereItIs() throws BackendException {
+    void leavesAnInputOnTheHostWhereItIs() {
         Tensor input = tensor(MemoryPlace.HOST, 0);
         try (FakeBatch batch = batch(input).withDevice(ON_GPU)) {
             assertThat(new OnnxMemory(GPU).gather(batch, "a")).isSameAs(input);
@@ -68,7 +68,7 @@ class OnnxMemoryTest {
     }
 
     @Test
-    void asksForAnInputOnTheHostIfItIsNotAlignedForKernels() throws BackendException {
+    void asksForAnInputOnTheHostIfItIsNotAlignedForKernels() {
         Tensor host = tensor(MemoryPlace.HOST, 0);
         for (long offset : new long[] {4, 16, 128}) {
             Tensor unaligned = tensor(ON_GPU, offset);
@@ -80,7 +80,7 @@ class OnnxMemoryTest {
     }
 
     @Test
-    void takesNothingFromAnotherGpu() throws BackendException {
+    void takesNothingFromAnotherGpu() {
         Tensor host = tensor(MemoryPlace.HOST, 0);
         try (FakeBatch batch = batch(tensor(ELSEWHERE, 0))) {
             assertThat(new OnnxMemory(GPU).gather(new Moving(batch, host), "a")).isSameAs(host);
@@ -90,7 +90,7 @@ class OnnxMemoryTest {
     }
 
     @Test
-    void waitsForTheWorkThatWritesAnInput() throws BackendException {
+    void waitsForTheWorkThatWritesAnInput() {
         TestFence fence = new TestFence(true);
         try (FakeBatch batch = batch(tensor(ON_GPU, 0).withFence(fence)).withDevice(ON_GPU)) {
             assertThat(new OnnxMemory(GPU).gather(batch, "a").place()).isEqualTo(ON_GPU);
@@ -111,7 +111,7 @@ class OnnxMemoryTest {
     }
 
     @Test
-    void writesOutputsWhereTheInputsLie() throws BackendException {
+    void writesOutputsWhereTheInputsLie() {
         OnnxMemory onGpu = new OnnxMemory(GPU);
         try (FakeBatch batch = batch(tensor(ON_GPU, 0)).withDevice(ON_GPU).withDevice(PINNED)) {
             assertThat(onGpu.allocate(batch, SUM, SHAPE, true).place()).isEqualTo(ON_GPU);
@@ -128,7 +128,7 @@ class OnnxMemoryTest {
     }
 
     @Test
-    void writesOutputsOnTheHostWhereTheServerHasNoMemoryOnTheGpu() throws BackendException {
+    void writesOutputsOnTheHostWhereTheServerHasNoMemoryOnTheGpu() {
         try (FakeBatch batch = batch(tensor(ON_GPU, 0))) {
             assertThat(new OnnxMemory(GPU).allocate(batch, SUM, SHAPE, true).place())
                     .isEqualTo(MemoryPlace.HOST);

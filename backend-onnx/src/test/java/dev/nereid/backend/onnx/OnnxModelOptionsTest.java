@@ -26,7 +26,7 @@ class OnnxModelOptionsTest {
     /** A pool and n instances that work along with it keep every processor busy, and no more. */
     @ParameterizedTest
     @CsvSource({"1, 1, 1", "2, 1, 2", "2, 2, 1", "2, 8, 1", "8, 1, 8", "8, 2, 7", "8, 8, 1", "16, 4, 13"})
-    void sizesThreadsByProcessorsAndInstances(int processors, int instances, int threads) throws BackendException {
+    void sizesThreadsByProcessorsAndInstances(int processors, int instances, int threads) {
         OrtThreads sized = of(settings(), processors, 0, 0, instances).session().threads();
 
         assertThat(sized).isEqualTo(new OrtThreads(threads, threads, OnnxModelOptions.SHARED_POOL_SPINS));
@@ -34,8 +34,7 @@ class OnnxModelOptionsTest {
 
     @ParameterizedTest
     @CsvSource({"3, 5, 3", "0, 5, 5", "3, 0, 3", "0, 0, 7"})
-    void takesThreadCountsOfTheModelThenOfTheBackendThenItsOwn(int model, int backend, int expected)
-            throws BackendException {
+    void takesThreadCountsOfTheModelThenOfTheBackendThenItsOwn(int model, int backend, int expected) {
         ModelSettingsBuilder settings = settings()
                 .parameter("intra_op_thread_count", Integer.toString(model))
                 .parameter("inter_op_thread_count", Integer.toString(model));
@@ -58,8 +57,7 @@ class OnnxModelOptionsTest {
         "3, true, 4, 0, false",
         "3, true, 4, 4, true",
     })
-    void suitsOtherInstances(int instances, boolean parallel, int intraOp, int interOp, boolean expected)
-            throws BackendException {
+    void suitsOtherInstances(int instances, boolean parallel, int intraOp, int interOp, boolean expected) {
         ModelSettingsBuilder settings = settings()
                 .parameter("execution_mode", parallel ? "1" : "0")
                 .parameter("intra_op_thread_count", Integer.toString(intraOp))
@@ -75,7 +73,7 @@ class OnnxModelOptionsTest {
     }
 
     @Test
-    void readsEveryOption() throws BackendException {
+    void readsEveryOption() {
         OnnxModelOptions options = of(settings()
                 .graphLevel(1)
                 .parameter("execution_mode", "1")
@@ -100,7 +98,7 @@ class OnnxModelOptionsTest {
     }
 
     @Test
-    void optimizesFullyAndKeepsMemoryByDefaultOtherwise() throws BackendException {
+    void optimizesFullyAndKeepsMemoryByDefaultOtherwise() {
         OnnxModelOptions options = of(settings());
 
         assertThat(options.session().execution())
@@ -112,7 +110,7 @@ class OnnxModelOptionsTest {
 
     @ParameterizedTest
     @CsvSource({"-1, BASIC", "0, ALL", "1, EXTENDED", "2, DISABLED", "3, ALL", "-2, ALL"})
-    void mapsGraphLevels(int level, OrtSessionOptions.GraphLevel expected) throws BackendException {
+    void mapsGraphLevels(int level, OrtSessionOptions.GraphLevel expected) {
         assertThat(of(settings().graphLevel(level)).session().execution().level())
                 .isEqualTo(expected);
     }
@@ -140,7 +138,7 @@ class OnnxModelOptionsTest {
     }
 
     @Test
-    void readsNumbersAsTheReferenceDoes() throws BackendException {
+    void readsNumbersAsTheReferenceDoes() {
         OrtThreads threads = of(settings()
                         .parameter("intra_op_thread_count", " 3 of them")
                         .parameter("inter_op_thread_count", "-1"))
@@ -184,7 +182,7 @@ class OnnxModelOptionsTest {
 
     @ParameterizedTest
     @CsvSource({"tensorrt", "cuda", "anything"})
-    void looksAtAcceleratorsOfGpusOnlyForInstancesOnThem(String name) throws BackendException {
+    void looksAtAcceleratorsOfGpusOnlyForInstancesOnThem(String name) {
         ModelSettings settings = settings()
                 .accelerator(new ModelSettings.Accelerator(Device.Kind.GPU, name, Map.of()))
                 .build();
@@ -215,7 +213,7 @@ class OnnxModelOptionsTest {
 
     /** Processors are for the instances on them, and the session on a GPU has no pool of its own. */
     @Test
-    void sizesThreadsByTheInstancesOnProcessors() throws BackendException {
+    void sizesThreadsByTheInstancesOnProcessors() {
         Device gpu = new Device(Device.Kind.GPU, 0);
         ModelSettings settings = settings().build();
         OnnxModelOptions options = OnnxModelOptions.of(
@@ -228,7 +226,7 @@ class OnnxModelOptionsTest {
     }
 
     @Test
-    void givesASessionOnAGpuThePoolThatIsConfigured() throws BackendException {
+    void givesASessionOnAGpuThePoolThatIsConfigured() {
         ModelSettings settings =
                 settings().parameter("intra_op_thread_count", "3").build();
         Device gpu = new Device(Device.Kind.GPU, 0);
@@ -240,7 +238,7 @@ class OnnxModelOptionsTest {
     }
 
     @Test
-    void shrinksOnEachDeviceTheArenasThatItHas() throws BackendException {
+    void shrinksOnEachDeviceTheArenasThatItHas() {
         Device one = new Device(Device.Kind.GPU, 0);
         Device other = new Device(Device.Kind.GPU, 10);
         OnnxModelOptions options = OnnxModelOptions.of(
@@ -262,7 +260,7 @@ class OnnxModelOptionsTest {
 
     /** The server completes a configuration before it knows the devices. */
     @Test
-    void leavesArenasOfGpusOpenDuringTheCompletion() throws BackendException {
+    void leavesArenasOfGpusOpenDuringTheCompletion() {
         String key = "memory.enable_memory_arena_shrinkage";
         ModelSettingsBuilder settings = settings().parameter(key, "cpu:0;gpu:3");
 
@@ -288,7 +286,7 @@ class OnnxModelOptionsTest {
     }
 
     @Test
-    void reportsOptionsThatScriptsLookFor() throws BackendException {
+    void reportsOptionsThatScriptsLookFor() {
         FakeModelContext context = TestBackend.model(
                 settings()
                         .parameter("enable_mem_arena", "1")
@@ -353,13 +351,12 @@ class OnnxModelOptionsTest {
                 .isEqualTo(code);
     }
 
-    private static OnnxModelOptions of(ModelSettingsBuilder settings) throws BackendException {
+    private static OnnxModelOptions of(ModelSettingsBuilder settings) {
         return of(settings, 2, 0, 0, 1);
     }
 
     private static OnnxModelOptions of(
-            ModelSettingsBuilder settings, int processors, int intraOp, int interOp, int instances)
-            throws BackendException {
+            ModelSettingsBuilder settings, int processors, int intraOp, int interOp, int instances) {
         return OnnxModelOptions.of(
                 TestBackend.model(settings.build(), instances),
                 new OnnxBackendOptions(processors, intraOp, interOp, false, 4));

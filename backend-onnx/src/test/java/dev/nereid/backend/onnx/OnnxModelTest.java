@@ -30,7 +30,7 @@ class OnnxModelTest {
     Path directory;
 
     @Test
-    void reportsThreadsAndInstances() throws BackendException {
+    void reportsThreadsAndInstances() {
         FakeModelContext context = TestBackend.model(addSub("add_sub.onnx").build(), 2);
 
         load(context, Map.of());
@@ -42,7 +42,7 @@ class OnnxModelTest {
 
     /** A session of a GPU would be opened from files that may have changed since. */
     @Test
-    void suitsNoDeviceThatItWasNotLoadedFor() throws BackendException {
+    void suitsNoDeviceThatItWasNotLoadedFor() {
         Device gpu = new Device(Device.Kind.GPU, 0);
         try (TestBackend backend = new TestBackend();
                 Model model = backend.backend.load(
@@ -53,7 +53,7 @@ class OnnxModelTest {
     }
 
     @Test
-    void reportsThatAllModelsShareTheirThreads() throws BackendException {
+    void reportsThatAllModelsShareTheirThreads() {
         FakeModelContext context = TestBackend.model(addSub("add_sub.onnx").build(), 2);
 
         load(context, Map.of("enable-global-threadpool", "1"));
@@ -63,7 +63,7 @@ class OnnxModelTest {
     }
 
     @Test
-    void sharesThreadsAmongTheModelsThatAreLoadedBeyondTheBound() throws BackendException {
+    void sharesThreadsAmongTheModelsThatAreLoadedBeyondTheBound() {
         FakeModelContext context = TestBackend.model(addSub("add_sub.onnx").build(), 1);
         try (TestBackend backend = new TestBackend()) {
             Deque<Model> models = new ArrayDeque<>();
@@ -102,7 +102,7 @@ class OnnxModelTest {
     }
 
     @Test
-    void loadsADirectoryWithTheModelAndItsData() throws BackendException {
+    void loadsADirectoryWithTheModelAndItsData() {
         ModelSettings settings = ModelSettings.builder("m", 1)
                 .modelFilename("external_data")
                 .input(fp32("input", 64))
@@ -198,7 +198,7 @@ class OnnxModelTest {
     }
 
     @Test
-    void refusesAnInstanceThatIsAddedOnAGraphicsProcessorAndServesOn() throws BackendException {
+    void refusesAnInstanceThatIsAddedOnAGraphicsProcessorAndServesOn() {
         try (TestBackend backend = new TestBackend(Map.of());
                 Model model = backend.backend.load(
                         TestBackend.model(addSub("add_sub.onnx").build(), 1))) {
@@ -211,7 +211,7 @@ class OnnxModelTest {
         }
     }
 
-    private static void load(FakeModelContext context, Map<String, String> settings) throws BackendException {
+    private static void load(FakeModelContext context, Map<String, String> settings) {
         try (TestBackend backend = new TestBackend(settings)) {
             backend.backend.load(context).close();
         }

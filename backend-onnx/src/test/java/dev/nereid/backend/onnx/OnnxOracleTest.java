@@ -9,7 +9,6 @@ import ai.onnxruntime.OrtSession.Result;
 import ai.onnxruntime.TensorInfo;
 import dev.nereid.backend.onnx.ort.TestModels;
 import dev.nereid.backend.onnx.ort.TestTensors;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelSettings;
@@ -107,7 +106,7 @@ class OnnxOracleTest {
     }
 
     /** Returns settings completed by the backend, as the server would complete them. */
-    private static ModelSettingsBuilder completed(TestBackend backend, Path model) throws BackendException {
+    private static ModelSettingsBuilder completed(TestBackend backend, Path model) {
         String file = model.toAbsolutePath().toString();
         ModelSettings empty = ModelSettings.builder("m", 1).modelFilename(file).build();
         ModelCompletion completion =

@@ -2,14 +2,13 @@ package dev.nereid.backend.onnx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.testkit.FakeModelContext;
 import org.junit.jupiter.api.Test;
 
 class OnnxParametersTest {
     @Test
-    void declaresTheParametersThatItReads() throws BackendException {
+    void declaresTheParametersThatItReads() {
         FakeModelContext context = TestBackend.model(
                 ModelSettings.builder("m", 1)
                         .parameter("intra_op_thread_count", "1")

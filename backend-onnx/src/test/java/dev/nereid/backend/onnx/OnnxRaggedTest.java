@@ -43,7 +43,7 @@ class OnnxRaggedTest {
     private TestBackend backend;
 
     @BeforeEach
-    void open() throws BackendException {
+    void open() {
         backend = new TestBackend();
     }
 
@@ -55,7 +55,7 @@ class OnnxRaggedTest {
     }
 
     @Test
-    void runsWithDerivedInputs() throws BackendException {
+    void runsWithDerivedInputs() {
         ModelSettingsBuilder settings = model().batchInput(ends(DataType.INT32));
         ModelInstance instance = backend.instance(settings);
 

@@ -3,7 +3,6 @@ package dev.nereid.backend.onnx;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.backend.onnx.ort.TestTensors;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
@@ -35,7 +34,7 @@ class OnnxStateTest {
     private TestBackend backend;
 
     @BeforeEach
-    void open() throws BackendException {
+    void open() {
         backend = new TestBackend();
     }
 
@@ -47,7 +46,7 @@ class OnnxStateTest {
     }
 
     @Test
-    void aStateOfAKnownShapeIsWrittenIntoMemoryOfTheServer() throws BackendException {
+    void aStateOfAKnownShapeIsWrittenIntoMemoryOfTheServer() {
         ModelSettingsBuilder settings = sums(TensorSpec.of("difference", DataType.FP32, Shape.of(4)));
         ModelInstance instance = backend.instance(settings);
         Deque<FakeBatch> batches = new ArrayDeque<>();
@@ -69,7 +68,7 @@ class OnnxStateTest {
     }
 
     @Test
-    void aStateThatTheClientGetsIsTheOutputItself() throws BackendException {
+    void aStateThatTheClientGetsIsTheOutputItself() {
         ModelSettingsBuilder settings = sums(TensorSpec.of("sum", DataType.FP32, Shape.of(4)));
         try (FakeBatch batch = batch(settings, filled(2), "sum")) {
             backend.instance(settings).execute(batch);
@@ -82,7 +81,7 @@ class OnnxStateTest {
     }
 
     @Test
-    void aStateOfAnUnknownShapeIsPassedWhereItLies() throws BackendException {
+    void aStateOfAnUnknownShapeIsPassedWhereItLies() {
         Shape any = Shape.of(Shape.VARIABLE);
         ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
                 .modelFilename("identity_int64.onnx")

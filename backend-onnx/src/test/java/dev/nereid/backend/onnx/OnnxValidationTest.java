@@ -23,7 +23,7 @@ class OnnxValidationTest {
     private static final TensorSpec SUM = fp32("sum", Shape.of(4));
 
     @Test
-    void acceptsAConfigurationThatAgrees() throws BackendException {
+    void acceptsAConfigurationThatAgrees() {
         assertAccepted(settings("add_sub.onnx").input(A).input(B).output(SUM));
         assertAccepted(settings("batched_add_sub.onnx")
                 .maxBatchSize(2)
@@ -37,7 +37,7 @@ class OnnxValidationTest {
     }
 
     @Test
-    void acceptsFixedDimensionsForInputsThatTheModelLeavesOpen() throws BackendException {
+    void acceptsFixedDimensionsForInputsThatTheModelLeavesOpen() {
         assertAccepted(settings("identity_float.onnx")
                 .maxBatchSize(2)
                 .input(fp32("input", Shape.of(7)))
@@ -82,7 +82,7 @@ class OnnxValidationTest {
     }
 
     @Test
-    void takesAnInputForProvidedThatStandsElsewhereInTheConfiguration() throws BackendException {
+    void takesAnInputForProvidedThatStandsElsewhereInTheConfiguration() {
         assertAccepted(settings("add_sub.onnx")
                 .input(A)
                 .output(SUM)
@@ -175,7 +175,7 @@ class OnnxValidationTest {
     /** ONNX Runtime reports 0 dimensions for both, and the reference server does not check further. */
     @ParameterizedTest
     @CsvSource({"2", "-1"})
-    void takesAModelWithoutDimensionsForScalar(long dim) throws BackendException {
+    void takesAModelWithoutDimensionsForScalar(long dim) {
         String text = "', should only provide 1 in the model configuration when the model doesn't support batching."
                 + " Model configuration provided: [" + dim + "].";
 
@@ -259,7 +259,7 @@ class OnnxValidationTest {
                 .isEqualTo(ErrorCode.UNSUPPORTED);
     }
 
-    private static void assertAccepted(ModelSettingsBuilder settings) throws BackendException {
+    private static void assertAccepted(ModelSettingsBuilder settings) {
         try (TestBackend backend = new TestBackend()) {
             ModelInstance instance = backend.instance(settings);
             assertThat(instance.isReady()).isTrue();

@@ -28,7 +28,7 @@ class PerDeviceTest {
     private final List<String> closed = new ArrayList<>();
 
     @Test
-    void opensOneObjectForEachDeviceThatIsAskedFor() throws BackendException {
+    void opensOneObjectForEachDeviceThatIsAskedFor() {
         PerDevice<String> sessions = new PerDevice<>(this::open, closed::add);
 
         assertThat(sessions.get(GPU1)).isEqualTo("on gpu1").isSameAs(sessions.get(GPU1));
@@ -97,7 +97,7 @@ class PerDeviceTest {
     }
 
     @Test
-    void triesAgainAfterAFailure() throws BackendException {
+    void triesAgainAfterAFailure() {
         PerDevice<String> sessions = new PerDevice<>(
                 device -> {
                     opened.add(device);
@@ -118,7 +118,7 @@ class PerDeviceTest {
     }
 
     @Test
-    void knowsWhatIsOpen() throws BackendException {
+    void knowsWhatIsOpen() {
         PerDevice<String> sessions = new PerDevice<>(this::open, closed::add);
         sessions.get(GPU0);
 
@@ -142,7 +142,7 @@ class PerDeviceTest {
     }
 
     @Test
-    void closesWhatWasOpenedOnce() throws BackendException {
+    void closesWhatWasOpenedOnce() {
         PerDevice<String> sessions = new PerDevice<>(this::open, closed::add);
         sessions.get(GPU0);
         sessions.get(GPU0);

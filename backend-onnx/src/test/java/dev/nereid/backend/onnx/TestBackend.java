@@ -2,7 +2,6 @@ package dev.nereid.backend.onnx;
 
 import dev.nereid.backend.onnx.ort.TestModels;
 import dev.nereid.spi.Backend;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
@@ -26,11 +25,11 @@ final class TestBackend implements AutoCloseable {
     private final Deque<AutoCloseable> loaded = new ArrayDeque<>();
     final Backend backend;
 
-    TestBackend(Map<String, String> settings) throws BackendException {
+    TestBackend(Map<String, String> settings) {
         backend = new OnnxBackendProvider().create(context(settings));
     }
 
-    TestBackend() throws BackendException {
+    TestBackend() {
         this(Map.of());
     }
 
@@ -52,7 +51,7 @@ final class TestBackend implements AutoCloseable {
     }
 
     /** Loads a model and creates an instance of it. */
-    ModelInstance instance(ModelSettingsBuilder settings) throws BackendException {
+    ModelInstance instance(ModelSettingsBuilder settings) {
         Model model = backend.load(model(settings.build(), 1));
         loaded.push(model);
         ModelInstance instance = model.newInstance(new FakeInstanceContext("0"));

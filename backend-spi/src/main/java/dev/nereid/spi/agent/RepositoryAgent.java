@@ -27,7 +27,7 @@ public interface RepositoryAgent extends AutoCloseable {
      * @throws BackendException if the model must not be loaded; the load fails with the message, no further agent is
      *     called, and {@link #loadFail} follows
      */
-    Path load(Path modelDirectory) throws BackendException;
+    Path load(Path modelDirectory);
 
     /** Called when all versions of the model were loaded. Does nothing by default. */
     default void loadComplete() {}

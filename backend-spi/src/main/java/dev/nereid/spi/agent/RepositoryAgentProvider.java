@@ -29,5 +29,5 @@ public interface RepositoryAgentProvider {
      * @return the agent, owned and later closed by the server
      * @throws BackendException if a parameter is wrong or unknown; the load of the model fails with the message
      */
-    RepositoryAgent create(AgentContext context) throws BackendException;
+    RepositoryAgent create(AgentContext context);
 }

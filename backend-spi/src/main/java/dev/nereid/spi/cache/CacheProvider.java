@@ -28,5 +28,5 @@ public interface CacheProvider {
      * @throws BackendException if a setting is wrong or unknown, or if the cache cannot be used; the server then does
      *     not start, and reports the message
      */
-    ResponseCache create(CacheContext context) throws BackendException;
+    ResponseCache create(CacheContext context);
 }

@@ -15,7 +15,7 @@ import dev.nereid.spi.TensorFunction;
  * @Output(name = "OUTPUT", type = DataType.FP32, dims = -1)
  * public final class Twice implements AnnotatedFunction {
  *     @Override
- *     public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+ *     public void apply(InferenceRequest request, ModelContext model) {
  *         Tensor in = request.requireInput("INPUT");
  *         float[] values = in.floats();
  *         for (int i = 0; i < values.length; i++) {

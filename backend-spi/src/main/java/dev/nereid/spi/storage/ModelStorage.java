@@ -33,7 +33,7 @@ public interface ModelStorage extends AutoCloseable {
      *     names each object once. A prefix without objects has one empty page
      * @throws BackendException if the objects cannot be listed
      */
-    StoragePage list(String prefix, String continuation) throws BackendException;
+    StoragePage list(String prefix, String continuation);
 
     /**
      * Reads a whole object if its ETag is still the one that was listed.
@@ -46,7 +46,7 @@ public interface ModelStorage extends AutoCloseable {
      *     any exception, which the server replaces by the reason it has itself
      * @throws BackendException if the object cannot be read, or not any more: some of its bytes may have been written
      */
-    void read(StoredObject object, OutputStream content) throws BackendException;
+    void read(StoredObject object, OutputStream content);
 
     /**
      * Returns the directory that the operator configured for local copies of this storage. Called once, after the

@@ -30,5 +30,5 @@ public interface StorageProvider {
      * @throws BackendException if the URL or a setting is wrong; the server then does not start, and reports the
      *     message. A storage that cannot be reached at the moment is opened, and its methods fail
      */
-    ModelStorage open(StorageContext context) throws BackendException;
+    ModelStorage open(StorageContext context);
 }

@@ -27,7 +27,7 @@ final class InitOpsFile {
     private InitOpsFile() {}
 
     /** Returns the names of the operations in the file that a parameter names. */
-    static List<String> read(ModelContext context, String filename) throws BackendException {
+    static List<String> read(ModelContext context, String filename) {
         Path file = TensorFlowModelPath.parameterFile(context, PARAMETER, filename);
         try {
             return parse(Files.readString(file), context.settings().name(), filename);
@@ -38,7 +38,7 @@ final class InitOpsFile {
         }
     }
 
-    private static List<String> parse(String text, String model, String filename) throws BackendException {
+    private static List<String> parse(String text, String model, String filename) {
         Matcher form = FORM.matcher(text);
         if (!form.matches()) {
             throw refused(model, filename, "another content");

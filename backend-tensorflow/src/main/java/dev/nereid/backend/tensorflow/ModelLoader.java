@@ -13,7 +13,6 @@ import dev.nereid.backend.tensorflow.graph.GraphOperators;
 import dev.nereid.backend.tensorflow.graph.GraphTensor;
 import dev.nereid.backend.tensorflow.graph.SavedModelReader;
 import dev.nereid.backend.tensorflow.graph.SessionConfig;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.SequenceBatching;
@@ -37,7 +36,7 @@ final class ModelLoader {
     private final Path file;
     private final boolean isGraphDef;
 
-    ModelLoader(ModelContext context, TensorFlowModelOptions options) throws BackendException {
+    ModelLoader(ModelContext context, TensorFlowModelOptions options) {
         this.context = context;
         this.options = options;
         file = TensorFlowModelPath.of(context);
@@ -50,7 +49,7 @@ final class ModelLoader {
     }
 
     /** Reads what the files say about the model. */
-    GraphModel read() throws BackendException {
+    GraphModel read() {
         try {
             return isGraphDef
                     ? GraphDefReader.read(file, configuredOutputs())
@@ -81,7 +80,7 @@ final class ModelLoader {
     record Opened(TfSession session, SessionConfig config) {}
 
     /** Opens a session, with an executor for any graph where the simple one refuses this one. */
-    Opened open(TfLibrary library, GraphOperators operators, SessionConfig config) throws BackendException {
+    Opened open(TfLibrary library, GraphOperators operators, SessionConfig config) {
         try {
             for (String custom : context.settings().operatorLibraries()) {
                 OperatorLibraries.load(library, context, custom);
@@ -97,7 +96,7 @@ final class ModelLoader {
     }
 
     private Opened openOrFallBack(TfLibrary library, GraphOperators operators, SessionConfig config)
-            throws BackendException, TfException, IOException {
+            throws TfException, IOException {
         if (config.executor() != Executor.SINGLE_THREADED) {
             return new Opened(initialized(library, config), config);
         }
@@ -121,8 +120,7 @@ final class ModelLoader {
                 && String.valueOf(e.getMessage()).contains(REFUSAL);
     }
 
-    private TfSession initialized(TfLibrary library, SessionConfig config)
-            throws BackendException, TfException, IOException {
+    private TfSession initialized(TfLibrary library, SessionConfig config) throws TfException, IOException {
         TfSession session = loaded(library, config.serialized());
         try {
             if (options.initOpsFile().isPresent()) {
@@ -130,7 +128,7 @@ final class ModelLoader {
                         InitOpsFile.read(context, options.initOpsFile().get()));
             }
             return session;
-        } catch (BackendException | TfException | RuntimeException e) {
+        } catch (TfException | RuntimeException e) {
             session.close();
             throw e;
         }
@@ -146,7 +144,7 @@ final class ModelLoader {
      * Completes the types and shapes of a graph without a signature from the session. Its inputs are those of the
      * configuration, which may name any tensor, or else its placeholders.
      */
-    GraphModel resolve(GraphModel model, TfSession session) throws BackendException {
+    GraphModel resolve(GraphModel model, TfSession session) {
         if (!isGraphDef) {
             return model;
         }
@@ -168,8 +166,7 @@ final class ModelLoader {
         return new GraphModel(model.signature(), inputs, outputs, model.operators());
     }
 
-    private static GraphTensor resolve(String name, String tensor, TfSession session, String role)
-            throws BackendException {
+    private static GraphTensor resolve(String name, String tensor, TfSession session, String role) {
         try {
             TfTensorInfo info = session.tensor(tensor);
             return new GraphTensor(name, tensor, info.type(), info.shape());

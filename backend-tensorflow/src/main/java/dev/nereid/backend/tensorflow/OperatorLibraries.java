@@ -30,7 +30,7 @@ final class OperatorLibraries {
     private OperatorLibraries() {}
 
     /** Registers the operations of a library in the model's directory. */
-    static void load(TfLibrary tensorFlow, ModelContext context, String filename) throws BackendException {
+    static void load(TfLibrary tensorFlow, ModelContext context, String filename) {
         Path library = TensorFlowModelPath.operatorLibrary(context, filename);
         Path directory = library.resolveSibling("");
         String name = String.valueOf(library.getFileName());

@@ -29,7 +29,7 @@ final class TensorFlowBackend implements Backend {
     }
 
     /** Unpacks the native library where an earlier start has not done so, and loads it. */
-    static TensorFlowBackend open(BackendContext context) throws BackendException {
+    static TensorFlowBackend open(BackendContext context) {
         TensorFlowBackendOptions options = TensorFlowBackendOptions.of(context);
         try {
             TfLibrary library = TfLibrary.open(
@@ -62,7 +62,7 @@ final class TensorFlowBackend implements Backend {
     }
 
     @Override
-    public Optional<ModelCompletion> complete(ModelContext context) throws BackendException {
+    public Optional<ModelCompletion> complete(ModelContext context) {
         if (!TensorFlowCompletion.isNeeded(context.settings())) {
             context.logger()
                     .log(
@@ -85,7 +85,7 @@ final class TensorFlowBackend implements Backend {
     }
 
     @Override
-    public Model load(ModelContext context) throws BackendException {
+    public Model load(ModelContext context) {
         return TensorFlowModel.load(library, context, options);
     }
 

@@ -1,7 +1,6 @@
 package dev.nereid.backend.tensorflow;
 
 import dev.nereid.spi.BackendContext;
-import dev.nereid.spi.BackendException;
 
 /**
  * Options of the backend from {@code --backend-config}. Immutable.
@@ -15,7 +14,7 @@ record TensorFlowBackendOptions(int processors, int intraOp, boolean softPlaceme
     private static final int DEFAULT_MAX_BATCH_SIZE = 4;
 
     /** Reads the options. */
-    static TensorFlowBackendOptions of(BackendContext context) throws BackendException {
+    static TensorFlowBackendOptions of(BackendContext context) {
         OptionValues values = new OptionValues(context.settings(), "backend-config tensorflow,");
         int intraOp = values.number(TensorFlowModelOptions.INTRA_OP).orElse(0);
         if (intraOp < 0) {

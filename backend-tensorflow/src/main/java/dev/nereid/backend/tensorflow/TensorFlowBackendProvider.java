@@ -3,7 +3,6 @@ package dev.nereid.backend.tensorflow;
 import dev.nereid.backend.tensorflow.capi.Processor;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import java.util.Optional;
 import java.util.Set;
@@ -30,7 +29,7 @@ public final class TensorFlowBackendProvider implements BackendProvider {
     }
 
     @Override
-    public Backend create(BackendContext context) throws BackendException {
+    public Backend create(BackendContext context) {
         return TensorFlowBackend.open(context);
     }
 }

@@ -2,7 +2,6 @@ package dev.nereid.backend.tensorflow;
 
 import dev.nereid.backend.tensorflow.graph.GraphModel;
 import dev.nereid.backend.tensorflow.graph.GraphTensor;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
@@ -32,7 +31,7 @@ final class TensorFlowCompletion {
      *
      * @param defaultMaxBatchSize the largest batch where the configuration has none
      */
-    static ModelCompletion of(ModelContext context, GraphModel model, int defaultMaxBatchSize) throws BackendException {
+    static ModelCompletion of(ModelContext context, GraphModel model, int defaultMaxBatchSize) {
         ModelSettings settings = context.settings();
         int maxBatchSize = maxBatchSize(settings, model, Math.max(0, defaultMaxBatchSize));
         boolean batches = maxBatchSize > 0;
@@ -66,8 +65,7 @@ final class TensorFlowCompletion {
     }
 
     /** A configured 0 counts as none here; the server knows whether an owner wrote it. */
-    private static int maxBatchSize(ModelSettings settings, GraphModel model, int defaultMaxBatchSize)
-            throws BackendException {
+    private static int maxBatchSize(ModelSettings settings, GraphModel model, int defaultMaxBatchSize) {
         boolean canBatch = model.inputs().stream().allMatch(TensorFlowCompletion::hasBatchDimension)
                 && model.outputs().stream().allMatch(TensorFlowCompletion::hasBatchDimension)
                 && !model.inputs().isEmpty();
@@ -88,7 +86,7 @@ final class TensorFlowCompletion {
     }
 
     private static List<TensorSpec> specs(
-            List<GraphTensor> tensors, String role, ModelSettings settings, boolean batches) throws BackendException {
+            List<GraphTensor> tensors, String role, ModelSettings settings, boolean batches) {
         List<TensorSpec> specs = new ArrayList<>();
         for (GraphTensor tensor : tensors) {
             specs.add(spec(tensor, role, settings, batches));
@@ -100,8 +98,7 @@ final class TensorFlowCompletion {
      * Describes a tensor for the configuration. One without dimensions of its own is configured as [1], and in a batch
      * reshaped to the model's shape.
      */
-    private static TensorSpec spec(GraphTensor tensor, String role, ModelSettings settings, boolean batches)
-            throws BackendException {
+    private static TensorSpec spec(GraphTensor tensor, String role, ModelSettings settings, boolean batches) {
         DataType type = TensorFlowTensors.dataType(tensor, role, settings.name());
         Optional<Shape> shape = TensorFlowTensors.shape(tensor);
         if (shape.isEmpty()) {

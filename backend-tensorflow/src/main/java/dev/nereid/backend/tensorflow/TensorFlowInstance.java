@@ -44,7 +44,7 @@ final class TensorFlowInstance implements ModelInstance {
     }
 
     @Override
-    public void execute(Batch batch) throws BackendException {
+    public void execute(Batch batch) {
         if (isCancelled(batch)) {
             for (InferenceRequest request : batch.requests()) {
                 request.fail(new BackendException(ErrorCode.CANCELLED, "request was cancelled"));
@@ -70,7 +70,7 @@ final class TensorFlowInstance implements ModelInstance {
         return true;
     }
 
-    private void run(Batch batch) throws BackendException, TfException {
+    private void run(Batch batch) throws TfException {
         for (String name : batch.inputs()) {
             feed(signature.input(name), batch.gather(name));
         }
@@ -107,7 +107,7 @@ final class TensorFlowInstance implements ModelInstance {
         }
     }
 
-    private void request(Set<String> requested) throws BackendException {
+    private void request(Set<String> requested) {
         if (fetchSets.accepts(requested)) {
             for (String name : requested) {
                 execution.output(signature.output(name).index());
@@ -132,7 +132,7 @@ final class TensorFlowInstance implements ModelInstance {
     }
 
     /** Passes an output to the requests of the batch. */
-    private Tensor take(TensorFlowSignature.Output output, Batch batch) throws BackendException {
+    private Tensor take(TensorFlowSignature.Output output, Batch batch) {
         TfTensor value = execution.takeOutput(output.index());
         try {
             Shape shape = shape(output, value);
@@ -145,13 +145,13 @@ final class TensorFlowInstance implements ModelInstance {
             Tensor tensor = Tensor.of(output.type(), shape, value.data());
             batch.scatter(output.name(), tensor, value::close);
             return tensor;
-        } catch (BackendException | RuntimeException e) {
+        } catch (RuntimeException e) {
             value.close(); // does nothing if the server has done so already
             throw e;
         }
     }
 
-    private void takeState(TensorFlowSignature.Output state, Batch batch) throws BackendException {
+    private void takeState(TensorFlowSignature.Output state, Batch batch) {
         TfTensor value = execution.takeOutput(state.index());
         try {
             Shape shape = shape(state, value);
@@ -162,14 +162,14 @@ final class TensorFlowInstance implements ModelInstance {
                 return;
             }
             batch.state(state.name()).put(Tensor.of(state.type(), shape, value.data()), value::close);
-        } catch (BackendException | RuntimeException e) {
+        } catch (RuntimeException e) {
             value.close(); // does nothing if the server has done so already
             throw e;
         }
     }
 
     /** Returns the shape of an output; a type that differs from the declared one would be read as another. */
-    private static Shape shape(TensorFlowSignature.Output output, TfTensor value) throws BackendException {
+    private static Shape shape(TensorFlowSignature.Output output, TfTensor value) {
         Optional<DataType> type = TensorFlowTensors.dataType(value.type());
         if (!type.equals(Optional.of(output.type()))) {
             throw new BackendException(

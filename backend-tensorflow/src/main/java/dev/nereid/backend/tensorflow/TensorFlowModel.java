@@ -8,7 +8,6 @@ import dev.nereid.backend.tensorflow.graph.Executor;
 import dev.nereid.backend.tensorflow.graph.GraphModel;
 import dev.nereid.backend.tensorflow.graph.GraphTensor;
 import dev.nereid.backend.tensorflow.graph.SessionConfig;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
@@ -47,8 +46,7 @@ final class TensorFlowModel implements Model {
     }
 
     /** Loads a model, and refuses it if it does not agree with its configuration. */
-    static TensorFlowModel load(TfLibrary library, ModelContext context, TensorFlowBackendOptions backend)
-            throws BackendException {
+    static TensorFlowModel load(TfLibrary library, ModelContext context, TensorFlowBackendOptions backend) {
         TensorFlowModelOptions options = TensorFlowModelOptions.of(context, backend);
         ModelLoader loader = new ModelLoader(context, options);
         GraphModel files = loader.read();
@@ -82,7 +80,7 @@ final class TensorFlowModel implements Model {
                     options.instancesPerSession(),
                     model.operators().keepsInputs(),
                     isShort);
-        } catch (BackendException | RuntimeException e) {
+        } catch (RuntimeException e) {
             sessions.forEach(TfSession::close);
             throw e;
         }
@@ -92,8 +90,7 @@ final class TensorFlowModel implements Model {
         return Math.ceilDiv(Math.max(1, instances), instancesPerSession);
     }
 
-    private static void requireDevices(ModelContext context, TensorFlowModelOptions options, TfSession session)
-            throws BackendException {
+    private static void requireDevices(ModelContext context, TensorFlowModelOptions options, TfSession session) {
         try {
             if (options.gpus() && session.devices("GPU") == 0) {
                 throw TensorFlowErrors.cannotLoad(
@@ -107,8 +104,7 @@ final class TensorFlowModel implements Model {
 
     /** A signature may name a tensor that the graph does not have, or one that no tensor can be. */
     private static void requireTensors(
-            ModelContext context, GraphModel model, TensorFlowSignature signature, TfSession session)
-            throws BackendException {
+            ModelContext context, GraphModel model, TensorFlowSignature signature, TfSession session) {
         for (GraphTensor input : model.inputs()) {
             int rank = input.shape().map(shape -> shape.length).orElse(0);
             if (rank > TfExecution.MAX_RANK) {

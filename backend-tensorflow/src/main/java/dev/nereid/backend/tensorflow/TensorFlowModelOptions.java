@@ -3,7 +3,6 @@ package dev.nereid.backend.tensorflow;
 import dev.nereid.backend.tensorflow.graph.Executor;
 import dev.nereid.backend.tensorflow.graph.GraphOperators;
 import dev.nereid.backend.tensorflow.graph.SessionConfig;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
@@ -45,7 +44,7 @@ record TensorFlowModelOptions(
     }
 
     /** Reads the parameters of a model. */
-    static TensorFlowModelOptions of(ModelContext context, TensorFlowBackendOptions backend) throws BackendException {
+    static TensorFlowModelOptions of(ModelContext context, TensorFlowBackendOptions backend) {
         ModelSettings settings = context.settings();
         OptionValues values =
                 new OptionValues(settings.parameters(), "unable to load model '" + settings.name() + "', parameter ");
@@ -64,7 +63,7 @@ record TensorFlowModelOptions(
                 context.instances().stream().anyMatch(device -> device.kind() == Device.Kind.GPU));
     }
 
-    private static int interOp(OptionValues values, TensorFlowBackendOptions backend) throws BackendException {
+    private static int interOp(OptionValues values, TensorFlowBackendOptions backend) {
         int threads = values.number(INTER_OP).orElse(0);
         if (threads < 0) {
             throw values.refused(INTER_OP, "a number of threads, or 0");
@@ -73,7 +72,7 @@ record TensorFlowModelOptions(
         return threads == 0 && own ? backend.processors() : threads;
     }
 
-    private static int instancesPerSession(OptionValues values) throws BackendException {
+    private static int instancesPerSession(OptionValues values) {
         OptionalInt count = values.number(SHARE_COUNT);
         if (count.isPresent() && count.getAsInt() < 1) {
             throw values.refused(SHARE_COUNT, "the number of instances that share a session, at least 1");
@@ -82,8 +81,7 @@ record TensorFlowModelOptions(
     }
 
     /** The first session of the process fixes the number of these threads for all. */
-    private static void warnOfIntraOp(ModelContext context, TensorFlowBackendOptions backend, OptionValues values)
-            throws BackendException {
+    private static void warnOfIntraOp(ModelContext context, TensorFlowBackendOptions backend, OptionValues values) {
         OptionalInt wanted = values.number(INTRA_OP);
         if (wanted.isEmpty() || context.instances().isEmpty()) { // during the completion there are no instances
             return;

@@ -24,7 +24,7 @@ final class TensorFlowModelPath {
      * Returns what to load: {@code default_model_filename} of the version, else a directory {@code model.savedmodel},
      * else a file {@code model.graphdef}. A directory is a SavedModel, a file is a graph.
      */
-    static Path of(ModelContext context) throws BackendException {
+    static Path of(ModelContext context) {
         String model = context.settings().name();
         String filename = context.settings().modelFilename();
         if (filename.isEmpty()) {
@@ -64,7 +64,7 @@ final class TensorFlowModelPath {
     }
 
     /** Returns a library of operators ({@code op_library_filename}) in the model's directory. */
-    static Path operatorLibrary(ModelContext context, String filename) throws BackendException {
+    static Path operatorLibrary(ModelContext context, String filename) {
         String model = context.settings().name();
         Path file = within(context.modelDirectory(), filename, model, "op_library_filename");
         if (!Files.isRegularFile(file)) {
@@ -77,7 +77,7 @@ final class TensorFlowModelPath {
     }
 
     /** Returns the file of a parameter, in the directory of the version or else of the model. */
-    static Path parameterFile(ModelContext context, String parameter, String filename) throws BackendException {
+    static Path parameterFile(ModelContext context, String parameter, String filename) {
         String model = context.settings().name();
         Path ofVersion = within(context.versionDirectory(), filename, model, parameter);
         if (Files.isRegularFile(ofVersion)) {
@@ -93,7 +93,7 @@ final class TensorFlowModelPath {
                         + "' (expected: a file in the directory of the version or of the model)");
     }
 
-    private static Path within(Path directory, String filename, String model, String option) throws BackendException {
+    private static Path within(Path directory, String filename, String model, String option) {
         Path root = directory.toAbsolutePath().normalize();
         Path file = root.resolve(filename).normalize();
         if (!file.startsWith(root) || file.equals(root)) {

@@ -2,7 +2,6 @@ package dev.nereid.backend.tensorflow;
 
 import dev.nereid.backend.tensorflow.graph.GraphModel;
 import dev.nereid.backend.tensorflow.graph.GraphTensor;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.SequenceBatching;
@@ -43,7 +42,7 @@ final class TensorFlowSignature {
     private final List<Output> states = new ArrayList<>();
 
     /** Puts the names together; configuration and model were found to agree by {@link TensorFlowValidation}. */
-    TensorFlowSignature(ModelSettings settings, GraphModel model) throws BackendException {
+    TensorFlowSignature(ModelSettings settings, GraphModel model) {
         fed = model.inputs().stream().map(GraphTensor::tensor).toList();
         fetched = model.outputs().stream().map(GraphTensor::tensor).toList();
         for (int i = 0; i < model.inputs().size(); i++) {
@@ -64,7 +63,7 @@ final class TensorFlowSignature {
         }
     }
 
-    private static Output state(StateSpec state, GraphModel model) throws BackendException {
+    private static Output state(StateSpec state, GraphModel model) {
         for (int i = 0; i < model.outputs().size(); i++) {
             GraphTensor tensor = model.outputs().get(i);
             if (tensor.name().equals(state.outputName())) {
@@ -108,7 +107,7 @@ final class TensorFlowSignature {
     }
 
     /** Returns an input. */
-    Input input(String name) throws BackendException {
+    Input input(String name) {
         Input input = inputs.get(name);
         if (input == null) {
             throw TensorFlowErrors.invalid(
@@ -118,7 +117,7 @@ final class TensorFlowSignature {
     }
 
     /** Returns an output. */
-    Output output(String name) throws BackendException {
+    Output output(String name) {
         Output output = outputs.get(name);
         if (output == null) {
             throw TensorFlowErrors.invalid(

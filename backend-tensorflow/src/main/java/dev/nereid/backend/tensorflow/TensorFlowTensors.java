@@ -50,7 +50,7 @@ final class TensorFlowTensors {
      * @param role the tensor's role in the error text: {@code input} or {@code output}
      * @throws BackendException if its type has no name on the wire, or it is no dense tensor
      */
-    static DataType dataType(GraphTensor tensor, String role, String model) throws BackendException {
+    static DataType dataType(GraphTensor tensor, String role, String model) {
         if (!tensor.isDense()) {
             throw TensorFlowErrors.cannotLoad(
                     model, role + " '" + tensor.name() + "': a sparse or composite tensor (expected: a dense tensor)");

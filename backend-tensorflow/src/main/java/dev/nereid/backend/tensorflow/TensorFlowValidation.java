@@ -29,7 +29,7 @@ final class TensorFlowValidation {
     }
 
     /** Refuses a configuration that does not agree with its model. */
-    static void check(ModelSettings settings, GraphModel model) throws BackendException {
+    static void check(ModelSettings settings, GraphModel model) {
         TensorFlowValidation validation = new TensorFlowValidation(settings, model);
         validation.checkNames();
         for (TensorSpec spec : settings.inputs()) {
@@ -48,7 +48,7 @@ final class TensorFlowValidation {
         }
     }
 
-    private static GraphTensor find(String name, List<GraphTensor> tensors, String role) throws BackendException {
+    private static GraphTensor find(String name, List<GraphTensor> tensors, String role) {
         Optional<GraphTensor> found =
                 tensors.stream().filter(tensor -> tensor.name().equals(name)).findFirst();
         return found.orElseThrow(() -> TensorFlowErrors.invalid("unexpected inference " + role + " '" + name
@@ -57,7 +57,7 @@ final class TensorFlowValidation {
     }
 
     /** Refuses a model with an input that would get no value, since it would fail at each request. */
-    private void checkNames() throws BackendException {
+    private void checkNames() {
         Set<String> configured = names(settings);
         Set<String> missing =
                 model.inputs().stream().map(GraphTensor::name).collect(Collectors.toCollection(TreeSet::new));
@@ -81,7 +81,7 @@ final class TensorFlowValidation {
         return Stream.concat(plain, ofSequences).collect(Collectors.toCollection(TreeSet::new));
     }
 
-    private void checkInput(TensorSpec spec) throws BackendException {
+    private void checkInput(TensorSpec spec) {
         if (spec.is(TensorSpec.Trait.OPTIONAL)) {
             throw refused("optional input '" + spec.name() + "' (expected: an input of every request, since a graph"
                     + " has no optional inputs)");
@@ -100,7 +100,7 @@ final class TensorFlowValidation {
         }
     }
 
-    private void checkOutput(TensorSpec spec) throws BackendException {
+    private void checkOutput(TensorSpec spec) {
         GraphTensor tensor = find(spec.name(), model.outputs(), "output");
         checkType(spec.name(), spec.type(), tensor, "output");
         Optional<Shape> shape = TensorFlowTensors.shape(tensor);
@@ -111,7 +111,7 @@ final class TensorFlowValidation {
         }
     }
 
-    private void checkSequences(SequenceBatching batching) throws BackendException {
+    private void checkSequences(SequenceBatching batching) {
         for (ControlInput control : batching.controls()) {
             checkType(control.name(), control.type(), find(control.name(), model.inputs(), "input"), "control input");
         }
@@ -121,7 +121,7 @@ final class TensorFlowValidation {
         }
     }
 
-    private void checkState(StateSpec state, GraphTensor tensor, String role) throws BackendException {
+    private void checkState(StateSpec state, GraphTensor tensor, String role) {
         checkType(tensor.name(), state.type(), tensor, role);
         Optional<Shape> shape = TensorFlowTensors.shape(tensor);
         if (shape.isPresent()) {
@@ -129,7 +129,7 @@ final class TensorFlowValidation {
         }
     }
 
-    private void checkType(String name, DataType configured, GraphTensor tensor, String role) throws BackendException {
+    private void checkType(String name, DataType configured, GraphTensor tensor, String role) {
         DataType type = TensorFlowTensors.dataType(tensor, role, settings.name());
         if (type != configured) {
             throw refused("configuration expects datatype " + configured.configName() + " for " + role + " '" + name
@@ -137,7 +137,7 @@ final class TensorFlowValidation {
         }
     }
 
-    private void checkDims(TensorSpec spec, Shape expected) throws BackendException {
+    private void checkDims(TensorSpec spec, Shape expected) {
         Shape configured = spec.backendDims();
         if (expected.rank() == 0) {
             checkScalar(spec, configured);
@@ -151,7 +151,7 @@ final class TensorFlowValidation {
         }
     }
 
-    private void checkScalar(TensorSpec spec, Shape configured) throws BackendException {
+    private void checkScalar(TensorSpec spec, Shape configured) {
         for (int i = 0; i < configured.rank(); i++) {
             if (configured.dim(i) != 1) {
                 throw refused("scalar tensor '" + spec.name()
@@ -161,7 +161,7 @@ final class TensorFlowValidation {
         }
     }
 
-    private void checkBatch(TensorSpec spec, Shape expected, Shape configured) throws BackendException {
+    private void checkBatch(TensorSpec spec, Shape expected, Shape configured) {
         if (expected.dim(0) != Shape.VARIABLE) {
             throw hasNoBatch(spec, expected);
         }

@@ -64,7 +64,7 @@ class BrokenFilesTest {
     }
 
     /** Loads a model beside another one, which serves before and after. */
-    private void isRefused(ModelSettingsBuilder settings, String... reason) throws BackendException {
+    private void isRefused(ModelSettingsBuilder settings, String... reason) {
         try (TestBackend test = new TestBackend(directory);
                 Model other = test.backend.load(test.context(others, settings().build(), 1));
                 ModelInstance instance = other.newInstance(new FakeInstanceContext("other_0_0"))) {
@@ -80,7 +80,7 @@ class BrokenFilesTest {
         }
     }
 
-    private static void serves(TestBackend test, ModelInstance instance) throws BackendException {
+    private static void serves(TestBackend test, ModelInstance instance) {
         Map<String, Tensor> ones = Map.of("x", test.floats(Shape.of(1, 4), 1, 1, 1, 1));
         Tensor sum = test.run(instance, settings().build(), 1, ones).get("sum");
         assertThat(TestBackend.floats(sum)).containsExactly(2, 3, 4, 5);
@@ -88,7 +88,7 @@ class BrokenFilesTest {
 
     @ParameterizedTest
     @CsvSource({"0.5", "0.98", "0.1"})
-    void truncatedProtobuf(double part) throws IOException, BackendException {
+    void truncatedProtobuf(double part) throws IOException {
         byte[] whole = Files.readAllBytes(file);
         Files.write(file, Arrays.copyOf(whole, (int) (whole.length * part)));
 
@@ -96,28 +96,28 @@ class BrokenFilesTest {
     }
 
     @Test
-    void emptyProtobuf() throws IOException, BackendException {
+    void emptyProtobuf() throws IOException {
         Files.write(file, new byte[0]);
 
         isRefused(settings(), "saved_model.pb: without a graph (expected: a SavedModel)");
     }
 
     @Test
-    void noProtobuf() throws IOException, BackendException {
+    void noProtobuf() throws IOException {
         Files.delete(file);
 
         isRefused(settings(), "saved_model.pb: missing (expected: saved_model.pb or saved_model.pbtxt)");
     }
 
     @Test
-    void noVariables() throws IOException, BackendException {
+    void noVariables() throws IOException {
         deleteVariables("variables.index");
 
         isRefused(settings(), "variables/variables.index: missing (expected: the values of the model's variables)");
     }
 
     @Test
-    void noValuesOfVariables() throws IOException, BackendException {
+    void noValuesOfVariables() throws IOException {
         deleteVariables("variables.data-00000-of-00001");
 
         isRefused(settings(), "TensorFlow error ", "m/1/model.savedmodel/variables");
@@ -128,7 +128,7 @@ class BrokenFilesTest {
     }
 
     @Test
-    void shortValuesOfVariables() throws IOException, BackendException {
+    void shortValuesOfVariables() throws IOException {
         Path values = savedModel.resolve("variables/variables.data-00000-of-00001");
         Files.write(values, Arrays.copyOf(Files.readAllBytes(values), 7));
 
@@ -136,7 +136,7 @@ class BrokenFilesTest {
     }
 
     @Test
-    void unknownOperation() throws IOException, BackendException {
+    void unknownOperation() throws IOException {
         change(model -> model.getGraphDefBuilder()
                 .addNode(NodeDef.newBuilder().setName("other").setOp("NoSuchOperation")));
 
@@ -144,26 +144,26 @@ class BrokenFilesTest {
     }
 
     @Test
-    void wrongTag() throws BackendException {
+    void wrongTag() {
         isRefused(settings().parameter("TF_GRAPH_TAG", "gpu"), "TF_GRAPH_TAG: 'gpu' (expected: 'serve', the tags in");
     }
 
     @Test
-    void wrongSignature() throws BackendException {
+    void wrongSignature() {
         isRefused(
                 settings().parameter("TF_SIGNATURE_DEF", "none"),
                 "TF_SIGNATURE_DEF: 'none' (expected: product or serving_default)");
     }
 
     @Test
-    void noSignature() throws IOException, BackendException {
+    void noSignature() throws IOException {
         change(MetaGraphDef.Builder::clearSignatureDef);
 
         isRefused(settings(), "signature: none (expected: a SavedModel with a signature)");
     }
 
     @Test
-    void typeThatTheProtocolsLack() throws IOException, BackendException {
+    void typeThatTheProtocolsLack() throws IOException {
         SignatureDef.Builder signature = SignatureDef.newBuilder();
         change(model -> {
             SignatureDef old = model.getSignatureDefOrThrow("serving_default");
@@ -184,7 +184,7 @@ class BrokenFilesTest {
     }
 
     @Test
-    void sparseTensor() throws IOException, BackendException {
+    void sparseTensor() throws IOException {
         change(model -> {
             SignatureDef.Builder signature = model.getSignatureDefOrThrow("serving_default").toBuilder();
             TensorInfo.Builder sparse =
@@ -199,7 +199,7 @@ class BrokenFilesTest {
 
     /** TensorFlow would end the process at the first request. */
     @Test
-    void tensorOfTooManyDimensions() throws IOException, BackendException {
+    void tensorOfTooManyDimensions() throws IOException {
         change(model -> {
             SignatureDef.Builder signature = model.getSignatureDefOrThrow("serving_default").toBuilder();
             TensorInfo.Builder input = signature.getInputsOrThrow("x").toBuilder();
@@ -222,7 +222,7 @@ class BrokenFilesTest {
     }
 
     @Test
-    void tensorThatTheGraphLacks() throws IOException, BackendException {
+    void tensorThatTheGraphLacks() throws IOException {
         change(model -> {
             SignatureDef.Builder signature = model.getSignatureDefOrThrow("serving_default").toBuilder();
             TensorInfo other = signature.getOutputsOrThrow("sum").toBuilder()
@@ -236,7 +236,7 @@ class BrokenFilesTest {
     }
 
     @Test
-    void emptyGraph() throws IOException, BackendException {
+    void emptyGraph() throws IOException {
         Files.write(directory.resolve("model.graphdef"), new byte[0]);
 
         isRefused(
@@ -244,7 +244,7 @@ class BrokenFilesTest {
     }
 
     @Test
-    void halfAGraph() throws IOException, BackendException {
+    void halfAGraph() throws IOException {
         GraphFiles graph = new GraphFiles()
                 .placeholder("x", org.tensorflow.proto.DataType.DT_FLOAT, 4)
                 .operation("y", "Identity", org.tensorflow.proto.DataType.DT_FLOAT, "x");
@@ -257,7 +257,7 @@ class BrokenFilesTest {
     }
 
     @Test
-    void graphWithAnUnknownOperation() throws BackendException {
+    void graphWithAnUnknownOperation() {
         new GraphFiles()
                 .placeholder("x", org.tensorflow.proto.DataType.DT_FLOAT, -1, 4)
                 .operation("sum", "NoSuchOperation", org.tensorflow.proto.DataType.DT_FLOAT, "x")
@@ -267,7 +267,7 @@ class BrokenFilesTest {
     }
 
     @Test
-    void fileInPlaceOfADirectory() throws IOException, BackendException {
+    void fileInPlaceOfADirectory() throws IOException {
         Files.writeString(directory.resolve("file"), "text");
 
         isRefused(
@@ -279,7 +279,7 @@ class BrokenFilesTest {
     /** By the name alone, with and without a configured file name. */
     @ParameterizedTest
     @CsvSource({"'', ''", "model.graphdef, model.savedmodel"})
-    void kindsThatAreExchanged(String graph, String saved) throws IOException, BackendException {
+    void kindsThatAreExchanged(String graph, String saved) throws IOException {
         Files.createDirectory(directory.resolve("model.graphdef"));
         isRefused(
                 settings().modelFilename(graph),
@@ -294,7 +294,7 @@ class BrokenFilesTest {
     }
 
     @Test
-    void missingModel() throws BackendException {
+    void missingModel() {
         try (TestBackend test = new TestBackend(directory)) {
             assertThatThrownBy(() -> test.load(settings().modelFilename("nothing")))
                     .hasMessage("unable to find 'm/1/nothing' for model instance 'm'");
@@ -313,7 +313,7 @@ class BrokenFilesTest {
                 "TF_INIT_OPS_FILE | none.json | TF_INIT_OPS_FILE: 'none.json' (expected: a file in the directory of",
                 "TF_INIT_OPS_FILE | ../x.json | TF_INIT_OPS_FILE: '../x.json' (expected: a path within the model's"
             })
-    void wrongParameters(String name, String value, String reason) throws BackendException {
+    void wrongParameters(String name, String value, String reason) {
         try (TestBackend test = new TestBackend(directory)) {
             assertThatThrownBy(() -> test.load(settings().parameter(name, value)))
                     .isInstanceOf(BackendException.class)
@@ -324,7 +324,7 @@ class BrokenFilesTest {
 
     /** Each mismatch of the configuration is named with what was expected. */
     @Test
-    void configurationsThatDoNotFit() throws BackendException {
+    void configurationsThatDoNotFit() {
         ModelSettingsBuilder empty = ModelSettings.builder("m", 1).maxBatchSize(8);
         TensorSpec sum = TensorSpec.of("sum", DataType.FP32, FOUR);
         try (TestBackend test = new TestBackend(directory)) {
@@ -358,7 +358,7 @@ class BrokenFilesTest {
     }
 
     @Test
-    void batchesOfAModelWithoutABatchDimension() throws BackendException {
+    void batchesOfAModelWithoutABatchDimension() {
         TestModels.scalar(directory);
         ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
                 .maxBatchSize(8)

@@ -2,7 +2,6 @@ package dev.nereid.backend.tensorflow;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
@@ -115,7 +114,7 @@ class FetchSetsTest {
 
     /** Each request gets exactly its outputs, also where the session computes all. */
     @Test
-    void instancesServeAllSetsAtTheSameTime() throws BackendException, InterruptedException, ExecutionException {
+    void instancesServeAllSetsAtTheSameTime() throws InterruptedException, ExecutionException {
         ModelSettingsBuilder settings =
                 ModelSettings.builder("m", 1).input(spec("x")).output(spec("y0"));
         GraphFiles graph = new GraphFiles()
@@ -144,8 +143,7 @@ class FetchSetsTest {
         return TensorSpec.of(name, DataType.FP32, Shape.of(2));
     }
 
-    private static int serveAll(TestBackend test, ModelInstance instance, ModelSettings settings)
-            throws BackendException {
+    private static int serveAll(TestBackend test, ModelInstance instance, ModelSettings settings) {
         Tensor x = test.floats(Shape.of(2), -1, -3);
         for (int set = 1; set <= SETS; set++) {
             List<String> requested = outputs(set);

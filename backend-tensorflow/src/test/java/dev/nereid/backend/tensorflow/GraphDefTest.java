@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelCompletion;
@@ -65,7 +64,7 @@ class GraphDefTest {
     }
 
     @Test
-    void lenetEqualsADirectRun() throws IOException, BackendException {
+    void lenetEqualsADirectRun() throws IOException {
         assumeTrue(Files.exists(LENET), () -> LENET + " is not there");
         Files.copy(LENET, directory.resolve(GRAPH));
         float[][] pixels = new float[3][784];
@@ -111,7 +110,7 @@ class GraphDefTest {
     }
 
     @Test
-    void asksForDimensionsThatTheGraphLacks() throws IOException, BackendException {
+    void asksForDimensionsThatTheGraphLacks() throws IOException {
         assumeTrue(Files.exists(LENET), () -> LENET + " is not there");
         Files.copy(LENET, directory.resolve(GRAPH));
         try (TestBackend test = new TestBackend(directory)) {
@@ -122,7 +121,7 @@ class GraphDefTest {
     }
 
     @Test
-    void completesFromPlaceholdersAndUnusedResults() throws BackendException {
+    void completesFromPlaceholdersAndUnusedResults() {
         new GraphFiles()
                 .placeholder("a", FLOAT, -1, 3)
                 .placeholder("b", FLOAT, -1, 3)
@@ -147,7 +146,7 @@ class GraphDefTest {
     }
 
     @Test
-    void feedsAndFetchesWhatTheConfigurationNames() throws BackendException {
+    void feedsAndFetchesWhatTheConfigurationNames() {
         new GraphFiles()
                 .placeholder("a", FLOAT, -1, 2)
                 .operation("inner", "Neg", FLOAT, "a")
@@ -170,7 +169,7 @@ class GraphDefTest {
 
     /** The control flow of TensorFlow 1: the executor on one thread cannot run it. */
     @Test
-    void runsOldControlFlow() throws BackendException {
+    void runsOldControlFlow() {
         org.tensorflow.proto.DataType bool = org.tensorflow.proto.DataType.DT_BOOL;
         new GraphFiles()
                 .placeholder("x", FLOAT, -1)
@@ -214,7 +213,7 @@ class GraphDefTest {
     /** Loops of TensorFlow 2 are functions: doubles until 100 is reached. */
     @ParameterizedTest
     @ValueSource(strings = {"StatelessWhile", "While"})
-    void runsLoops(String operation) throws BackendException {
+    void runsLoops(String operation) {
         AttrValue type = GraphFiles.type(FLOAT);
         FunctionDef.Builder condition = FunctionDef.newBuilder();
         condition
@@ -293,7 +292,7 @@ class GraphDefTest {
      * outputs do not need change nothing.
      */
     @Test
-    void fallsBackWhereRunsWouldBeRefused() throws IOException, BackendException {
+    void fallsBackWhereRunsWouldBeRefused() throws IOException {
         TensorFlowJava.ensureLoaded();
         try (Graph graph = new Graph()) {
             Ops tf = Ops.create(graph);
@@ -339,7 +338,7 @@ class GraphDefTest {
     }
 
     @Test
-    void runsInitializersFromAFile() throws IOException, BackendException {
+    void runsInitializersFromAFile() throws IOException {
         TensorFlowJava.ensureLoaded();
         try (Graph graph = new Graph()) {
             Ops tf = Ops.create(graph);

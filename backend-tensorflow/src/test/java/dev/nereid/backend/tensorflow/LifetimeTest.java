@@ -3,7 +3,6 @@ package dev.nereid.backend.tensorflow;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.spi.Backend;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
@@ -72,7 +71,7 @@ class LifetimeTest {
 
     /** A leak of one tensor of 64 KiB for each request would be 640 MB. */
     @Test
-    void memoryDoesNotGrowOverTenThousandRequests() throws BackendException, IOException {
+    void memoryDoesNotGrowOverTenThousandRequests() throws IOException {
         new GraphFiles()
                 .placeholder("x", org.tensorflow.proto.DataType.DT_FLOAT, -1)
                 .placeholder("text", org.tensorflow.proto.DataType.DT_STRING, -1)
@@ -109,8 +108,7 @@ class LifetimeTest {
             Tensor text,
             Tensor x,
             Tensor y,
-            int times)
-            throws BackendException {
+            int times) {
         for (int i = 0; i < times; i++) {
             FakeRequest request = new FakeRequest(1, List.of("same", "negative", "words"))
                     .with("x", i % 2 == 0 ? x : y)
@@ -123,7 +121,7 @@ class LifetimeTest {
 
     /** Loads and unloads models; what a session keeps would add up. */
     @Test
-    void memoryDoesNotGrowOverReloads() throws BackendException, IOException {
+    void memoryDoesNotGrowOverReloads() throws IOException {
         TestModels.variable(directory);
         try (TestBackend test = new TestBackend(directory)) {
             long least = leastGrowthKib(() -> reload(test, RELOADS));
@@ -132,7 +130,7 @@ class LifetimeTest {
         }
     }
 
-    private static void reload(TestBackend test, int times) throws BackendException {
+    private static void reload(TestBackend test, int times) {
         for (int i = 0; i < times; i++) {
             Model model = test.backend.load(test.context(sum().build(), 1));
             ModelInstance instance = model.newInstance(new FakeInstanceContext("m_0_0"));
@@ -144,10 +142,10 @@ class LifetimeTest {
 
     /** What is run again and again. */
     private interface Work {
-        void run() throws BackendException;
+        void run();
     }
 
-    private static long leastGrowthKib(Work work) throws BackendException, IOException {
+    private static long leastGrowthKib(Work work) throws IOException {
         long least = Long.MAX_VALUE;
         for (int round = 0; round < ROUNDS; round++) {
             long before = residentKib();
@@ -210,8 +208,7 @@ class LifetimeTest {
     }
 
     private static List<FakeBatch> runUntilClosed(
-            ModelInstance instance, LeakCheckingMemory memory, Arena arena, CountDownLatch run)
-            throws BackendException {
+            ModelInstance instance, LeakCheckingMemory memory, Arena arena, CountDownLatch run) {
         List<FakeBatch> unread = new ArrayList<>();
         Tensor x = Tensor.of(
                 DataType.FP32,
@@ -295,7 +292,7 @@ class LifetimeTest {
             backend = provider.create(new FakeBackendContext(Map.of(), TensorFlowJava.CACHE, TestBackend.PROCESSORS));
         }
 
-        void serve(ModelSettings settings) throws BackendException {
+        void serve(ModelSettings settings) {
             FakeModelContext context =
                     new FakeModelContext(settings, directory, directory, List.of(Device.CPU), new RecordedLog());
             try (LeakCheckingMemory memory = new LeakCheckingMemory();

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
@@ -52,7 +51,7 @@ class OperatorLibraryTest {
     }
 
     @Test
-    void namesALibraryThatIsMissingOrElsewhere() throws BackendException {
+    void namesALibraryThatIsMissingOrElsewhere() {
         try (TestBackend test = new TestBackend(directory)) {
             assertThatThrownBy(() -> test.load(settings().operatorLibrary("none.so")))
                     .hasMessage("unable to load model 'm', op_library_filename: 'none.so' (expected: a file in the"
@@ -64,7 +63,7 @@ class OperatorLibraryTest {
     }
 
     @Test
-    void namesAFileThatIsNoLibrary() throws IOException, BackendException {
+    void namesAFileThatIsNoLibrary() throws IOException {
         Files.writeString(directory.resolve(LIBRARY), "no library");
         try (TestBackend test = new TestBackend(directory)) {
             assertThatThrownBy(() -> test.load(settings().operatorLibrary(LIBRARY)))
@@ -79,7 +78,7 @@ class OperatorLibraryTest {
     /** First of all: operations stay registered until the process ends. */
     @Test
     @Order(1)
-    void runsAnOperationOfTheLibrary() throws IOException, InterruptedException, BackendException {
+    void runsAnOperationOfTheLibrary() throws IOException, InterruptedException {
         assumeTrue(Files.isExecutable(COMPILER), () -> COMPILER + " is not there");
         try (TestBackend test = new TestBackend(directory)) {
             assertThatThrownBy(() -> test.load(settings()))
@@ -98,7 +97,7 @@ class OperatorLibraryTest {
 
     /** A library is mapped until the process ends: from a copy, which may be removed. Its first content stays. */
     @Test
-    void servesOnWhileTheLibraryIsOverwritten() throws IOException, InterruptedException, BackendException {
+    void servesOnWhileTheLibraryIsOverwritten() throws IOException, InterruptedException {
         assumeTrue(Files.isExecutable(COMPILER), () -> COMPILER + " is not there");
         compile();
         Path library = directory.resolve(LIBRARY);
@@ -129,7 +128,7 @@ class OperatorLibraryTest {
         }
     }
 
-    private static void assertTriples(TestBackend test, ModelInstance instance) throws BackendException {
+    private static void assertTriples(TestBackend test, ModelInstance instance) {
         Map<String, dev.nereid.spi.Tensor> outputs =
                 test.run(instance, settings().build(), 1, Map.of("x", test.floats(Shape.of(4), 1, 2, 3, 4)));
         assertThat(TestBackend.floats(outputs.get("y"))).containsExactly(3, 6, 9, 12);

@@ -2,7 +2,6 @@ package dev.nereid.backend.tensorflow;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
@@ -40,7 +39,7 @@ class SavedModelTest {
     }
 
     @Test
-    void completesInputsOutputsAndBatching() throws BackendException {
+    void completesInputsOutputsAndBatching() {
         TestModels.variable(directory);
         try (TestBackend test = new TestBackend(directory)) {
             ModelCompletion completion = test.complete(ModelSettings.builder("m", 1));
@@ -55,7 +54,7 @@ class SavedModelTest {
     }
 
     @Test
-    void keepsWhatIsConfiguredAndCompletesTheRest() throws BackendException {
+    void keepsWhatIsConfiguredAndCompletesTheRest() {
         TestModels.variable(directory);
         try (TestBackend test = new TestBackend(directory, Map.of("default-max-batch-size", "16"))) {
             ModelCompletion completion = test.complete(
@@ -70,7 +69,7 @@ class SavedModelTest {
     }
 
     @Test
-    void completesNothingWhereAllIsConfigured() throws BackendException {
+    void completesNothingWhereAllIsConfigured() {
         TestModels.variable(directory);
         try (TestBackend test = new TestBackend(directory)) {
             assertThat(test.backend.complete(test.context(sum().build(), 0))).isEmpty();
@@ -78,7 +77,7 @@ class SavedModelTest {
     }
 
     @Test
-    void completesScalarsAsOneElementWithoutBatching() throws BackendException {
+    void completesScalarsAsOneElementWithoutBatching() {
         TestModels.scalar(directory);
         try (TestBackend test = new TestBackend(directory)) {
             ModelCompletion completion = test.complete(ModelSettings.builder("m", 1));
@@ -104,7 +103,7 @@ class SavedModelTest {
     }
 
     @Test
-    void restoresResourceVariablesAndServesBatches() throws BackendException {
+    void restoresResourceVariablesAndServesBatches() {
         TestModels.variable(directory);
         try (TestBackend test = new TestBackend(directory)) {
             ModelInstance instance = test.instance(sum());
@@ -123,7 +122,7 @@ class SavedModelTest {
     }
 
     @Test
-    void servesTheSignatureOfTheParameter() throws BackendException {
+    void servesTheSignatureOfTheParameter() {
         TestModels.variable(directory);
         ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
                 .parameter("TF_SIGNATURE_DEF", "product")
@@ -149,7 +148,7 @@ class SavedModelTest {
     }
 
     @Test
-    void fillsTables() throws BackendException {
+    void fillsTables() {
         TestModels.table(directory);
         ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
                 .input(TensorSpec.of("words", DataType.BYTES, Shape.of(-1)))
@@ -167,7 +166,7 @@ class SavedModelTest {
     }
 
     @Test
-    void computesWhatIsRequestedAndAllForVeryManySets() throws BackendException {
+    void computesWhatIsRequestedAndAllForVeryManySets() {
         TestModels.variable(directory);
         ModelSettingsBuilder settings = sum().output(TensorSpec.of("tenfold", DataType.FP32, FOUR));
         try (TestBackend test = new TestBackend(directory)) {
@@ -183,7 +182,7 @@ class SavedModelTest {
     }
 
     @Test
-    void aModelOfLittleWorkMayRunOnTheSubmittingThread() throws BackendException {
+    void aModelOfLittleWorkMayRunOnTheSubmittingThread() {
         TestModels.variable(directory);
         try (TestBackend test = new TestBackend(directory)) {
             assertThat(test.load(sum()).execution()).contains(BackendTraits.Execution.SHORT);
@@ -193,7 +192,7 @@ class SavedModelTest {
     }
 
     @Test
-    void sharesASessionUnlessAParameterSeparatesThem() throws BackendException {
+    void sharesASessionUnlessAParameterSeparatesThem() {
         TestModels.keeping(directory);
         ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
                 .input(TensorSpec.of("next", DataType.FP32, Shape.of(64)))
@@ -214,8 +213,7 @@ class SavedModelTest {
 
     /** Writes 7 by one instance, and returns what the other one reads. */
     private static float before(
-            TestBackend test, ModelSettingsBuilder settings, ModelInstance writer, ModelInstance reader)
-            throws BackendException {
+            TestBackend test, ModelSettingsBuilder settings, ModelInstance writer, ModelInstance reader) {
         float[] sevens = new float[64];
         Arrays.fill(sevens, 7);
         test.run(writer, settings.build(), 1, Map.of("next", test.floats(Shape.of(64), sevens)));
@@ -225,7 +223,7 @@ class SavedModelTest {
     }
 
     @Test
-    void keepsWhatTheGraphKeepsWhenTheRequestIsGone() throws BackendException {
+    void keepsWhatTheGraphKeepsWhenTheRequestIsGone() {
         TestModels.keeping(directory);
         ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
                 .input(TensorSpec.of("next", DataType.FP32, Shape.of(64)))
@@ -247,7 +245,7 @@ class SavedModelTest {
 
     /** A table has the strings themselves, not the array of them that its input is. */
     @Test
-    void keepsStringsOfRequestsThatAreGone() throws BackendException {
+    void keepsStringsOfRequestsThatAreGone() {
         TestModels.learning(directory);
         ModelSettings settings = ModelSettings.builder("m", 1)
                 .input(TensorSpec.of("word", DataType.BYTES, Shape.of(-1)))
@@ -278,7 +276,7 @@ class SavedModelTest {
     }
 
     @Test
-    void warnsOfThreadsThatOnlyTheProcessHas() throws BackendException {
+    void warnsOfThreadsThatOnlyTheProcessHas() {
         TestModels.variable(directory);
         try (TestBackend test = new TestBackend(directory)) {
             test.load(sum().parameter("TF_NUM_INTRA_THREADS", "2"));
@@ -293,7 +291,7 @@ class SavedModelTest {
     }
 
     @Test
-    void runsInAPoolOfItsOwnByParameter() throws BackendException {
+    void runsInAPoolOfItsOwnByParameter() {
         TestModels.variable(directory);
         try (TestBackend test = new TestBackend(directory)) {
             ModelSettingsBuilder settings = sum().parameter("TF_NUM_INTER_THREADS", "2");
@@ -308,7 +306,7 @@ class SavedModelTest {
     }
 
     @Test
-    void aPoolOfItsOwnHasAThreadForEachProcessor() throws BackendException {
+    void aPoolOfItsOwnHasAThreadForEachProcessor() {
         TestModels.variable(directory);
         ModelSettingsBuilder settings = sum().parameter("TF_USE_PER_SESSION_THREADS", "true");
         try (TestBackend test = new TestBackend(directory)) {
@@ -332,7 +330,7 @@ class SavedModelTest {
 
     /** A table of TensorFlow 1 is passed on as a reference, which the simplest executor refuses during the load. */
     @Test
-    void fallsBackWhereAnInitializerIsRefused() throws BackendException {
+    void fallsBackWhereAnInitializerIsRefused() {
         TestModels.oldTable(directory);
         ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
                 .input(TensorSpec.of("words", DataType.BYTES, Shape.of(-1)))
@@ -351,7 +349,7 @@ class SavedModelTest {
     }
 
     @Test
-    void fallsBackForReferencesToVariables() throws BackendException {
+    void fallsBackForReferencesToVariables() {
         TestModels.reference(directory);
         ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
                 .maxBatchSize(4)
@@ -370,7 +368,7 @@ class SavedModelTest {
     }
 
     @Test
-    void doesNotBeginABatchWhoseRequestsAreCancelled() throws BackendException {
+    void doesNotBeginABatchWhoseRequestsAreCancelled() {
         TestModels.keeping(directory);
         ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
                 .input(TensorSpec.of("next", DataType.FP32, Shape.of(64)))

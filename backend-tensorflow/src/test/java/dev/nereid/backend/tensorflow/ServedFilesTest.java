@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
@@ -94,7 +93,7 @@ class ServedFilesTest {
     }
 
     @Test
-    void refusesOperationsThatMapFiles() throws BackendException {
+    void refusesOperationsThatMapFiles() {
         Path weights = directory.resolve("weights.bin");
         NodeDef.Builder mapping = NodeDef.newBuilder()
                 .setName("mapped")
@@ -114,7 +113,7 @@ class ServedFilesTest {
                 .function(FunctionDef.newBuilder().addNodeDef(mapping)));
     }
 
-    private void assertRefused(GraphFiles graph) throws BackendException {
+    private void assertRefused(GraphFiles graph) {
         graph.write(directory.resolve("model.graphdef"));
         try (TestBackend test = new TestBackend(directory)) {
             assertThatThrownBy(() -> test.load(ModelSettings.builder("m", 1)
@@ -154,8 +153,7 @@ class ServedFilesTest {
     }
 
     private static byte[] run(
-            TestBackend test, ModelInstance instance, ModelSettingsBuilder settings, String output, Inputs inputs)
-            throws BackendException {
+            TestBackend test, ModelInstance instance, ModelSettingsBuilder settings, String output, Inputs inputs) {
         return test.run(instance, settings.build(), 1, inputs.of(test))
                 .get(output)
                 .data()

@@ -2,7 +2,6 @@ package dev.nereid.backend.tensorflow;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
@@ -54,7 +53,7 @@ class TensorFlowTypesTest {
 
     @ParameterizedTest
     @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "BYTES")
-    void returnsEveryTypeUnchanged(DataType type) throws BackendException {
+    void returnsEveryTypeUnchanged(DataType type) {
         ModelSettingsBuilder settings = identity(type, Shape.of(-1, 3), -1, 3);
         byte[] content = new byte[6 * type.byteSize()];
         new Random(1).nextBytes(content);
@@ -76,7 +75,7 @@ class TensorFlowTypesTest {
     }
 
     @Test
-    void returnsTextsOfAnyBytesAndLengths() throws BackendException {
+    void returnsTextsOfAnyBytesAndLengths() {
         ModelSettingsBuilder settings = identity(DataType.BYTES, Shape.of(-1), -1);
         List<byte[]> texts = List.of(
                 new byte[0],
@@ -101,7 +100,7 @@ class TensorFlowTypesTest {
 
     @ParameterizedTest
     @CsvSource({"0,3", "2,0", "0,0"})
-    void returnsTensorsWithoutElements(long rows, long columns) throws BackendException {
+    void returnsTensorsWithoutElements(long rows, long columns) {
         ModelSettingsBuilder settings = identity(DataType.FP32, Shape.of(-1, -1), -1, -1);
         try (TestBackend test = new TestBackend(directory)) {
             Tensor output = test.run(
@@ -117,7 +116,7 @@ class TensorFlowTypesTest {
     }
 
     @Test
-    void passesOneElementAsAScalar() throws BackendException {
+    void passesOneElementAsAScalar() {
         ModelSettingsBuilder settings = identity(DataType.FP32, Shape.of(1));
         try (TestBackend test = new TestBackend(directory)) {
             Tensor output = test.run(
@@ -130,7 +129,7 @@ class TensorFlowTypesTest {
     }
 
     @Test
-    void takesAnyShapeWhereTheGraphDeclaresNone() throws BackendException {
+    void takesAnyShapeWhereTheGraphDeclaresNone() {
         ModelSettingsBuilder settings = identity(DataType.FP32, Shape.of(-1, -1, -1), (long[]) null);
         try (TestBackend test = new TestBackend(directory)) {
             ModelInstance instance = test.instance(settings);
@@ -146,7 +145,7 @@ class TensorFlowTypesTest {
     }
 
     @Test
-    void usesAlignedInputsAndOutputsInPlace() throws BackendException {
+    void usesAlignedInputsAndOutputsInPlace() {
         ModelSettingsBuilder settings = identity(DataType.FP32, Shape.of(-1), -1);
         try (TestBackend test = new TestBackend(directory)) {
             ModelInstance instance = test.instance(settings);
@@ -161,8 +160,7 @@ class TensorFlowTypesTest {
     }
 
     private static long addressOfOutput(
-            TestBackend test, ModelInstance instance, ModelSettingsBuilder settings, Tensor input)
-            throws BackendException {
+            TestBackend test, ModelInstance instance, ModelSettingsBuilder settings, Tensor input) {
         FakeRequest request = new FakeRequest(1, List.of("y")).with("x", input);
         try (FakeBatch batch = new FakeBatch(settings.build(), test.memory, request)) {
             instance.execute(batch);

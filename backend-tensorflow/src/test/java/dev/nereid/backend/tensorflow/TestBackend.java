@@ -1,7 +1,6 @@
 package dev.nereid.backend.tensorflow;
 
 import dev.nereid.spi.Backend;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.Model;
@@ -43,14 +42,14 @@ final class TestBackend implements AutoCloseable {
     final Backend backend;
 
     /** Opens a backend for models in a directory, whose version it is. */
-    TestBackend(Path directory, Map<String, String> settings) throws BackendException {
+    TestBackend(Path directory, Map<String, String> settings) {
         TensorFlowJava.ensureLoaded();
         this.directory = directory;
         backend = new TensorFlowBackendProvider()
                 .create(new FakeBackendContext(settings, TensorFlowJava.CACHE, PROCESSORS));
     }
 
-    TestBackend(Path directory) throws BackendException {
+    TestBackend(Path directory) {
         this(directory, Map.of());
     }
 
@@ -67,34 +66,33 @@ final class TestBackend implements AutoCloseable {
         return new FakeModelContext(settings, directory, directory, Collections.nCopies(instances, Device.CPU), log);
     }
 
-    ModelCompletion complete(ModelSettingsBuilder settings) throws BackendException {
+    ModelCompletion complete(ModelSettingsBuilder settings) {
         return backend.complete(context(settings.build(), 0)).orElseThrow();
     }
 
-    Model load(ModelSettingsBuilder settings) throws BackendException {
+    Model load(ModelSettingsBuilder settings) {
         return load(settings, 1);
     }
 
-    Model load(ModelSettingsBuilder settings, int instances) throws BackendException {
+    Model load(ModelSettingsBuilder settings, int instances) {
         Model model = backend.load(context(settings.build(), instances));
         loaded.push(model);
         return model;
     }
 
-    ModelInstance instance(Model model) throws BackendException {
+    ModelInstance instance(Model model) {
         ModelInstance instance = model.newInstance(new FakeInstanceContext("m_0_" + loaded.size()));
         loaded.push(instance);
         return instance;
     }
 
     /** Loads a model and creates an instance of it. */
-    ModelInstance instance(ModelSettingsBuilder settings) throws BackendException {
+    ModelInstance instance(ModelSettingsBuilder settings) {
         return instance(load(settings));
     }
 
     /** Executes one request for all outputs, and returns copies of them. */
-    Map<String, Tensor> run(ModelInstance instance, ModelSettings settings, int items, Map<String, Tensor> inputs)
-            throws BackendException {
+    Map<String, Tensor> run(ModelInstance instance, ModelSettings settings, int items, Map<String, Tensor> inputs) {
         FakeRequest request = new FakeRequest(
                 items, settings.outputs().stream().map(output -> output.name()).toList());
         inputs.forEach(request::with);

@@ -51,7 +51,7 @@ record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) 
      *
      * @throws BackendException with the first difference
      */
-    static Bindings of(List<EngineTensor> tensors, ModelSettings settings) throws BackendException {
+    static Bindings of(List<EngineTensor> tensors, ModelSettings settings) {
         Map<String, StateSpec> stateInputs = new HashMap<>();
         Map<String, StateSpec> stateOutputs = new HashMap<>();
         for (StateSpec state :
@@ -75,8 +75,7 @@ record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) 
         return new Bindings(inputs, outputs, !stateInputs.isEmpty());
     }
 
-    private static Binding input(EngineTensor tensor, ModelSettings settings, Map<String, StateSpec> states)
-            throws BackendException {
+    private static Binding input(EngineTensor tensor, ModelSettings settings, Map<String, StateSpec> states) {
         DataType type = EngineTypes.of(tensor);
         StateSpec state = states.get(tensor.name());
         if (state != null) {
@@ -106,8 +105,7 @@ record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) 
     }
 
     /** A ragged input is flat: the elements of all requests one after the other, without a batch dimension. */
-    private static void checkRagged(EngineTensor tensor, DataType type, DataType configured, ModelSettings settings)
-            throws BackendException {
+    private static void checkRagged(EngineTensor tensor, DataType type, DataType configured, ModelSettings settings) {
         checkType(tensor, type, configured, settings);
         if (!tensor.shape().equals(Shape.of(Shape.VARIABLE))) {
             throw TensorRtErrors.invalid("input '" + tensor.name() + "' of model '" + settings.name()
@@ -122,8 +120,7 @@ record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) 
                 .anyMatch(control -> control.name().equals(name));
     }
 
-    private static Binding output(EngineTensor tensor, ModelSettings settings, Map<String, StateSpec> states)
-            throws BackendException {
+    private static Binding output(EngineTensor tensor, ModelSettings settings, Map<String, StateSpec> states) {
         DataType type = EngineTypes.of(tensor);
         TensorSpec spec = settings.output(tensor.name()).orElse(null);
         if (spec != null) {
@@ -138,8 +135,7 @@ record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) 
     }
 
     private static void check(
-            EngineTensor tensor, DataType type, DataType configured, Shape dims, ModelSettings settings)
-            throws BackendException {
+            EngineTensor tensor, DataType type, DataType configured, Shape dims, ModelSettings settings) {
         String name = "tensor '" + tensor.name() + "' of model '" + settings.name() + "': ";
         checkType(tensor, type, configured, settings);
         boolean batched = settings.batches() && !tensor.isShapeTensor();
@@ -159,15 +155,14 @@ record Bindings(List<Binding> inputs, List<Binding> outputs, boolean hasStates) 
         }
     }
 
-    private static void checkType(EngineTensor tensor, DataType type, DataType configured, ModelSettings settings)
-            throws BackendException {
+    private static void checkType(EngineTensor tensor, DataType type, DataType configured, ModelSettings settings) {
         if (type != configured) {
             throw TensorRtErrors.invalid("tensor '" + tensor.name() + "' of model '" + settings.name() + "': type "
                     + configured + " (expected: " + type + ", as in the engine)");
         }
     }
 
-    private static void requireAll(ModelSettings settings, Set<String> found) throws BackendException {
+    private static void requireAll(ModelSettings settings, Set<String> found) {
         for (TensorSpec input : settings.inputs()) {
             if (!found.contains("i" + input.name())) {
                 throw TensorRtErrors.invalid("model '" + settings.name() + "': the configuration has the input '"

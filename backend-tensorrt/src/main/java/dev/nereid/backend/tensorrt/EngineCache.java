@@ -44,7 +44,7 @@ final class EngineCache {
      * @param gpu that GPU
      * @throws BackendException if it cannot be built or written, or if files of the model change meanwhile
      */
-    Path plan(TensorRtRuntime runtime, BuildRequest request, Gpu gpu) throws BackendException {
+    Path plan(TensorRtRuntime runtime, BuildRequest request, Gpu gpu) {
         try {
             String key = key(runtime, request, gpu);
             Path plan = directory.resolve(key + ".plan");

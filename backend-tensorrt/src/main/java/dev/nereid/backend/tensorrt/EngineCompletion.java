@@ -1,7 +1,6 @@
 package dev.nereid.backend.tensorrt;
 
 import dev.nereid.backend.tensorrt.runtime.EngineTensor;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
@@ -21,7 +20,7 @@ final class EngineCompletion {
     }
 
     /** Completes a configuration. The engine batches if the first dimension of each of its tensors is variable. */
-    static ModelCompletion of(ModelSettings settings, List<EngineTensor> tensors) throws BackendException {
+    static ModelCompletion of(ModelSettings settings, List<EngineTensor> tensors) {
         boolean canBatch = tensors.stream().allMatch(EngineCompletion::hasBatchDimension);
         if (!canBatch && settings.batches()) {
             throw TensorRtErrors.invalid("autofill failed for model '" + settings.name()
@@ -70,8 +69,7 @@ final class EngineCompletion {
         return (int) largest;
     }
 
-    private static List<TensorSpec> specs(List<EngineTensor> tensors, boolean inputs, boolean batches)
-            throws BackendException {
+    private static List<TensorSpec> specs(List<EngineTensor> tensors, boolean inputs, boolean batches) {
         List<TensorSpec> specs = new ArrayList<>();
         for (EngineTensor tensor : tensors) {
             if (tensor.isInput() == inputs) {
@@ -81,7 +79,7 @@ final class EngineCompletion {
         return specs;
     }
 
-    private static TensorSpec spec(EngineTensor tensor, boolean batches) throws BackendException {
+    private static TensorSpec spec(EngineTensor tensor, boolean batches) {
         boolean batched = batches && !tensor.isShapeTensor();
         Shape dims = batched ? tensor.shape().dropFirst() : tensor.shape();
         TensorSpec spec = TensorSpec.of(tensor.name(), EngineTypes.of(tensor), dims.rank() > 0 ? dims : Shape.of(1));

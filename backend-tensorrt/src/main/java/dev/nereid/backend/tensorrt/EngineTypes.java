@@ -13,7 +13,7 @@ final class EngineTypes {
      *
      * @throws BackendException if there is none
      */
-    static DataType of(EngineTensor tensor) throws BackendException {
+    static DataType of(EngineTensor tensor) {
         return switch (tensor.type()) {
             case "kFLOAT" -> DataType.FP32;
             case "kHALF" -> DataType.FP16;

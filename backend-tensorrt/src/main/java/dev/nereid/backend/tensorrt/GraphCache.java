@@ -46,7 +46,7 @@ final class GraphCache implements AutoCloseable {
     /** What is captured. */
     @FunctionalInterface
     interface Work {
-        void enqueue() throws BackendException;
+        void enqueue();
     }
 
     GraphCache(GpuContext gpu) {

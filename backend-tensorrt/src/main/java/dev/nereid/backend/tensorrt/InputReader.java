@@ -36,7 +36,7 @@ final class InputReader {
     }
 
     /** Takes the inputs. */
-    void read(Batch batch, BufferSet buffers, PreparedExecution execution) throws BackendException {
+    void read(Batch batch, BufferSet buffers, PreparedExecution execution) {
         for (Binding binding : bindings.inputs()) {
             Tensor tensor = tensor(batch, binding);
             Shape shape = binding.tensor().unpadded(tensor.shape());
@@ -58,7 +58,7 @@ final class InputReader {
         }
     }
 
-    private Tensor tensor(Batch batch, Binding binding) throws BackendException {
+    private Tensor tensor(Batch batch, Binding binding) {
         if (binding.tensor().isShapeTensor()) {
             return batch.gather(binding.name());
         }
@@ -82,7 +82,7 @@ final class InputReader {
                         .isPresent());
     }
 
-    private static void copyValues(Tensor tensor, BufferSet buffers, Binding binding) throws BackendException {
+    private static void copyValues(Tensor tensor, BufferSet buffers, Binding binding) {
         if (tensor.byteSize() > buffers.host(binding).byteSize()) {
             throw TensorRtErrors.invalid("input '" + binding.name() + "': " + tensor.byteSize()
                     + " bytes (expected: at most " + buffers.host(binding).byteSize() + ")");
@@ -91,7 +91,7 @@ final class InputReader {
     }
 
     /** Returns the values of a shape tensor. */
-    private static Shape values(Tensor tensor) throws BackendException {
+    private static Shape values(Tensor tensor) {
         long[] values = new long[Math.toIntExact(tensor.shape().elementCount())];
         for (int i = 0; i < values.length; i++) {
             values[i] = tensor.type() == DataType.INT64

@@ -51,8 +51,7 @@ final class InstanceResources implements AutoCloseable {
      * @throws BackendException if the GPU has too little memory, or the engine has an output of unknown size
      */
     static InstanceResources open(
-            GpuContext gpu, Engine engine, Bindings bindings, List<Integer> profiles, Priority priority, int sets)
-            throws BackendException {
+            GpuContext gpu, Engine engine, Bindings bindings, List<Integer> profiles, Priority priority, int sets) {
         InstanceResources resources = new InstanceResources(gpu);
         boolean opened = false;
         try {
@@ -68,8 +67,7 @@ final class InstanceResources implements AutoCloseable {
         }
     }
 
-    private void open(Engine engine, Bindings bindings, List<Integer> profiles, Priority priority, int sets)
-            throws BackendException {
+    private void open(Engine engine, Bindings bindings, List<Integer> profiles, Priority priority, int sets) {
         stream = gpu.call(driver -> driver.createStream(streamPriority(driver, priority)));
         outputStream = gpu.call(driver -> driver.createStream(streamPriority(driver, priority)));
         Map<String, Long> sizes = new HashMap<>();
@@ -89,8 +87,7 @@ final class InstanceResources implements AutoCloseable {
     }
 
     /** Finds the largest size of each tensor in a profile. */
-    private static void addSizes(Bindings bindings, int profile, ExecutionContext context, Map<String, Long> sizes)
-            throws BackendException {
+    private static void addSizes(Bindings bindings, int profile, ExecutionContext context, Map<String, Long> sizes) {
         try (Arena arena = Arena.ofConfined()) {
             for (Binding binding : bindings.inputs()) {
                 EngineTensor tensor = binding.tensor();

@@ -26,7 +26,7 @@ final class ProfileChoice {
     }
 
     /** Reads the profiles that a configuration lists; the first one of the engine if it lists none. */
-    static List<Integer> read(List<String> configured, int available) throws BackendException {
+    static List<Integer> read(List<String> configured, int available) {
         if (configured.isEmpty()) {
             return List.of(0);
         }
@@ -55,7 +55,7 @@ final class ProfileChoice {
      * @return the index of the profile in the instance's list
      * @throws BackendException if no profile allows them, with the limits of each
      */
-    int choose(Map<String, Shape> shapes) throws BackendException {
+    int choose(Map<String, Shape> shapes) {
         int best = -1;
         long nearest = Long.MAX_VALUE;
         for (int i = 0; i < profiles.size(); i++) {

@@ -35,7 +35,7 @@ final class TensorFormats {
      * @throws BackendException if it is neither row-major order nor one that the configuration announces and that is
      *     supported
      */
-    static void check(EngineTensor tensor, ModelSettings settings) throws BackendException {
+    static void check(EngineTensor tensor, ModelSettings settings) {
         EngineFormat format = tensor.format();
         if (format.isLinear()) {
             return;

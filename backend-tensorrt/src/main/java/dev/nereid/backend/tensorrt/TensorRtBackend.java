@@ -75,7 +75,7 @@ final class TensorRtBackend implements Backend {
     }
 
     @Override
-    public Optional<ModelCompletion> complete(ModelContext context) throws BackendException {
+    public Optional<ModelCompletion> complete(ModelContext context) {
         ModelSettings settings = context.settings();
         if (!EngineCompletion.isNeeded(settings)) {
             return Optional.empty();
@@ -90,7 +90,7 @@ final class TensorRtBackend implements Backend {
     }
 
     @Override
-    public Model load(ModelContext context) throws BackendException {
+    public Model load(ModelContext context) {
         ModelSettings settings = context.settings();
         context.declareParameters(TensorRtOptions.PARAMETERS);
         TensorRtOptions options = TensorRtOptions.of(settings);
@@ -116,8 +116,7 @@ final class TensorRtBackend implements Backend {
     }
 
     /** Compares all engines with the configuration, so that a difference fails the load before any instance. */
-    private static void checkTensors(ModelSettings settings, Map<Integer, LoadedEngine> engines)
-            throws BackendException {
+    private static void checkTensors(ModelSettings settings, Map<Integer, LoadedEngine> engines) {
         Map<String, Shape> padded = null;
         for (LoadedEngine loaded : engines.values()) {
             List<EngineTensor> tensors = loaded.engine().tensors();
@@ -136,7 +135,7 @@ final class TensorRtBackend implements Backend {
                 what + ": an instance on " + device + " (expected: instance_group { kind: KIND_GPU })");
     }
 
-    private LoadedEngine load(ModelContext context, TensorRtOptions options, int id) throws BackendException {
+    private LoadedEngine load(ModelContext context, TensorRtOptions options, int id) {
         Gpu gpu = found.gpus().stream()
                 .filter(one -> one.id() == id)
                 .findFirst()
@@ -157,7 +156,7 @@ final class TensorRtBackend implements Backend {
     }
 
     /** Returns the plan for a GPU: that of its compute capability, or else the default one. */
-    static Path plan(ModelContext context, TensorRtOptions options, Gpu gpu) throws BackendException {
+    static Path plan(ModelContext context, TensorRtOptions options, Gpu gpu) {
         String configured = context.settings().modelFilename();
         String name = options.filenames()
                 .getOrDefault(gpu.computeCapability(), configured.isEmpty() ? DEFAULT_FILE : configured);
@@ -171,7 +170,7 @@ final class TensorRtBackend implements Backend {
         return plan;
     }
 
-    private static BuildRequest request(ModelContext context, TensorRtOptions options) throws BackendException {
+    private static BuildRequest request(ModelContext context, TensorRtOptions options) {
         Path onnx = context.versionDirectory().resolve(options.onnx());
         if (!Files.isRegularFile(onnx)) {
             throw new BackendException(
@@ -206,7 +205,7 @@ final class TensorRtBackend implements Backend {
         }
     }
 
-    private LoadedEngine deserialize(Path plan, GpuContext gpu) throws BackendException {
+    private LoadedEngine deserialize(Path plan, GpuContext gpu) {
         try (Arena arena = Arena.ofConfined();
                 FileChannel file = FileChannel.open(plan, StandardOpenOption.READ)) {
             if (file.size() == 0) {

@@ -36,7 +36,7 @@ public final class TensorRtBackendProvider implements BackendProvider {
     }
 
     @Override
-    public Backend create(BackendContext context) throws BackendException {
+    public Backend create(BackendContext context) {
         GpuDiscovery found = GpuDiscovery.run();
         if (found.gpus().isEmpty()) {
             throw new BackendException(ErrorCode.UNAVAILABLE, UNAVAILABLE + found.report());

@@ -69,7 +69,7 @@ final class TensorRtInstance implements ModelInstance {
     }
 
     @Override
-    public void execute(Batch batch) throws BackendException {
+    public void execute(Batch batch) {
         BufferSet buffers = takeBuffers();
         boolean handedOver = false;
         try {
@@ -106,7 +106,7 @@ final class TensorRtInstance implements ModelInstance {
         }
     }
 
-    private BufferSet takeBuffers() throws BackendException {
+    private BufferSet takeBuffers() {
         try {
             return idle.take(); // the completions return them
         } catch (InterruptedException e) {
@@ -115,7 +115,7 @@ final class TensorRtInstance implements ModelInstance {
         }
     }
 
-    private EventFence start(Batch batch, BufferSet buffers, PreparedExecution execution) throws BackendException {
+    private EventFence start(Batch batch, BufferSet buffers, PreparedExecution execution) {
         inputs.read(batch, buffers, execution);
         int profile = profiles.choose(execution.limited);
         ExecutionContext context = resources.contexts().get(profile);
@@ -131,14 +131,13 @@ final class TensorRtInstance implements ModelInstance {
         } catch (GpuException e) {
             resources.awaitStreams();
             throw TensorRtErrors.unavailable(e);
-        } catch (BackendException | RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) {
             resources.awaitStreams(); // what was appended before may still use the batch's memory
             throw e;
         }
     }
 
-    private void prepareOutputs(Batch batch, ExecutionContext context, BufferSet buffers, PreparedExecution execution)
-            throws BackendException {
+    private void prepareOutputs(Batch batch, ExecutionContext context, BufferSet buffers, PreparedExecution execution) {
         Set<String> requested = batch.requestedOutputs();
         boolean allOnDevice = !requested.isEmpty() && !bindings.hasStates();
         for (Binding binding : bindings.outputs()) {
@@ -173,7 +172,7 @@ final class TensorRtInstance implements ModelInstance {
     }
 
     /** Allocates the next value of a state: on the device, or on the host if no memory is left there. */
-    private Tensor state(Batch batch, Binding binding, Shape shape) throws BackendException {
+    private Tensor state(Batch batch, Binding binding, Shape shape) {
         SequenceState state = batch.state(binding.name());
         try {
             return state.allocate(binding.type(), shape, device);
@@ -186,7 +185,7 @@ final class TensorRtInstance implements ModelInstance {
     }
 
     /** Allocates an output: on the device if it stays there and memory is left, else in pinned memory. */
-    private Tensor allocate(Batch batch, Binding binding, Shape shape) throws BackendException {
+    private Tensor allocate(Batch batch, Binding binding, Shape shape) {
         if (!binding.tensor().isShapeTensor() && batch.takesOutput(binding.name(), device)) {
             try {
                 return batch.allocate(binding.name(), binding.type(), shape, device);
@@ -205,8 +204,7 @@ final class TensorRtInstance implements ModelInstance {
     }
 
     private EventFence enqueue(
-            Batch batch, ExecutionContext context, int profile, BufferSet buffers, PreparedExecution execution)
-            throws BackendException {
+            Batch batch, ExecutionContext context, int profile, BufferSet buffers, PreparedExecution execution) {
         long stream = resources.stream();
         for (Fence awaited : execution.awaited) {
             resources.gpu().await(awaited, stream);
@@ -235,14 +233,13 @@ final class TensorRtInstance implements ModelInstance {
                 }
             }
             return fence;
-        } catch (BackendException | RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) {
             fence.release();
             throw e;
         }
     }
 
-    private void run(ExecutionContext context, int profile, BufferSet buffers, PreparedExecution execution)
-            throws BackendException {
+    private void run(ExecutionContext context, int profile, BufferSet buffers, PreparedExecution execution) {
         long stream = resources.stream();
         OptionalLong graph = OptionalLong.empty();
         if (graphs) {
@@ -259,7 +256,7 @@ final class TensorRtInstance implements ModelInstance {
     }
 
     /** Copies the outputs when the execution has ended. Returns the end of the copies. */
-    private EventFence copyOutputs(BufferSet buffers, PreparedExecution execution) throws BackendException {
+    private EventFence copyOutputs(BufferSet buffers, PreparedExecution execution) {
         long stream = resources.outputStream();
         EventFence executed = resources.events().record(resources.stream());
         try {

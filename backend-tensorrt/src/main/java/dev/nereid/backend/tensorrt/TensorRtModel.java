@@ -2,7 +2,6 @@ package dev.nereid.backend.tensorrt;
 
 import dev.nereid.backend.tensorrt.runtime.Engine;
 import dev.nereid.cuda.GpuContext;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryPlace;
@@ -43,7 +42,7 @@ final class TensorRtModel implements Model {
     }
 
     @Override
-    public ModelInstance newInstance(InstanceContext context) throws BackendException {
+    public ModelInstance newInstance(InstanceContext context) {
         LoadedEngine loaded = engines.get(context.device().id());
         if (context.device().kind() != Device.Kind.GPU || loaded == null) {
             throw TensorRtBackend.noGpu(context.name(), context.device());

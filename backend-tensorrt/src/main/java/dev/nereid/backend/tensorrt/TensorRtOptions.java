@@ -1,7 +1,6 @@
 package dev.nereid.backend.tensorrt;
 
 import dev.nereid.backend.tensorrt.runtime.ProfileRange;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import java.util.ArrayList;
@@ -55,7 +54,7 @@ record TensorRtOptions(
     }
 
     /** Reads a configuration. */
-    static TensorRtOptions of(ModelSettings settings) throws BackendException {
+    static TensorRtOptions of(ModelSettings settings) {
         Map<String, Object> config = ConfigJson.parse(settings.json());
         Map<String, Object> optimization = ConfigJson.object(config, "optimization");
         Map<String, String> filenames = new HashMap<>();
@@ -92,7 +91,7 @@ record TensorRtOptions(
         };
     }
 
-    private static long bytes(String value) throws BackendException {
+    private static long bytes(String value) {
         try {
             long bytes = Long.parseLong(value);
             if (bytes >= 0) {
@@ -105,7 +104,7 @@ record TensorRtOptions(
     }
 
     /** Reads limits as in {@code IN:1x3x8x8,4x3x8x8,8x3x8x8;MASK:1,4,8}: smallest, optimal and largest for each input. */
-    private static Map<String, ProfileRange> shapes(String value) throws BackendException {
+    private static Map<String, ProfileRange> shapes(String value) {
         Map<String, ProfileRange> ranges = new HashMap<>();
         for (String input : value.isBlank() ? new String[0] : value.split(";", -1)) {
             int colon = input.lastIndexOf(':');
@@ -124,7 +123,7 @@ record TensorRtOptions(
         return ranges;
     }
 
-    private static Shape shape(String text) throws BackendException {
+    private static Shape shape(String text) {
         String[] sizes = text.strip().split("x", -1);
         long[] dims = new long[sizes.length];
         for (int i = 0; i < sizes.length; i++) {

@@ -39,7 +39,7 @@ final class BindingsTest {
     }
 
     @Test
-    void findsInputsOutputsAndStates() throws BackendException {
+    void findsInputsOutputsAndStates() {
         model.input(TensorSpec.of("IN", DataType.FP32, Shape.of(3)))
                 .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
                 .sequenceBatching(SequenceBatching.of(SequenceBatching.Strategy.DIRECT, Duration.ofSeconds(1))
@@ -117,7 +117,7 @@ final class BindingsTest {
     }
 
     @Test
-    void takesFormatsThatTheConfigurationAnnounces() throws BackendException {
+    void takesFormatsThatTheConfigurationAnnounces() {
         model.input(announced("IN", Shape.of(64, 2, 2)))
                 .input(announced("PADDED", Shape.of(13, -1, 2)))
                 .output(announced("OUT", Shape.of(8, 2, 2)))
@@ -206,7 +206,7 @@ final class BindingsTest {
     }
 
     @Test
-    void comparesShapeTensors() throws BackendException {
+    void comparesShapeTensors() {
         model.input(TensorSpec.of("SIZE", DataType.INT64, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR))
                 .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)));
         EngineTensor size = shapeTensor("SIZE", Shape.of(2));
@@ -219,7 +219,7 @@ final class BindingsTest {
     }
 
     @Test
-    void takesRaggedInputsWithoutABatchDimension() throws BackendException {
+    void takesRaggedInputsWithoutABatchDimension() {
         ModelSettings settings = ModelSettings.builder("m", 1)
                 .maxBatchSize(8)
                 .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE))

@@ -45,7 +45,7 @@ final class EngineCacheTest {
     }
 
     @Test
-    void buildsAnEngineOnce() throws BackendException, IOException {
+    void buildsAnEngineOnce() throws IOException {
         Path plan = cache.plan(runtime, request("FP32"), GPU);
 
         assertThat(plan).hasContent("plan 1");
@@ -59,7 +59,7 @@ final class EngineCacheTest {
     }
 
     @Test
-    void dependsOnContentDeviceVersionAndSettings() throws BackendException, IOException {
+    void dependsOnContentDeviceVersionAndSettings() throws IOException {
         Set<Path> plans = new HashSet<>();
         plans.add(cache.plan(runtime, request("FP32"), GPU));
         plans.add(cache.plan(runtime, request("FP16"), GPU));
@@ -129,7 +129,7 @@ final class EngineCacheTest {
         }
 
         @Override
-        public byte[] build(BuildRequest request) throws BackendException {
+        public byte[] build(BuildRequest request) {
             if (fails) {
                 throw new BackendException(ErrorCode.INVALID_ARGUMENT, "of a test");
             }

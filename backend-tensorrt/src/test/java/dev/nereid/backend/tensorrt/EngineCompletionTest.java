@@ -24,7 +24,7 @@ final class EngineCompletionTest {
     private static final EngineTensor OUT = output("OUT", Shape.of(-1));
 
     @Test
-    void batchesUpToTheLargestShapeOfTheProfiles() throws BackendException {
+    void batchesUpToTheLargestShapeOfTheProfiles() {
         assertThat(EngineCompletion.isNeeded(EMPTY)).isTrue();
         ModelCompletion completion = EngineCompletion.of(EMPTY, List.of(IN, OUT));
 
@@ -37,7 +37,7 @@ final class EngineCompletionTest {
     }
 
     @Test
-    void keepsAConfiguredBatchSize() throws BackendException {
+    void keepsAConfiguredBatchSize() {
         ModelSettings configured = ModelSettings.builder("m", 1).maxBatchSize(2).build();
 
         assertThat(EngineCompletion.of(configured, List.of(IN, OUT)).maxBatchSize())
@@ -45,7 +45,7 @@ final class EngineCompletionTest {
     }
 
     @Test
-    void doesNotBatchAnEngineWithFixedShapes() throws BackendException {
+    void doesNotBatchAnEngineWithFixedShapes() {
         EngineTensor fixed = input("IN", Shape.of(8, 3), range(Shape.of(8, 3), Shape.of(8, 3), Shape.of(8, 3)));
         ModelCompletion completion = EngineCompletion.of(EMPTY, List.of(fixed, OUT));
 
@@ -60,7 +60,7 @@ final class EngineCompletionTest {
     }
 
     @Test
-    void marksShapeTensors() throws BackendException {
+    void marksShapeTensors() {
         EngineTensor size = shapeTensor("SIZE", Shape.of(2), range(Shape.of(1, 1), Shape.of(2, 2), Shape.of(4, 4)));
 
         assertThat(EngineCompletion.of(EMPTY, List.of(IN, size, OUT)).inputs().get(1))

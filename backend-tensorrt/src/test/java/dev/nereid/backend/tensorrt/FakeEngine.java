@@ -91,7 +91,7 @@ final class FakeEngine implements Engine {
         }
 
         @Override
-        public void enqueue(long stream) throws BackendException {
+        public void enqueue(long stream) {
             if (fails) {
                 throw new BackendException(ErrorCode.INTERNAL, "execution: not enqueued: of a test");
             }

@@ -24,7 +24,7 @@ final class ProfileChoiceTest {
             range(Shape.of(1, 3), Shape.of(8, 3), Shape.of(64, 3)));
 
     @Test
-    void isTheNearestOfThoseThatAllowTheShapes() throws BackendException {
+    void isTheNearestOfThoseThatAllowTheShapes() {
         ProfileChoice all = new ProfileChoice(List.of(IN), List.of(0, 1, 2));
 
         assertThat(all.choose(Map.of("IN", Shape.of(1, 3)))).isZero();
@@ -51,7 +51,7 @@ final class ProfileChoiceTest {
     }
 
     @Test
-    void limitsTheValuesOfShapeTensors() throws BackendException {
+    void limitsTheValuesOfShapeTensors() {
         EngineTensor size = shapeTensor("SIZE", Shape.of(2), range(Shape.of(1, 1), Shape.of(8, 8), Shape.of(16, 16)));
         ProfileChoice choice = new ProfileChoice(List.of(size), List.of(0));
 
@@ -61,7 +61,7 @@ final class ProfileChoiceTest {
     }
 
     @Test
-    void readsTheConfiguration() throws BackendException {
+    void readsTheConfiguration() {
         assertThat(ProfileChoice.read(List.of(), 3)).containsExactly(0);
         assertThat(ProfileChoice.read(List.of("2", "0"), 3)).containsExactly(2, 0);
         for (String wrong : List.of("3", "-1", "x")) {

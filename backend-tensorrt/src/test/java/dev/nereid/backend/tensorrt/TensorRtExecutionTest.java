@@ -8,7 +8,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.backend.tensorrt.TensorRtModel.LoadedEngine;
 import dev.nereid.backend.tensorrt.TensorRtOptions.Priority;
 import dev.nereid.cuda.GpuContext;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.MemoryPlace;
@@ -97,7 +96,7 @@ final class TensorRtExecutionTest {
         return new Sent(new FakeBatch(SETTINGS, memory, requests).withDevice(GPU), numbers);
     }
 
-    private static void finish(Sent sent) throws BackendException, InterruptedException {
+    private static void finish(Sent sent) throws InterruptedException {
         try (FakeBatch batch = sent.batch()) {
             assertThat(batch.awaitFinish(SECONDS)).isTrue();
             assertThat(batch.outputs().get("OUT").floats()).containsExactly(floats(sent.expected()));

@@ -69,7 +69,7 @@ final class TensorRtInstanceTest {
         assertThat(engine.openContexts).hasValue(0);
     }
 
-    private ModelInstance open(boolean graphs, String... profiles) throws BackendException {
+    private ModelInstance open(boolean graphs, String... profiles) {
         TensorRtOptions options = new TensorRtOptions(graphs, Priority.MAX, false, Map.of(), "", "FP32", 0, Map.of());
         TensorRtModel model =
                 new TensorRtModel(settings.build(), options, Map.of(0, new LoadedEngine(gpu, engine, 10)));
@@ -83,8 +83,7 @@ final class TensorRtInstanceTest {
         return new FakeRequest(numbers.length / 2, List.of("OUT")).with("IN", Tensor.ofFloats(shape, numbers));
     }
 
-    private void assertRuns(ModelInstance instance, FakeBatch batch, float... expected)
-            throws BackendException, InterruptedException {
+    private void assertRuns(ModelInstance instance, FakeBatch batch, float... expected) throws InterruptedException {
         try (batch) {
             instance.execute(batch);
             assertThat(batch.isDeferred()).isTrue();

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 final class TensorRtOptionsTest {
     @Test
-    void readsTheConfiguration() throws BackendException {
+    void readsTheConfiguration() {
         TensorRtOptions options = TensorRtOptions.of(ModelSettings.builder("m", 1)
                 .json("{\"name\":\"m\",\"input\":[{\"dims\":[1,null]}],\"optimization\":{\"priority\":\"PRIORITY_MAX\","
                         + "\"cuda\":{\"graphs\":true},\"eager_batching\":true},"
@@ -41,7 +41,7 @@ final class TensorRtOptionsTest {
     }
 
     @Test
-    void hasDefaults() throws BackendException {
+    void hasDefaults() {
         assertThat(TensorRtOptions.of(ModelSettings.builder("m", 1)
                         .json("{}")
                         .parameter("build_from_onnx", "false")

@@ -105,7 +105,7 @@ public abstract class BackendContract {
 
     /** What the backend completes agrees with the configuration. */
     @Test
-    public final void completesWithoutContradiction() throws BackendException {
+    public final void completesWithoutContradiction() {
         Path cache = model.cacheDirectory().orElseThrow();
         try (Backend backend = provider().create(new FakeBackendContext(model.backendSettings(), cache, 1))) {
             Optional<ModelCompletion> completion = backend.complete(model.context(0));
@@ -118,7 +118,7 @@ public abstract class BackendContract {
 
     /** Each request alone gets its responses, also after the others: nothing of an earlier execution is used. */
     @Test
-    public final void respondsToEachRequest() throws BackendException {
+    public final void respondsToEachRequest() {
         try (LocalModel local = load()) {
             for (int round = 0; round < 2; round++) {
                 for (ContractExample example : model.examples()) {
@@ -130,7 +130,7 @@ public abstract class BackendContract {
 
     /** Requests of equal shapes get the same responses in a batch. */
     @Test
-    public final void respondsToBatches() throws BackendException {
+    public final void respondsToBatches() {
         assumeTrue(model.settings().maxBatchSize() > 1, "the model has no batches: max_batch_size");
         try (LocalModel local = load()) {
             for (ContractExample first : successful()) {
@@ -148,7 +148,7 @@ public abstract class BackendContract {
 
     /** Requests whose ragged inputs differ in shape get the same responses in a batch. */
     @Test
-    public final void respondsToRaggedBatches() throws BackendException {
+    public final void respondsToRaggedBatches() {
         assumeTrue(hasInput(TensorSpec.Trait.RAGGED), "the model has no ragged inputs: allow_ragged_batch");
         List<ContractExample> examples = limited(successful());
         require(
@@ -161,7 +161,7 @@ public abstract class BackendContract {
 
     /** A request without an optional input gets its response. */
     @Test
-    public final void respondsWithoutOptionalInputs() throws BackendException {
+    public final void respondsWithoutOptionalInputs() {
         assumeTrue(hasInput(TensorSpec.Trait.OPTIONAL), "the model has no optional inputs");
         for (TensorSpec input : model.settings().inputs()) {
             boolean shown = successful().stream().anyMatch(one -> !one.inputs().containsKey(input.name()));
@@ -179,7 +179,7 @@ public abstract class BackendContract {
 
     /** A request without an input that is required fails at most itself, and with a proper error. */
     @Test
-    public final void survivesMissingInputs() throws BackendException {
+    public final void survivesMissingInputs() {
         ContractExample first = successful().getFirst();
         try (LocalModel local = load()) {
             for (String input : first.inputs().keySet()) {
@@ -194,7 +194,7 @@ public abstract class BackendContract {
 
     /** A request that fails leaves the others of its batch alone, in whichever place it is. */
     @Test
-    public final void failsOneRequestOfABatchAlone() throws BackendException {
+    public final void failsOneRequestOfABatchAlone() {
         assumeTrue(model.settings().maxBatchSize() > 1, "the model has no batches: max_batch_size");
         assumeTrue(successful().size() < model.examples().size(), "no example with an expected failure");
         try (LocalModel local = load()) {
@@ -208,7 +208,7 @@ public abstract class BackendContract {
 
     /** A request for one output gets that output. */
     @Test
-    public final void respondsWithRequestedOutputs() throws BackendException {
+    public final void respondsWithRequestedOutputs() {
         assumeTrue(model.settings().outputs().size() > 1, "the model has one output");
         try (LocalModel local = load()) {
             new ResponseChecks(local, model).requestOutputs();
@@ -217,7 +217,7 @@ public abstract class BackendContract {
 
     /** Outputs stay as they are until they are released, whatever is executed meanwhile; inputs are not read any more. */
     @Test
-    public final void keepsOutputsUntilTheirRelease() throws BackendException {
+    public final void keepsOutputsUntilTheirRelease() {
         try (LocalModel local = load()) {
             new ResponseChecks(local, model).holdOutputs();
         }
@@ -225,7 +225,7 @@ public abstract class BackendContract {
 
     /** A client that reads late gets all responses of a decoupled model. */
     @Test
-    public final void respondsToSlowClients() throws BackendException {
+    public final void respondsToSlowClients() {
         assumeTrue(model.settings().decoupled(), "the model is not decoupled: model_transaction_policy");
         try (LocalModel local = load()) {
             new ResponseChecks(local, model).readLate();
@@ -234,14 +234,14 @@ public abstract class BackendContract {
 
     /** The requests of a sequence get their responses in order, and states go from one to the next. */
     @Test
-    public final void respondsToSequences() throws BackendException {
+    public final void respondsToSequences() {
         assumeSequences();
         new SequenceChecks(provider(), model).runAlone();
     }
 
     /** Two sequences that are executed in turns, or in one batch, do not touch one another. */
     @Test
-    public final void keepsSequencesApart() throws BackendException {
+    public final void keepsSequencesApart() {
         assumeSequences();
         assumeTrue(model.sequences().size() > 1, "one sequence (expected: two of different ids)");
         SequenceChecks checks = new SequenceChecks(provider(), model);
@@ -251,7 +251,7 @@ public abstract class BackendContract {
 
     /** A sequence that ended without its last request leaves nothing to a later one. */
     @Test
-    public final void beginsSequencesAnew() throws BackendException {
+    public final void beginsSequencesAnew() {
         assumeSequences();
         new SequenceChecks(provider(), model).runAgainAfterAnEarlyEnd();
     }
@@ -263,7 +263,7 @@ public abstract class BackendContract {
 
     /** A null request of a sequence batch fails nothing and changes no response. */
     @Test
-    public final void leavesNullRequestsAlone() throws BackendException {
+    public final void leavesNullRequestsAlone() {
         assumeTrue(model.settings().sequenceBatching().isPresent(), "the model has no sequences: sequence_batching");
         assumeTrue(model.settings().maxBatchSize() > 1, "the model has no batches: max_batch_size");
         try (LocalModel local = load()) {
@@ -281,7 +281,7 @@ public abstract class BackendContract {
 
     /** A cancelled request ends, before its execution or during it, and the next one is served. */
     @Test
-    public final void endsCancelledRequests() throws BackendException {
+    public final void endsCancelledRequests() {
         try (LocalModel local = load()) {
             for (ContractExample example : successful()) {
                 LocalExecution before = local.execution(List.of(example), Set.of());
@@ -296,7 +296,7 @@ public abstract class BackendContract {
 
     /** Memory that is exhausted fails requests, and leaves nothing open. */
     @Test
-    public final void survivesExhaustedMemory() throws BackendException {
+    public final void survivesExhaustedMemory() {
         ContractExample first = successful().getFirst();
         try (LocalModel local = load()) {
             new LocalExecution(
@@ -311,7 +311,7 @@ public abstract class BackendContract {
 
     /** Instances execute at the same time without touching one another's requests. */
     @Test
-    public final void executesInstancesAtTheSameTime() throws BackendException {
+    public final void executesInstancesAtTheSameTime() {
         try (LocalModel local = LocalModel.load(provider(), model, INSTANCES)) {
             ConcurrentRuns.run(INSTANCES, thread -> {
                 List<ContractExample> order = new ArrayList<>(model.examples());
@@ -330,7 +330,7 @@ public abstract class BackendContract {
 
     /** Instances are added and closed while the model is loaded. */
     @Test
-    public final void replacesInstances() throws BackendException {
+    public final void replacesInstances() {
         try (LocalModel local = load()) {
             new ResponseChecks(local, model).replaceInstance();
         }
@@ -338,7 +338,7 @@ public abstract class BackendContract {
 
     /** No thread of the backend is alive after its close. */
     @Test
-    public final void endsItsThreads() throws BackendException {
+    public final void endsItsThreads() {
         LeftThreads threads = LeftThreads.now();
         try (LocalModel local = load()) {
             for (ContractExample example : successful()) {
@@ -353,7 +353,7 @@ public abstract class BackendContract {
      * possible if the system does not say how much of the others is in use.
      */
     @Test
-    public final void leavesNothingBehindAfterLoads() throws BackendException {
+    public final void leavesNothingBehindAfterLoads() {
         List<String> unknown = new LoadCycles(provider(), model, successful().getFirst(), this::resources).run(loads());
         assumeTrue(unknown.isEmpty(), () -> "not checked: " + unknown + ", which this system does not count");
     }
@@ -370,7 +370,7 @@ public abstract class BackendContract {
         return ResourceWatch.now();
     }
 
-    private LocalModel load() throws BackendException {
+    private LocalModel load() {
         return LocalModel.load(provider(), model);
     }
 

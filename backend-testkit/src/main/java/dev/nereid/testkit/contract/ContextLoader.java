@@ -1,6 +1,5 @@
 package dev.nereid.testkit.contract;
 
-import dev.nereid.spi.BackendException;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -9,13 +8,13 @@ import org.jspecify.annotations.Nullable;
 final class ContextLoader {
     /** A call without a result. */
     interface Action {
-        void run() throws BackendException;
+        void run();
     }
 
     /** A call with a result; a backend may return {@code null} although the SPI forbids it. */
     interface Call<T> {
         @Nullable
-        T run() throws BackendException;
+        T run();
     }
 
     private ContextLoader() {}
@@ -25,7 +24,7 @@ final class ContextLoader {
      *
      * @throws AssertionError if it changed the context class loader of the thread
      */
-    static void keeping(String method, Action action) throws BackendException {
+    static void keeping(String method, Action action) {
         ClassLoader before = Thread.currentThread().getContextClassLoader();
         action.run();
         ClassLoader after = Thread.currentThread().getContextClassLoader();
@@ -40,7 +39,7 @@ final class ContextLoader {
      *
      * @throws AssertionError if it returned {@code null}, or changed the context class loader of the thread
      */
-    static <T> T returned(String method, Call<T> call) throws BackendException {
+    static <T> T returned(String method, Call<T> call) {
         AtomicReference<@Nullable T> returned = new AtomicReference<>();
         keeping(method, () -> returned.set(call.run()));
         T result = returned.get();

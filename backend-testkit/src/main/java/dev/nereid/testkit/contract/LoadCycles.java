@@ -1,6 +1,5 @@
 package dev.nereid.testkit.contract;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.Model;
 import java.lang.ref.WeakReference;
@@ -58,7 +57,7 @@ final class LoadCycles {
      * @return the resources that are not checked, since this system does not say how much of them is in use
      * @throws AssertionError if something is left
      */
-    List<String> run(int count) throws BackendException {
+    List<String> run(int count) {
         int stretch = count / 2;
         cycles(count - stretch);
         measure();
@@ -88,7 +87,7 @@ final class LoadCycles {
         memory.add(now.nativeBytes());
     }
 
-    private void cycles(int count) throws BackendException {
+    private void cycles(int count) {
         for (int i = 0; i < count; i++) {
             try (LocalModel local = LocalModel.load(provider, model)) {
                 models.add(new WeakReference<>(local.model()));

@@ -59,11 +59,11 @@ public final class LocalModel implements AutoCloseable {
      * @return the model, owned by the caller
      * @throws BackendException if backend, model or instance cannot be created
      */
-    public static LocalModel load(BackendProvider provider, ContractModel model) throws BackendException {
+    public static LocalModel load(BackendProvider provider, ContractModel model) {
         return load(provider, model, 1);
     }
 
-    static LocalModel load(BackendProvider provider, ContractModel model, int instances) throws BackendException {
+    static LocalModel load(BackendProvider provider, ContractModel model, int instances) {
         Path cache = model.cacheDirectory().orElseGet(LocalModel::temporaryDirectory);
         Backend backend = ContextLoader.returned(
                 "BackendProvider.create",
@@ -79,7 +79,7 @@ public final class LocalModel implements AutoCloseable {
         }
     }
 
-    private static LocalModel of(Backend backend, ContractModel given, int instances) throws BackendException {
+    private static LocalModel of(Backend backend, ContractModel given, int instances) {
         Model model = ContextLoader.returned("Backend.load", () -> backend.load(given.context(instances)));
         LocalModel local = new LocalModel(given, backend, model);
         boolean created = false;
@@ -134,7 +134,7 @@ public final class LocalModel implements AutoCloseable {
     }
 
     /** Creates one more instance, as an update of the configuration does while others serve. */
-    void addInstance() throws BackendException {
+    void addInstance() {
         String name = given.settings().name() + "_0_" + created++;
         instances.add(ContextLoader.returned(
                 "Model.newInstance",

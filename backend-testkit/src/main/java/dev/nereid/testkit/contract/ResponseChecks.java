@@ -1,6 +1,5 @@
 package dev.nereid.testkit.contract;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.TensorSpec;
 import java.util.ArrayList;
 import java.util.List;
@@ -76,7 +75,7 @@ record ResponseChecks(LocalModel local, ContractModel model) {
     }
 
     /** Replaces the only instance while the model is loaded. */
-    void replaceInstance() throws BackendException {
+    void replaceInstance() {
         ContractExample example = successful().getFirst();
         ContractChecks.check(example, local.infer(example));
         local.addInstance();

@@ -1,6 +1,5 @@
 package dev.nereid.testkit.contract;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.SequenceEnd;
@@ -24,7 +23,7 @@ final class SequenceChecks {
     }
 
     /** Executes each sequence by itself, twice: nothing of the first time is used. */
-    void runAlone() throws BackendException {
+    void runAlone() {
         try (LocalModel local = LocalModel.load(provider, model)) {
             for (List<ContractExample> sequence : twice(model.sequences())) {
                 runAlone(local, sequence);
@@ -38,7 +37,7 @@ final class SequenceChecks {
     }
 
     /** Executes two sequences in turns, and in one batch if the model has batches. */
-    void runInterleaved() throws BackendException {
+    void runInterleaved() {
         try (LocalModel local = LocalModel.load(provider, model)) {
             List<List<ContractExample>> sequences = model.sequences();
             for (int first = 0; first < sequences.size(); first++) {
@@ -53,7 +52,7 @@ final class SequenceChecks {
     }
 
     /** Ends each sequence before its last request, and executes it again from its start. */
-    void runAgainAfterAnEarlyEnd() throws BackendException {
+    void runAgainAfterAnEarlyEnd() {
         try (LocalModel local = LocalModel.load(provider, model)) {
             for (List<ContractExample> sequence : model.sequences()) {
                 SequenceProgress begun = new SequenceProgress(model.settings(), sequence);

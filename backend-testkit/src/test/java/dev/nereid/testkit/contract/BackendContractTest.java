@@ -126,7 +126,7 @@ final class BackendContractTest {
 
     /** One test of the contract. */
     private interface Check {
-        void run(BackendContract contract) throws BackendException;
+        void run(BackendContract contract);
     }
 
     private void finds(BackendProvider faulty, ContractModel model, Check check, String text) {

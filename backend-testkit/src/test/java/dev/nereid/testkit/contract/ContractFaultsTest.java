@@ -55,7 +55,7 @@ final class ContractFaultsTest {
 
     /** One test of the contract. */
     private interface Check {
-        void run(BackendContract contract) throws BackendException;
+        void run(BackendContract contract);
     }
 
     private void finds(BackendProvider faulty, ContractModel model, Check check, String text) {
@@ -128,18 +128,18 @@ final class ContractFaultsTest {
         return ContractExample.request().input("IN", ONE, number).output("OUT", ONE, sum);
     }
 
-    private static float number(InferenceRequest request, String input) throws BackendException {
+    private static float number(InferenceRequest request, String input) {
         return request.requireInput(input).data().get(Doubling.FLOAT, 0);
     }
 
-    private static void respond(InferenceRequest request, String output, float number) throws BackendException {
+    private static void respond(InferenceRequest request, String output, float number) {
         request.response().allocate(output, DataType.FP32, ONE).data().set(Doubling.FLOAT, 0, number);
     }
 
     /** A right backend of sums by id. */
     private record Sums(Map<Sequence.Id, Float> byId) implements ModelInstance {
         @Override
-        public void execute(Batch batch) throws BackendException {
+        public void execute(Batch batch) {
             for (InferenceRequest request : batch.requests()) {
                 if (number(request, "READY") > 0) {
                     Sequence position = request.sequence().orElseThrow();
@@ -460,7 +460,7 @@ final class ContractFaultsTest {
         public ModelInstance newInstance(InstanceContext place) {
             return new ModelInstance() {
                 @Override
-                public void execute(Batch batch) throws BackendException {
+                public void execute(Batch batch) {
                     if (closed.get()) {
                         throw new BackendException(ErrorCode.INTERNAL, "resource: closed (expected: open)");
                     }

@@ -22,7 +22,7 @@ record Doubling(String name, Instances instances) implements BackendProvider {
 
     /** Creates instances. */
     interface Instances {
-        ModelInstance create(dev.nereid.spi.InstanceContext context) throws BackendException;
+        ModelInstance create(dev.nereid.spi.InstanceContext context);
     }
 
     static Doubling of(ModelInstance instance) {
@@ -53,7 +53,7 @@ record Doubling(String name, Instances instances) implements BackendProvider {
         }
     }
 
-    static void respond(InferenceRequest request, InferenceResponse response, float factor) throws BackendException {
+    static void respond(InferenceRequest request, InferenceResponse response, float factor) {
         Tensor in = request.requireInput("IN");
         float more =
                 request.input("MORE").map(tensor -> tensor.data().get(FLOAT, 0)).orElse(0f);
@@ -93,7 +93,7 @@ record Doubling(String name, Instances instances) implements BackendProvider {
     }
 
     /** Adds the input to a state. */
-    static void accumulate(Batch batch, float factor) throws BackendException {
+    static void accumulate(Batch batch, float factor) {
         for (InferenceRequest request : batch.requests()) {
             apply(request);
             if (!request.isNullRequest() && request.input("IN").isPresent()) {

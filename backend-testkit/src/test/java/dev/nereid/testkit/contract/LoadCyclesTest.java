@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
@@ -46,13 +45,13 @@ final class LoadCyclesTest {
     }
 
     @Test
-    void looksNoFurtherIfTheFirstStretchIsFarBelowTheLimit() throws BackendException {
+    void looksNoFurtherIfTheFirstStretchIsFarBelowTheLimit() {
         assertThat(cycles(LoadCyclesTest::memory, 100, 108).run(LOADS)).isEmpty();
         assertThat(measured).isEmpty();
     }
 
     @Test
-    void passesIfMostStretchesAreWithinTheLimit() throws BackendException {
+    void passesIfMostStretchesAreWithinTheLimit() {
         cycles(LoadCyclesTest::memory, 100, 126, 100, 126, 126, 126).run(LOADS);
         assertThat(measured).isEmpty();
         cycles(LoadCyclesTest::memory, 100, 126, 152, 152, 153, 154).run(LOADS);
@@ -100,7 +99,7 @@ final class LoadCyclesTest {
     }
 
     @Test
-    void namesWhatTheSystemDoesNotCount() throws BackendException {
+    void namesWhatTheSystemDoesNotCount() {
         assertThat(cycles(threads -> new ResourceWatch(1, OptionalLong.empty(), OptionalLong.empty()), 1, 1)
                         .run(LOADS))
                 .containsExactly("open files", "bytes of native memory");

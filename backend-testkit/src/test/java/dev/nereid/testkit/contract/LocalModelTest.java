@@ -25,11 +25,11 @@ final class LocalModelTest {
             .build());
 
     @Test
-    void respondsToRequestsAloneAndTogether() throws BackendException {
+    void respondsToRequestsAloneAndTogether() {
         checkResponses();
     }
 
-    private void checkResponses() throws BackendException {
+    private void checkResponses() {
         try (LocalModel doubling = LocalModel.load(Doubling.right(), model)) {
             List<LocalResponse> together = doubling.inferTogether(List.of(request(1, 2), request(3, 4)));
 
@@ -40,7 +40,7 @@ final class LocalModelTest {
     }
 
     @Test
-    void returnsTheErrorOfARequest() throws BackendException {
+    void returnsTheErrorOfARequest() {
         try (LocalModel doubling = LocalModel.load(Doubling.right(), model)) {
             LocalResponse refused = doubling.infer(request(-1));
 
@@ -55,7 +55,7 @@ final class LocalModelTest {
     }
 
     @Test
-    void takesLittleTimeAfterTheFirst() throws BackendException {
+    void takesLittleTimeAfterTheFirst() {
         checkResponses();
         Duration best = Duration.ofDays(1);
         for (int i = 0; i < TRIES && best.compareTo(MAX_TIME) >= 0; i++) {

@@ -4,7 +4,6 @@ import dev.nereid.cuda.CudaDriver;
 import dev.nereid.cuda.EventFence;
 import dev.nereid.cuda.EventPool;
 import dev.nereid.cuda.GpuContext;
-import dev.nereid.spi.BackendException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -70,7 +69,7 @@ final class KernelSlots implements AutoCloseable {
     }
 
     /** Launches once, after the end of the launch that used the same memory before. */
-    void launch() throws BackendException {
+    void launch() {
         if (inFlight.size() == slots) {
             awaitOldest();
         }
@@ -100,7 +99,7 @@ final class KernelSlots implements AutoCloseable {
         });
     }
 
-    private void awaitOldest() throws BackendException {
+    private void awaitOldest() {
         EventFence fence = inFlight.remove();
         try {
             boolean ignored = fence.await(Duration.ofMinutes(1));
@@ -110,7 +109,7 @@ final class KernelSlots implements AutoCloseable {
     }
 
     /** Waits for all launches. */
-    void awaitAll() throws BackendException {
+    void awaitAll() {
         while (!inFlight.isEmpty()) {
             awaitOldest();
         }
@@ -136,7 +135,7 @@ final class KernelSlots implements AutoCloseable {
     }
 
     @Override
-    public void close() throws BackendException {
+    public void close() {
         awaitAll();
         gpu.release(driver -> {
             driver.destroyStream(stream);

@@ -67,7 +67,7 @@ final class RedisCache implements ResponseCache {
     }
 
     /** Connects to Redis. Blocks. */
-    static RedisCache connect(RedisSettings settings) throws BackendException {
+    static RedisCache connect(RedisSettings settings) {
         ClientResources resources = DefaultClientResources.builder()
                 .ioThreadPoolSize(THREADS)
                 .computationThreadPoolSize(THREADS)

@@ -1,6 +1,5 @@
 package dev.nereid.cache.redis;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.cache.CacheContext;
 import dev.nereid.spi.cache.CacheProvider;
 import dev.nereid.spi.cache.ResponseCache;
@@ -16,7 +15,7 @@ public final class RedisCacheProvider implements CacheProvider {
     }
 
     @Override
-    public ResponseCache create(CacheContext context) throws BackendException {
+    public ResponseCache create(CacheContext context) {
         return RedisCache.connect(RedisSettings.of(context.settings(), context.environment()));
     }
 }

@@ -47,7 +47,7 @@ record RedisSettings(RedisAddress address, RedisCredentials credentials, RedisTi
      * @param settings the settings by name
      * @param environment the environment variables by name
      */
-    static RedisSettings of(Map<String, String> settings, Map<String, String> environment) throws BackendException {
+    static RedisSettings of(Map<String, String> settings, Map<String, String> environment) {
         for (String name : new TreeSet<>(settings.keySet())) {
             if (!NAMES.contains(name)) {
                 throw wrong(name + ": unknown setting (expected: one of " + new TreeSet<>(NAMES) + ")");
@@ -83,12 +83,11 @@ record RedisSettings(RedisAddress address, RedisCredentials credentials, RedisTi
         return address.host() + ":" + address.port();
     }
 
-    private static Duration millis(Map<String, String> settings, String name) throws BackendException {
+    private static Duration millis(Map<String, String> settings, String name) {
         return Duration.ofMillis(number(settings, name, DEFAULT_TIMEOUT_MILLIS, 1, Integer.MAX_VALUE));
     }
 
-    private static int number(Map<String, String> settings, String name, int ifMissing, int min, int max)
-            throws BackendException {
+    private static int number(Map<String, String> settings, String name, int ifMissing, int min, int max) {
         String text = settings.get(name);
         if (text == null) {
             return ifMissing;
@@ -104,7 +103,7 @@ record RedisSettings(RedisAddress address, RedisCredentials credentials, RedisTi
         throw wrong(name + ": '" + text + "' (expected: a whole number from " + min + " to " + max + ")");
     }
 
-    private static boolean truth(Map<String, String> settings, String name) throws BackendException {
+    private static boolean truth(Map<String, String> settings, String name) {
         String text = settings.getOrDefault(name, "false");
         return switch (text) {
             case "true", "1" -> true;

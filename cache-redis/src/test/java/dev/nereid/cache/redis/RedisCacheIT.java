@@ -238,7 +238,7 @@ final class RedisCacheIT {
         assertThat(status).isZero();
     }
 
-    private static ResponseCache open(RedisServer redis, Map<String, String> more) throws BackendException {
+    private static ResponseCache open(RedisServer redis, Map<String, String> more) {
         return open(settings(redis, more));
     }
 
@@ -248,12 +248,11 @@ final class RedisCacheIT {
         return settings;
     }
 
-    private static ResponseCache open(Map<String, String> settings) throws BackendException {
+    private static ResponseCache open(Map<String, String> settings) {
         return open(settings, Map.of());
     }
 
-    private static ResponseCache open(Map<String, String> settings, Map<String, String> environment)
-            throws BackendException {
+    private static ResponseCache open(Map<String, String> settings, Map<String, String> environment) {
         return new RedisCacheProvider().create(new CacheContext() {
             @Override
             public Map<String, String> settings() {

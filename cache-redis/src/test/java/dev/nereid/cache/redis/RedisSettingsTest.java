@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 final class RedisSettingsTest {
     @Test
-    void hasDefaults() throws BackendException {
+    void hasDefaults() {
         RedisSettings settings = RedisSettings.of(Map.of("host", "store"), Map.of());
 
         assertThat(settings.address().port()).isEqualTo(6379);
@@ -48,7 +48,7 @@ final class RedisSettingsTest {
     }
 
     @Test
-    void prefersCredentialsOfTheCommandLine() throws BackendException {
+    void prefersCredentialsOfTheCommandLine() {
         Map<String, String> environment =
                 Map.of("TRITONCACHE_REDIS_USERNAME", "variable", "TRITONCACHE_REDIS_PASSWORD", "secret");
 

@@ -42,7 +42,7 @@ final class HotPluginIT {
             public final class Times implements TensorFunction {
                 public String name() { return "times"; }
 
-                public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+                public void apply(InferenceRequest request, ModelContext model) {
                     Tensor in = request.requireInput("INPUT0");
                     Tensor out = request.response().allocate("OUTPUT0", DataType.FP32, in.shape());
                     for (long at = 0; at < in.byteSize(); at += Float.BYTES) {

@@ -7,7 +7,6 @@ import dev.nereid.scheduler.memory.OutputReceiver;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Fence;
 import dev.nereid.spi.MemoryPlace;
@@ -36,38 +35,38 @@ final class BatchOutputs {
     }
 
     /** Allocates a checked output; in ordinary memory in place of pinned memory of which none is left. */
-    Tensor allocate(OutputSpec output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+    Tensor allocate(OutputSpec output, DataType type, Shape shape, MemoryPlace place) {
         TensorBuffer buffer = OutputChecks.allocate(scope.model(), output, type, shape, place);
         MemoryPlace actual = place.isHost() ? buffer.place() : place;
         return add(output, Tensor.of(type, shape, buffer.segment(), actual), buffer);
     }
 
     /** Allocates a checked output of byte strings. */
-    Tensor allocateBytes(OutputSpec output, Shape shape, long byteSize) throws BackendException {
+    Tensor allocateBytes(OutputSpec output, Shape shape, long byteSize) {
         TensorBuffer buffer = OutputChecks.allocateBytes(scope.model(), output, shape, byteSize);
         return add(output, Tensor.of(DataType.BYTES, shape, buffer.segment()), buffer);
     }
 
-    private Tensor add(OutputSpec output, Tensor tensor, TensorBuffer buffer) throws BackendException {
+    private Tensor add(OutputSpec output, Tensor tensor, TensorBuffer buffer) {
         add(output, tensor, ReferenceCountedMemory.of(buffer));
         return tensor;
     }
 
     /** Adds a checked output. Takes over a reference to its memory, even if it throws. */
-    void add(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) throws BackendException {
+    void add(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) {
         try {
             if (output.source() == null) {
                 OutputChecks.forClient(scope.model(), output, tensor);
             }
             outputs.add(new Whole(output, tensor, memory));
-        } catch (BackendException | RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) {
             memory.release();
             throw e;
         }
     }
 
     /** Adds the work of a device that writes an output, which was added before. */
-    void fence(OutputSpec output, Fence fence, OutputReceiver execution) throws BackendException {
+    void fence(OutputSpec output, Fence fence, OutputReceiver execution) {
         for (Whole whole : outputs) {
             if (whole.output().index() == output.index()) {
                 whole.tensor = execution.received(whole.tensor().withFence(fence), whole.memory());
@@ -89,7 +88,7 @@ final class BatchOutputs {
     }
 
     /** Throws if an output cannot be added. */
-    OutputSpec check(String output, DataType type, Shape shape) throws BackendException {
+    OutputSpec check(String output, DataType type, Shape shape) {
         OutputSpec spec = scope.output(output);
         if (has(output)) {
             throw SchedulerErrors.duplicateOutput(scope.model().settings(), output);
@@ -131,7 +130,7 @@ final class BatchOutputs {
      * @param index the index of the request
      * @param firstItem the index of its first item
      */
-    void putParts(int index, int firstItem, ResponseBuilder response) throws BackendException {
+    void putParts(int index, int firstItem, ResponseBuilder response) {
         ScheduledRequest request = requests.get(index);
         for (Whole whole : outputs) {
             String name = whole.output().tensor().name();
@@ -148,7 +147,7 @@ final class BatchOutputs {
     }
 
     /** Moves an output out of memory of a device, once for all requests. */
-    private void moveToHost(Whole whole) throws BackendException {
+    private void moveToHost(Whole whole) {
         Tensor moved = whole.tensor();
         TensorBuffer copy =
                 OutputChecks.copyToHost(scope.model(), whole.output().tensor().name(), moved);
@@ -163,7 +162,7 @@ final class BatchOutputs {
         outputs.clear();
     }
 
-    private Tensor part(Whole whole, int index, int firstItem) throws BackendException {
+    private Tensor part(Whole whole, int index, int firstItem) {
         Tensor tensor = whole.tensor();
         String source = whole.output().source();
         if (source != null) {
@@ -190,7 +189,7 @@ final class BatchOutputs {
     }
 
     /** Returns the offset of the part of each request, in bytes. */
-    private long[] partOffsets(Whole whole, String source) throws BackendException {
+    private long[] partOffsets(Whole whole, String source) {
         long[] offsets = whole.offsets;
         if (offsets == null) {
             offsets = ScatteredParts.offsets(scope.model(), whole.output(), source, requests);
@@ -208,7 +207,7 @@ final class BatchOutputs {
     }
 
     /** Returns the offset of each item, in bytes. */
-    private long[] itemOffsets(Whole whole) throws BackendException {
+    private long[] itemOffsets(Whole whole) {
         long[] offsets = whole.offsets;
         if (offsets == null) {
             offsets = framed(whole, ByteStrings.offsets(whole.tensor(), items));
@@ -217,7 +216,7 @@ final class BatchOutputs {
         return offsets;
     }
 
-    private long[] framed(Whole whole, long @Nullable [] offsets) throws BackendException {
+    private long[] framed(Whole whole, long @Nullable [] offsets) {
         if (offsets == null) {
             throw SchedulerErrors.output(
                     scope.model().settings(),

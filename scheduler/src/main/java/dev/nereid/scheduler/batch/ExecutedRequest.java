@@ -177,7 +177,7 @@ final class ExecutedRequest extends CheckedRequestView
     }
 
     @Override
-    public SequenceState state(String output) throws BackendException {
+    public SequenceState state(String output) {
         checked();
         if (states == null) {
             states = new NewStates(
@@ -521,7 +521,7 @@ final class ExecutedRequest extends CheckedRequestView
         return waits;
     }
 
-    private ResponseEvent terminalEvent(int index, int firstItem) throws BackendException {
+    private ResponseEvent terminalEvent(int index, int firstItem) {
         if (scheduled().isCancelled() || inputs.isNull()) {
             return ResponseEvent.END; // delivered as cancelled, or dropped
         }

@@ -7,7 +7,6 @@ import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.RequestReturn;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.request.StateSink;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Fence;
@@ -150,12 +149,12 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     }
 
     @Override
-    public Tensor gather(String input) throws BackendException {
+    public Tensor gather(String input) {
         return gather(input, MemoryPlace.HOST);
     }
 
     @Override
-    public Tensor gather(String input, MemoryPlace place) throws BackendException {
+    public Tensor gather(String input, MemoryPlace place) {
         checkOpen();
         GatheredInputs inputs = gathered;
         if (inputs == null && place.kind() == MemoryPlace.Kind.HOST) {
@@ -173,12 +172,12 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     }
 
     @Override
-    public Tensor allocate(String output, DataType type, Shape shape) throws BackendException {
+    public Tensor allocate(String output, DataType type, Shape shape) {
         return allocate(output, type, shape, MemoryPlace.HOST);
     }
 
     @Override
-    public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+    public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) {
         checkOpen();
         if (outputs == null) {
             Shape part = shapeOfSingle(output, shape);
@@ -188,7 +187,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     }
 
     @Override
-    public Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
+    public Tensor allocateBytes(String output, Shape shape, long byteSize) {
         checkOpen();
         if (outputs == null) {
             Shape part = shapeOfSingle(output, shape);
@@ -198,7 +197,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     }
 
     @Override
-    public void fence(String output, Fence fence) throws BackendException {
+    public void fence(String output, Fence fence) {
         checkOpen();
         if (outputs == null) {
             executed[0].builder().fence(output, fence);
@@ -208,7 +207,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     }
 
     @Override
-    public void scatter(String output, Tensor tensor, Runnable release) throws BackendException {
+    public void scatter(String output, Tensor tensor, Runnable release) {
         if (hasEnded()) {
             ReferenceCountedMemory.of(release, null).release();
             checkOpen();
@@ -225,18 +224,18 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
             spec = check(outputs, output, tensor.type(), tensor.shape());
             OutputChecks.checkMemory(scope.model(), spec, tensor);
             received = received(tensor, memory);
-        } catch (BackendException | RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) {
             memory.release();
             throw e;
         }
         outputs.add(spec, received, memory);
     }
 
-    private void scatterToSingle(String output, Tensor tensor, Runnable release) throws BackendException {
+    private void scatterToSingle(String output, Tensor tensor, Runnable release) {
         Shape shape;
         try {
             shape = shapeOfSingle(output, tensor.shape());
-        } catch (BackendException | RuntimeException e) {
+        } catch (RuntimeException e) {
             ReferenceCountedMemory.of(release, null).release();
             throw e;
         }
@@ -249,11 +248,11 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     }
 
     /** Returns the shape of an output of the batch for its only request. */
-    private Shape shapeOfSingle(String output, Shape given) throws BackendException {
+    private Shape shapeOfSingle(String output, Shape given) {
         return ScatteredParts.ofSingle(scope.model(), scope.outputs().get(output), scheduled, given);
     }
 
-    private OutputSpec check(BatchOutputs all, String output, DataType type, Shape shape) throws BackendException {
+    private OutputSpec check(BatchOutputs all, String output, DataType type, Shape shape) {
         OutputSpec spec = all.check(output, type, shape);
         for (ExecutedRequest request : executed) {
             if (request.has(spec)) {
@@ -264,7 +263,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     }
 
     @Override
-    public SequenceState state(String output) throws BackendException {
+    public SequenceState state(String output) {
         checkOpen();
         if (executed.length == 1) {
             return executed[0].state(output);

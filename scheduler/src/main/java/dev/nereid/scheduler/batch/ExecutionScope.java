@@ -125,7 +125,7 @@ public record ExecutionScope(
      *
      * @throws BackendException if the configuration has no such output
      */
-    OutputSpec output(String name) throws BackendException {
+    OutputSpec output(String name) {
         OutputSpec spec = outputs.get(name);
         if (spec == null) {
             throw SchedulerErrors.output(

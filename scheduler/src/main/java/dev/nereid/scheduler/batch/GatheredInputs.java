@@ -12,7 +12,6 @@ import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.request.StateSink;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
@@ -98,7 +97,7 @@ final class GatheredInputs {
      *
      * @param place where the tensor is to lie; an input of one request that lies there stays in place
      */
-    Tensor gather(String input, MemoryPlace place) throws BackendException {
+    Tensor gather(String input, MemoryPlace place) {
         Tensor earlier = find(input, place);
         if (earlier != null) {
             return earlier;
@@ -157,7 +156,7 @@ final class GatheredInputs {
         };
     }
 
-    private Tensor inPlace(String input, Tensor tensor, MemoryPlace place) throws BackendException {
+    private Tensor inPlace(String input, Tensor tensor, MemoryPlace place) {
         if (liesIn(tensor, place)) {
             return tensor;
         }
@@ -167,14 +166,14 @@ final class GatheredInputs {
     }
 
     /** Copies an input on the host to pinned memory; leaves it where it is if none is left. */
-    private Tensor pinned(String input, Tensor tensor) throws BackendException {
+    private Tensor pinned(String input, Tensor tensor) {
         Optional<InputMemory> copy = InputMemory.pinned(scope.model(), tensor);
         copy.ifPresent(made -> add(input, made.tensor(), made.memory(), List.of()));
         return copy.map(InputMemory::tensor).orElse(tensor);
     }
 
     /** Returns the input of a batch of one. It stays in place, and is flat if it is ragged. */
-    static Tensor single(ModelScope model, ScheduledRequest request, String input) throws BackendException {
+    static Tensor single(ModelScope model, ScheduledRequest request, String input) {
         Tensor tensor = request.input(input);
         if (!is(model, input, TensorSpec.Trait.RAGGED)) {
             return tensor;
@@ -188,7 +187,7 @@ final class GatheredInputs {
     }
 
     /** Returns an input of the first request, and keeps it if it stays in place. */
-    private Tensor first(String input, Tensor tensor, MemoryPlace place) throws BackendException {
+    private Tensor first(String input, Tensor tensor, MemoryPlace place) {
         if (liesIn(tensor, place)) {
             ScheduledRequest owner = requests.getFirst();
             add(input, tensor, retained(owner, tensor), List.of(owner));
@@ -296,7 +295,7 @@ final class GatheredInputs {
         all.forEach(input -> input.memory().release());
     }
 
-    private List<Tensor> parts(String input) throws BackendException {
+    private List<Tensor> parts(String input) {
         List<Tensor> parts = new ArrayList<>(requests.size());
         for (ScheduledRequest request : requests) {
             parts.add(request.input(input));
@@ -305,7 +304,7 @@ final class GatheredInputs {
     }
 
     /** Derives an input, for all of its names. */
-    private Tensor derive(String input, BatchInput derived) throws BackendException {
+    private Tensor derive(String input, BatchInput derived) {
         String source = derived.source();
         List<Shape> sources = parts(source).stream().map(Tensor::shape).toList();
         boolean batched =
@@ -325,7 +324,7 @@ final class GatheredInputs {
         }
     }
 
-    private Tensor join(String input, List<Tensor> parts, MemoryPlace place) throws BackendException {
+    private Tensor join(String input, List<Tensor> parts, MemoryPlace place) {
         Shape shape = JoinedShape.of(scope.model(), input, parts, is(scope.model(), input, TensorSpec.Trait.RAGGED));
         StateSink states = stateOf(input);
         if (states == null) {
@@ -385,8 +384,7 @@ final class GatheredInputs {
     }
 
     /** Finds present states where an earlier batch wrote them in this order; {@code null} if they do not lie so. */
-    private @Nullable Tensor inOrder(String input, Shape shape, List<Tensor> parts, StateSink counts)
-            throws BackendException {
+    private @Nullable Tensor inOrder(String input, Shape shape, List<Tensor> parts, StateSink counts) {
         BitSet none = ofNone();
         StateBuffer tried = null;
         for (int i = none.nextClearBit(0); i < parts.size(); i = none.nextClearBit(i + 1)) {
@@ -407,8 +405,7 @@ final class GatheredInputs {
         return null;
     }
 
-    private StateBuffer.@Nullable InOrder inOrder(StateBuffer buffer, List<Tensor> parts, BitSet none, int inPlace)
-            throws BackendException {
+    private StateBuffer.@Nullable InOrder inOrder(StateBuffer buffer, List<Tensor> parts, BitSet none, int inPlace) {
         try {
             return buffer.inOrder(parts, none, inPlace, scope.model().memory());
         } catch (InferenceException e) {
@@ -417,7 +414,7 @@ final class GatheredInputs {
     }
 
     /** Copies an input to memory of the server, one part after the other. */
-    private Tensor copied(String input, Shape shape, List<Tensor> parts, MemoryPlace place) throws BackendException {
+    private Tensor copied(String input, Shape shape, List<Tensor> parts, MemoryPlace place) {
         InputMemory copy = InputMemory.copyOf(scope.model(), input, shape, parts, place);
         add(input, copy.tensor(), copy.memory(), List.of());
         return copy.tensor();

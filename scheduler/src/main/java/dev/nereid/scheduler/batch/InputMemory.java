@@ -31,8 +31,7 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
      * @param shape the shape of all of them together
      * @param place where the copy is to lie
      */
-    static InputMemory copyOf(ModelScope model, String input, Shape shape, List<Tensor> parts, MemoryPlace place)
-            throws BackendException {
+    static InputMemory copyOf(ModelScope model, String input, Shape shape, List<Tensor> parts, MemoryPlace place) {
         long byteSize = 0;
         for (Tensor part : parts) {
             byteSize = Math.addExact(byteSize, part.byteSize());
@@ -61,7 +60,7 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
     }
 
     /** Copies an input on the host to pinned memory; empty if none is left. */
-    static Optional<InputMemory> pinned(ModelScope model, Tensor tensor) throws BackendException {
+    static Optional<InputMemory> pinned(ModelScope model, Tensor tensor) {
         Optional<TensorBuffer> buffer = model.memory().allocatePinned(tensor.byteSize());
         if (buffer.isEmpty()) {
             return Optional.empty();
@@ -89,8 +88,7 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
     }
 
     /** Allocates an input that is derived from those of the requests of a batch, and writes it. */
-    static InputMemory derived(ModelScope model, BatchInput derived, List<Shape> sources, boolean batched)
-            throws BackendException {
+    static InputMemory derived(ModelScope model, BatchInput derived, List<Shape> sources, boolean batched) {
         Shape shape = DerivedInputs.shape(derived.kind(), sources, batched);
         TensorBuffer buffer = OutputChecks.allocateZeroed(model, shape.byteSize(derived.type()));
         ReferenceCountedMemory memory = ReferenceCountedMemory.of(buffer);
@@ -116,8 +114,7 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
     }
 
     /** Throws unless there is memory of a device. */
-    private static void checkDevice(ModelScope model, String input, MemoryPlace place, String problem)
-            throws BackendException {
+    private static void checkDevice(ModelScope model, String input, MemoryPlace place, String problem) {
         if (model.memory().device(place).isEmpty()) {
             throw error(model, input, ErrorCode.UNSUPPORTED, problem + place + " (expected: memory of the host)");
         }

@@ -17,7 +17,7 @@ final class JoinedShape {
      * @param ragged whether the elements of all requests form one dimension
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if types or further dimensions differ
      */
-    static Shape of(ModelScope model, String input, List<Tensor> parts, boolean ragged) throws BackendException {
+    static Shape of(ModelScope model, String input, List<Tensor> parts, boolean ragged) {
         Tensor first = parts.getFirst();
         long length = 0;
         for (Tensor part : parts) {
@@ -28,8 +28,7 @@ final class JoinedShape {
         return ragged ? Shape.of(length) : first.shape().withFirst(length);
     }
 
-    private static void check(ModelScope model, String input, Tensor first, Tensor other, boolean ragged)
-            throws BackendException {
+    private static void check(ModelScope model, String input, Tensor first, Tensor other, boolean ragged) {
         Shape shape = other.shape();
         boolean joins = ragged
                 || (shape.rank() > 0 && shape.withFirst(0).equals(first.shape().withFirst(0)));

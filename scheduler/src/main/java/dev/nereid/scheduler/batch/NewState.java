@@ -151,12 +151,12 @@ final class NewState implements SequenceState {
     }
 
     @Override
-    public Tensor allocate(DataType type, Shape shape) throws BackendException {
+    public Tensor allocate(DataType type, Shape shape) {
         check(type, shape);
         return allocated(type, shape, OutputChecks.allocateZeroed(model, byteSize(type, shape)));
     }
 
-    private long byteSize(DataType type, Shape shape) throws BackendException {
+    private long byteSize(DataType type, Shape shape) {
         if (!type.isFixedSize()) {
             throw error("type " + type + " (expected: a type of fixed size)");
         }
@@ -168,7 +168,7 @@ final class NewState implements SequenceState {
     }
 
     @Override
-    public Tensor allocate(DataType type, Shape shape, MemoryPlace place) throws BackendException {
+    public Tensor allocate(DataType type, Shape shape, MemoryPlace place) {
         if (place.isHost()) {
             return allocate(type, shape);
         }
@@ -176,7 +176,7 @@ final class NewState implements SequenceState {
         return allocated(type, shape, OutputChecks.allocate(device(place), byteSize(type, shape)));
     }
 
-    private DeviceMemory device(MemoryPlace place) throws BackendException {
+    private DeviceMemory device(MemoryPlace place) {
         Optional<DeviceMemory> device = model.memory().device(place);
         if (device.isEmpty()) {
             throw new BackendException(
@@ -188,7 +188,7 @@ final class NewState implements SequenceState {
     }
 
     @Override
-    public Tensor allocateBytes(Shape shape, long byteSize) throws BackendException {
+    public Tensor allocateBytes(Shape shape, long byteSize) {
         check(DataType.BYTES, shape);
         if (byteSize < 0) {
             throw error("size " + byteSize + " (expected: >= 0)");
@@ -196,7 +196,7 @@ final class NewState implements SequenceState {
         return allocated(DataType.BYTES, shape, OutputChecks.allocateZeroed(model, byteSize));
     }
 
-    private Tensor allocated(DataType type, Shape shape, TensorBuffer memoryOfServer) throws BackendException {
+    private Tensor allocated(DataType type, Shape shape, TensorBuffer memoryOfServer) {
         MemoryPlace place = memoryOfServer.place();
         Tensor tensor = Tensor.of(type, shape, memoryOfServer.segment(), place);
         try {
@@ -213,7 +213,7 @@ final class NewState implements SequenceState {
     }
 
     @Override
-    public void fence(Fence fence) throws BackendException {
+    public void fence(Fence fence) {
         Tensor allocatedValue = value;
         if (!allocated || allocatedValue == null) {
             throw error("a fence without memory (expected: allocated before)");
@@ -222,7 +222,7 @@ final class NewState implements SequenceState {
     }
 
     @Override
-    public void put(Tensor tensor, Runnable release) throws BackendException {
+    public void put(Tensor tensor, Runnable release) {
         ReferenceCountedMemory own;
         try {
             check(tensor.type(), tensor.shape());
@@ -240,7 +240,7 @@ final class NewState implements SequenceState {
                 return;
             }
             own = ReferenceCountedMemory.of(release, owner.retain(tensor));
-        } catch (BackendException | RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) {
             ReferenceCountedMemory.of(release, null).release();
             throw e;
         }
@@ -248,7 +248,7 @@ final class NewState implements SequenceState {
     }
 
     /** Waits for the work of a device: the next execution reads the value at once. Called by the backend. */
-    private static void awaitContent(Tensor tensor) throws BackendException {
+    private static void awaitContent(Tensor tensor) {
         try {
             DeviceCopies.awaitContent(tensor);
         } catch (InferenceException e) {
@@ -256,7 +256,7 @@ final class NewState implements SequenceState {
         }
     }
 
-    private void copy(Tensor tensor) throws BackendException {
+    private void copy(Tensor tensor) {
         TensorBuffer copy;
         try {
             MemoryPlace place = tensor.place();
@@ -280,7 +280,7 @@ final class NewState implements SequenceState {
         return tensor;
     }
 
-    private void check(DataType type, Shape shape) throws BackendException {
+    private void check(DataType type, Shape shape) {
         if (ended) {
             throw new IllegalStateException(
                     "state '" + spec.outputName() + "': the execution is finished (expected: not yet)");
@@ -306,7 +306,7 @@ final class NewState implements SequenceState {
     }
 
     /** Returns a value without its fence, which the execution has awaited before; throws what its work failed with. */
-    private static Tensor complete(Tensor tensor) throws BackendException {
+    private static Tensor complete(Tensor tensor) {
         if (tensor.fence().isEmpty()) {
             return tensor;
         }
@@ -325,7 +325,7 @@ final class NewState implements SequenceState {
      * @param count the number of its items
      * @throws BackendException if byte strings are not framed, or if the work of a device that writes them failed
      */
-    Tensor part(int firstItem, int count) throws BackendException {
+    Tensor part(int firstItem, int count) {
         Tensor whole = complete(requireNonNull(value));
         if (!model.settings().batches() || count == items) {
             return whole;

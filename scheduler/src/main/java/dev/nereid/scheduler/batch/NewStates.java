@@ -38,7 +38,7 @@ final class NewStates {
     }
 
     /** Returns the state of an output, always the same object. */
-    SequenceState state(String output) throws BackendException {
+    SequenceState state(String output) {
         NewState found = find(output);
         if (found != null) {
             return found;
@@ -96,7 +96,7 @@ final class NewStates {
      * @param count the number of its items
      * @throws BackendException if byte strings are not framed
      */
-    void cut(int firstItem, int count, List<Part> to) throws BackendException {
+    void cut(int firstItem, int count, List<Part> to) {
         for (NewState state : states) {
             if (state.value() != null) {
                 to.add(new Part(state.output(), state.part(firstItem, count), state.memory(), state.row(firstItem)));

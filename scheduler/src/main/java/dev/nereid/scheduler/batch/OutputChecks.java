@@ -25,14 +25,14 @@ final class OutputChecks {
     private OutputChecks() {}
 
     /** Throws unless the first dimension of an output is a number of items. */
-    static void checkItems(ModelScope model, OutputSpec output, Shape shape, int items) throws BackendException {
+    static void checkItems(ModelScope model, OutputSpec output, Shape shape, int items) {
         if (output.batched() && (shape.rank() == 0 || shape.dim(0) != items)) {
             throw error(model, output, "shape " + shape + " (expected: first dimension " + items + ", the batch size)");
         }
     }
 
     /** Throws unless every thread may read an output, or the server can move it to the host. */
-    static void checkMemory(ModelScope model, OutputSpec output, Tensor tensor) throws BackendException {
+    static void checkMemory(ModelScope model, OutputSpec output, Tensor tensor) {
         MemorySegment data = tensor.data();
         MemoryPlace place = tensor.place();
         if (!place.isHost()) {
@@ -60,8 +60,7 @@ final class OutputChecks {
     }
 
     /** Allocates zeroed memory for an output of fixed-size elements in one place, as {@link BatchOutputs#allocate}. */
-    static TensorBuffer allocate(ModelScope model, OutputSpec output, DataType type, Shape shape, MemoryPlace place)
-            throws BackendException {
+    static TensorBuffer allocate(ModelScope model, OutputSpec output, DataType type, Shape shape, MemoryPlace place) {
         long byteSize = byteSize(model, output, type, shape);
         if (place.isHost()) {
             Optional<TensorBuffer> pinned = place.kind() == MemoryPlace.Kind.PINNED
@@ -74,7 +73,7 @@ final class OutputChecks {
     }
 
     /** Allocates memory of a device, which is zeroed too. Failures are thrown to the backend. */
-    static TensorBuffer allocate(DeviceMemory device, long byteSize) throws BackendException {
+    static TensorBuffer allocate(DeviceMemory device, long byteSize) {
         try {
             return device.allocate(byteSize);
         } catch (InferenceException e) {
@@ -87,7 +86,7 @@ final class OutputChecks {
      *
      * @throws BackendException {@link ErrorCode#UNSUPPORTED} if the server has no memory there
      */
-    static DeviceMemory device(ModelScope model, String output, MemoryPlace place) throws BackendException {
+    static DeviceMemory device(ModelScope model, String output, MemoryPlace place) {
         Optional<DeviceMemory> device = model.memory().device(place);
         if (device.isEmpty()) {
             throw new BackendException(
@@ -105,7 +104,7 @@ final class OutputChecks {
     }
 
     /** Copies an output in memory of a device to the host. Failures are thrown to the backend. */
-    static TensorBuffer copyToHost(ModelScope model, String output, Tensor tensor) throws BackendException {
+    static TensorBuffer copyToHost(ModelScope model, String output, Tensor tensor) {
         DeviceMemory device = device(model, output, tensor.place());
         try {
             return DeviceCopies.toHost(tensor, device, model.memory());
@@ -115,7 +114,7 @@ final class OutputChecks {
     }
 
     /** Returns the size of an output of fixed-size elements. */
-    static long byteSize(ModelScope model, OutputSpec output, DataType type, Shape shape) throws BackendException {
+    static long byteSize(ModelScope model, OutputSpec output, DataType type, Shape shape) {
         if (!type.isFixedSize()) {
             throw error(model, output, "type " + type + " (expected: a type of fixed size)");
         }
@@ -128,14 +127,13 @@ final class OutputChecks {
     }
 
     /** Allocates zeroed memory for an output of byte strings. */
-    static TensorBuffer allocateBytes(ModelScope model, OutputSpec output, Shape shape, long byteSize)
-            throws BackendException {
+    static TensorBuffer allocateBytes(ModelScope model, OutputSpec output, Shape shape, long byteSize) {
         checkBytes(model, output, shape, byteSize);
         return allocateZeroed(model, byteSize);
     }
 
     /** Throws unless the shape and size of an output of byte strings are possible. */
-    static void checkBytes(ModelScope model, OutputSpec output, Shape shape, long byteSize) throws BackendException {
+    static void checkBytes(ModelScope model, OutputSpec output, Shape shape, long byteSize) {
         checkConcrete(model, output, shape);
         if (byteSize < 0) {
             throw error(model, output, "size " + byteSize + " (expected: >= 0)");
@@ -143,7 +141,7 @@ final class OutputChecks {
     }
 
     /** Throws unless the memory of a client is large enough for an output. */
-    static void checkTarget(String output, MemorySegment target, long byteSize) throws BackendException {
+    static void checkTarget(String output, MemorySegment target, long byteSize) {
         if (target.byteSize() < byteSize) {
             throw SchedulerErrors.of(InferenceException.clientError("shared memory size specified with the request for"
                     + " output '" + Quoted.text(output) + "' (" + target.byteSize()
@@ -155,7 +153,7 @@ final class OutputChecks {
      * Allocates zeroed memory. Parts which the backend does not write show no data of other requests. Failures are
      * thrown to the backend.
      */
-    static TensorBuffer allocateZeroed(ModelScope model, long byteSize) throws BackendException {
+    static TensorBuffer allocateZeroed(ModelScope model, long byteSize) {
         try {
             return model.memory().allocateZeroed(byteSize);
         } catch (InferenceException e) {
@@ -164,7 +162,7 @@ final class OutputChecks {
     }
 
     /** Allocates memory that the server fills. Failures are thrown to the backend. */
-    static TensorBuffer allocate(ModelScope model, long byteSize) throws BackendException {
+    static TensorBuffer allocate(ModelScope model, long byteSize) {
         try {
             return model.memory().allocate(byteSize);
         } catch (InferenceException e) {
@@ -173,7 +171,7 @@ final class OutputChecks {
     }
 
     /** Returns an output as clients see it: the same memory, and the shape before {@code reshape}. */
-    static Tensor forClient(ModelScope model, OutputSpec output, Tensor tensor) throws BackendException {
+    static Tensor forClient(ModelScope model, OutputSpec output, Tensor tensor) {
         if (!output.reshaped()) {
             return tensor;
         }
@@ -189,7 +187,7 @@ final class OutputChecks {
      * Returns the client's shape of an output. Variable dimensions keep their order: the first one of the backend's
      * shape is the first one of the client's.
      */
-    private static Shape clientShape(ModelScope model, OutputSpec output, Shape actual) throws BackendException {
+    private static Shape clientShape(ModelScope model, OutputSpec output, Shape actual) {
         int batch = output.batched() ? 1 : 0;
         Shape from = output.tensor().backendDims();
         Shape to = output.tensor().dims();
@@ -213,7 +211,7 @@ final class OutputChecks {
         return Shape.of(dims);
     }
 
-    private static int nextVariable(ModelScope model, OutputSpec output, int start) throws BackendException {
+    private static int nextVariable(ModelScope model, OutputSpec output, int start) {
         Shape from = output.tensor().backendDims();
         for (int i = start; i < from.rank(); i++) {
             if (from.dim(i) == Shape.VARIABLE) {
@@ -227,7 +225,7 @@ final class OutputChecks {
                         + output.tensor().dims() + ")");
     }
 
-    private static void checkConcrete(ModelScope model, OutputSpec output, Shape shape) throws BackendException {
+    private static void checkConcrete(ModelScope model, OutputSpec output, Shape shape) {
         if (!shape.isConcrete()) {
             throw error(model, output, "shape " + shape + " (expected: no variable dimension)");
         }

@@ -61,8 +61,7 @@ final class OutputPlacement {
      * @return the output in its place, with a reference to its memory
      * @throws BackendException if it does not fit the target, there is no memory, or the device failed
      */
-    static Output place(ModelScope model, CheckedRequest request, Output output, boolean underWay)
-            throws BackendException {
+    static Output place(ModelScope model, CheckedRequest request, Output output, boolean underWay) {
         boolean stays = stays(request, output.name(), output.content());
         if (stays && underWay) {
             return output;
@@ -86,7 +85,7 @@ final class OutputPlacement {
         return content.fence().isEmpty() || !request.requestsOutput(output) || stays(request, output, content);
     }
 
-    private static Output awaited(Output output) throws BackendException {
+    private static Output awaited(Output output) {
         try {
             DeviceCopies.awaitContent(output.content());
         } catch (InferenceException e) {
@@ -99,7 +98,7 @@ final class OutputPlacement {
         return output.in(output.content().data(), output.content().place(), output.memory());
     }
 
-    private static Output onHost(ModelScope model, Output output) throws BackendException {
+    private static Output onHost(ModelScope model, Output output) {
         Tensor tensor = output.content();
         boolean host = tensor.place().isHost();
         if (host && !ClientMemory.isClientMemory(tensor.data())) {
@@ -127,7 +126,7 @@ final class OutputPlacement {
         return copy;
     }
 
-    private static Output at(ModelScope model, Output output, OutputTarget target) throws BackendException {
+    private static Output at(ModelScope model, Output output, OutputTarget target) {
         Tensor tensor = output.content();
         try {
             OutputChecks.checkTarget(output.name(), target.memory(), tensor.byteSize());
@@ -143,8 +142,7 @@ final class OutputPlacement {
         }
     }
 
-    private static void copy(ModelScope model, Output output, MemorySegment to, MemoryPlace place)
-            throws BackendException {
+    private static void copy(ModelScope model, Output output, MemorySegment to, MemoryPlace place) {
         Tensor tensor = output.content();
         if (!place.isHost()) {
             DeviceMemory device = OutputChecks.device(model, output.name(), place);

@@ -77,12 +77,12 @@ final class ResponseBuilder implements InferenceResponse {
     }
 
     @Override
-    public Tensor allocate(String output, DataType type, Shape shape) throws BackendException {
+    public Tensor allocate(String output, DataType type, Shape shape) {
         return allocate(output, type, shape, MemoryPlace.HOST);
     }
 
     @Override
-    public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) throws BackendException {
+    public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) {
         OutputSpec spec = check(output, shape);
         long byteSize = OutputChecks.byteSize(scope.model(), spec, type, shape);
         MemorySegment target = target(output, byteSize, place);
@@ -97,7 +97,7 @@ final class ResponseBuilder implements InferenceResponse {
     }
 
     @Override
-    public Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
+    public Tensor allocateBytes(String output, Shape shape, long byteSize) {
         OutputSpec spec = check(output, shape);
         OutputChecks.checkBytes(scope.model(), spec, shape, byteSize);
         MemorySegment target = target(output, byteSize, MemoryPlace.HOST);
@@ -110,7 +110,7 @@ final class ResponseBuilder implements InferenceResponse {
     }
 
     @Override
-    public void put(String output, Tensor tensor, Runnable release) throws BackendException {
+    public void put(String output, Tensor tensor, Runnable release) {
         ReferenceCountedMemory memory = ReferenceCountedMemory.of(release, retainInputs(tensor));
         OutputSpec spec;
         Tensor received;
@@ -118,7 +118,7 @@ final class ResponseBuilder implements InferenceResponse {
             spec = check(output, tensor.shape());
             OutputChecks.checkMemory(scope.model(), spec, tensor);
             received = received(tensor, memory);
-        } catch (BackendException | RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) {
             memory.release();
             throw e;
         }
@@ -126,7 +126,7 @@ final class ResponseBuilder implements InferenceResponse {
     }
 
     @Override
-    public void fence(String output, Fence fence) throws BackendException {
+    public void fence(String output, Fence fence) {
         checkOpen();
         OutputSpec spec = scope.output(output);
         Output allocated = outputs[spec.index()];
@@ -193,7 +193,7 @@ final class ResponseBuilder implements InferenceResponse {
     /**
      * Adds a request's part of an output of the whole batch. Takes over a reference to the memory, even if it throws.
      */
-    void putPart(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) throws BackendException {
+    void putPart(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) {
         add(output, tensor, memory);
     }
 
@@ -249,7 +249,7 @@ final class ResponseBuilder implements InferenceResponse {
      *
      * @throws BackendException if an output does not fit its target memory; all outputs are released then
      */
-    FinishedResponse finish(boolean last) throws BackendException {
+    FinishedResponse finish(boolean last) {
         try {
             return finished(last);
         } finally {
@@ -257,7 +257,7 @@ final class ResponseBuilder implements InferenceResponse {
         }
     }
 
-    private FinishedResponse finished(boolean last) throws BackendException {
+    private FinishedResponse finished(boolean last) {
         trackOutputs();
         for (int i = 0; i < outputs.length; i++) {
             Output output = outputs[i];
@@ -304,7 +304,7 @@ final class ResponseBuilder implements InferenceResponse {
      * Returns the client memory to which the backend may write an output directly. It is {@code null} if there is none,
      * or if an input lies in it: the execution reads that while it writes.
      */
-    private @Nullable MemorySegment target(String output, long byteSize, MemoryPlace place) throws BackendException {
+    private @Nullable MemorySegment target(String output, long byteSize, MemoryPlace place) {
         OutputTarget target = request.checked().target(output);
         if (target == null) {
             return null;
@@ -323,18 +323,18 @@ final class ResponseBuilder implements InferenceResponse {
         return MemoryRanges.overlap(request.checked().inputs(), written) ? null : slice;
     }
 
-    private Tensor add(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) throws BackendException {
+    private Tensor add(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) {
         try {
             Tensor clientTensor = OutputChecks.forClient(scope.model(), output, tensor);
             outputs[output.index()] = new Output(new NamedTensor(output.tensor().name(), clientTensor), memory);
             return tensor;
-        } catch (BackendException | RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) {
             memory.release();
             throw e;
         }
     }
 
-    private OutputSpec check(String output, Shape shape) throws BackendException {
+    private OutputSpec check(String output, Shape shape) {
         checkOpen();
         OutputSpec spec = scope.output(output);
         if (has(spec) || (shared != null && shared.has(output))) {

@@ -272,7 +272,7 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
     }
 
     @Override
-    public void report(ResponseReport report) throws BackendException {
+    public void report(ResponseReport report) {
         ModelMeter.check(report);
         request.model().meter().responded(nextReport(), report);
     }

@@ -18,8 +18,7 @@ final class ScatteredParts {
     private ScatteredParts() {}
 
     /** Returns the shape of the part of one request, as the backend sees it. */
-    static Shape shape(ModelScope model, OutputSpec output, String source, ScheduledRequest request)
-            throws BackendException {
+    static Shape shape(ModelScope model, OutputSpec output, String source, ScheduledRequest request) {
         Shape dims = output.tensor().backendDims();
         Shape whole = output.batched() ? dims.prepend(Shape.VARIABLE) : dims;
         Shape given = request.input(source).shape();
@@ -40,8 +39,7 @@ final class ScatteredParts {
      * @param single the only request
      * @param given the shape as the backend gave it
      */
-    static Shape ofSingle(ModelScope model, @Nullable OutputSpec output, List<ScheduledRequest> single, Shape given)
-            throws BackendException {
+    static Shape ofSingle(ModelScope model, @Nullable OutputSpec output, List<ScheduledRequest> single, Shape given) {
         String source = output == null ? null : output.source();
         if (output == null || source == null) {
             return given;
@@ -68,8 +66,8 @@ final class ScatteredParts {
     }
 
     /** Throws unless an output has as many elements as its parts together. */
-    static void check(ModelScope model, OutputSpec output, String source, List<ScheduledRequest> requests, Shape given)
-            throws BackendException {
+    static void check(
+            ModelScope model, OutputSpec output, String source, List<ScheduledRequest> requests, Shape given) {
         if (!given.isConcrete()) {
             throw error(model, output, "shape " + given + " (expected: no variable dimension)");
         }
@@ -92,8 +90,7 @@ final class ScatteredParts {
     }
 
     /** Returns the offset of the part of each request, in elements. The total follows at the end. */
-    static long[] offsets(ModelScope model, OutputSpec output, String source, List<ScheduledRequest> requests)
-            throws BackendException {
+    static long[] offsets(ModelScope model, OutputSpec output, String source, List<ScheduledRequest> requests) {
         long[] offsets = new long[requests.size() + 1];
         for (int i = 0; i < requests.size(); i++) {
             offsets[i + 1] =

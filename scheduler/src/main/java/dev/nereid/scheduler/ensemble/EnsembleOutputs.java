@@ -23,8 +23,7 @@ final class EnsembleOutputs {
             OutputSelection selection,
             DataFlow flow,
             Iteration iteration,
-            CheckedRequest request)
-            throws BackendException {
+            CheckedRequest request) {
         TensorValue.Mark mark = null;
         for (int tensor : selection.outputs()) {
             TensorValue value = flow.output(iteration, tensor);

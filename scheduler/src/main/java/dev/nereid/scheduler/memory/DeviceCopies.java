@@ -72,7 +72,7 @@ public final class DeviceCopies {
     }
 
     /** Waits for work of a device; returns whether it ended in a minute. */
-    static boolean await(Fence fence) throws BackendException {
+    static boolean await(Fence fence) {
         return fence.await(MAX_WAIT);
     }
 

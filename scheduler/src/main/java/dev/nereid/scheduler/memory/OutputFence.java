@@ -31,7 +31,7 @@ final class OutputFence implements Fence {
     }
 
     @Override
-    public boolean await(Duration timeout) throws BackendException {
+    public boolean await(Duration timeout) {
         Fence running = fence;
         if (running == null) {
             return endedBefore();
@@ -51,7 +51,7 @@ final class OutputFence implements Fence {
         }
     }
 
-    private boolean endedBefore() throws BackendException {
+    private boolean endedBefore() {
         BackendException failed = failure;
         if (failed != null) {
             throw new BackendException(failed.code(), String.valueOf(failed.getMessage()), failed);

@@ -114,7 +114,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
      *
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the request has no such input
      */
-    public Tensor input(String name) throws BackendException {
+    public Tensor input(String name) {
         Tensor found = NamedTensors.find(inputs(), name);
         if (found == null) {
             throw new BackendException(

@@ -288,7 +288,7 @@ public final class ModelMeter {
      * @param report the times
      * @throws BackendException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if they are not
      */
-    public static void check(ResponseReport report) throws BackendException {
+    public static void check(ResponseReport report) {
         ResponseSums.check(report);
     }
 

@@ -27,7 +27,7 @@ final class ResponseSums {
     }
 
     /** Throws unless the times of a report are in order. */
-    static void check(ResponseReport report) throws BackendException {
+    static void check(ResponseReport report) {
         long start = report.startNanos();
         if (report.outputStartNanos().isPresent()) {
             long output = report.outputStartNanos().getAsLong();
@@ -38,7 +38,7 @@ final class ResponseSums {
         }
     }
 
-    private static void require(boolean inOrder, String text) throws BackendException {
+    private static void require(boolean inOrder, String text) {
         if (!inOrder) {
             throw new BackendException(ErrorCode.INVALID_ARGUMENT, text);
         }

@@ -11,7 +11,6 @@ import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SteppedScheduler;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.BatchInput.Kind;
@@ -221,7 +220,7 @@ final class DerivedInputsTest {
         }
     }
 
-    private static void giveCounts(Batch batch) throws BackendException {
+    private static void giveCounts(Batch batch) {
         batch.scatter("OUT", batch.gather("COUNT"), () -> {});
     }
 

@@ -87,7 +87,7 @@ final class DeviceInputTest {
     }
 
     /** Reads {@code IN} on the device, twice; returns {@code OUT} on the host, all of it 0. */
-    private void gatherOnTheDevice(Batch batch) throws BackendException {
+    private void gatherOnTheDevice(Batch batch) {
         Tensor in = batch.gather("IN", GPU0);
         boolean same = batch.gather("IN", GPU0) == in && in.place().equals(GPU0);
         read.add(same ? gpu0.floats(in.data()) : new float[0]);

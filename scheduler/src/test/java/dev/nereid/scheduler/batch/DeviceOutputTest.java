@@ -641,7 +641,7 @@ final class DeviceOutputTest {
     }
 
     /** Copies {@code IN} to {@code OUT} on the device, for the whole batch. */
-    private void allocateForTheBatch(Batch batch) throws BackendException {
+    private void allocateForTheBatch(Batch batch) {
         Tensor in = batch.gather("IN");
         Tensor out = batch.allocate("OUT", in.type(), in.shape(), GPU0);
         assertThat(out.place()).isEqualTo(GPU0);

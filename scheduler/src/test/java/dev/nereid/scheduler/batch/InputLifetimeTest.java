@@ -366,11 +366,11 @@ final class InputLifetimeTest {
         }
     }
 
-    private static void putOwn(Batch batch) throws BackendException {
+    private static void putOwn(Batch batch) {
         putOwn(batch.requests());
     }
 
-    private static void putOwn(List<InferenceRequest> requests) throws BackendException {
+    private static void putOwn(List<InferenceRequest> requests) {
         for (InferenceRequest request : requests) {
             Tensor own = Tensor.of(DataType.FP32, Shape.of(1, 2), Arena.ofAuto().allocate(8));
             request.response().put("OUT", own);

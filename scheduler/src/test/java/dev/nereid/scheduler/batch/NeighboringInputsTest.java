@@ -12,7 +12,6 @@ import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelVersion;
 import dev.nereid.scheduler.request.RequestInputs;
 import dev.nereid.scheduler.request.RequestOutputs;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
@@ -68,7 +67,7 @@ final class NeighboringInputsTest {
         return observers;
     }
 
-    private void passOn(Batch batch) throws BackendException {
+    private void passOn(Batch batch) {
         Tensor in = batch.gather("IN");
         gathered.add(in);
         assertThat(batch.gather("IN")).isSameAs(in);

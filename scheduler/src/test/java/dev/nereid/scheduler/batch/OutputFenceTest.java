@@ -427,7 +427,7 @@ final class OutputFenceTest {
         }
     }
 
-    private void allocateWithFence(Batch batch) throws BackendException {
+    private void allocateWithFence(Batch batch) {
         batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2), GPU0);
         batch.fence("OUT", work());
     }

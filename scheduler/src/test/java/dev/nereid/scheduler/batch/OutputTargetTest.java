@@ -7,7 +7,6 @@ import dev.nereid.scheduler.Execution;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -215,7 +214,7 @@ final class OutputTargetTest {
         return execution.request().floats("IN", Shape.of(1, 2), first);
     }
 
-    private static void pass(Batch batch) throws BackendException {
+    private static void pass(Batch batch) {
         for (InferenceRequest request : batch.requests()) {
             request.response().put("OUT", request.input("IN").orElseThrow());
         }

@@ -8,7 +8,6 @@ import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SteppedScheduler;
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
@@ -111,7 +110,7 @@ final class PinnedMemoryTest {
     }
 
     /** Writes the input to the output. Returns the places of both. */
-    private static List<MemoryPlace> copy(Batch batch) throws BackendException {
+    private static List<MemoryPlace> copy(Batch batch) {
         Tensor in = batch.gather("IN", PINNED);
         Tensor out = batch.allocate("OUT", DataType.FP32, in.shape(), PINNED);
         assertThat(out.data().toArray(ValueLayout.JAVA_BYTE)).as("zeroed").containsOnly(0);
@@ -139,6 +138,6 @@ final class PinnedMemoryTest {
     }
 
     private interface Execution {
-        List<MemoryPlace> run(Batch batch) throws BackendException;
+        List<MemoryPlace> run(Batch batch);
     }
 }

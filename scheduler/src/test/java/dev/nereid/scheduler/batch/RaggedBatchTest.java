@@ -141,7 +141,7 @@ final class RaggedBatchTest {
         }
     }
 
-    private static float[] floats(Batch batch) throws BackendException {
+    private static float[] floats(Batch batch) {
         return batch.gather("IN").data().toArray(ValueLayout.JAVA_FLOAT_UNALIGNED);
     }
 

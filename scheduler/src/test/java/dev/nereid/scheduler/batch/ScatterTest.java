@@ -32,14 +32,14 @@ final class ScatterTest {
     private final ModelSettings model = model(TensorSpec.of("OUT", DataType.FP32, ANY));
 
     /** Ways to give the input back as the output. */
-    private static void allocate(Batch batch) throws BackendException {
+    private static void allocate(Batch batch) {
         Tensor in = batch.gather("IN");
         Tensor out = batch.allocate("OUT", DataType.FP32, in.shape());
         assertThat(out.shape()).isEqualTo(in.shape());
         out.data().copyFrom(in.data());
     }
 
-    private static void alias(Batch batch) throws BackendException {
+    private static void alias(Batch batch) {
         batch.scatter("OUT", batch.gather("IN"), () -> {});
     }
 

@@ -38,32 +38,32 @@ final class WrongOutputTest {
     enum Wrong {
         BATCH_SIZE("shape [5,2] (expected: first dimension %d, the batch size)") {
             @Override
-            void give(Batch batch) throws BackendException {
+            void give(Batch batch) {
                 batch.allocate("OUT", DataType.FP32, Shape.of(5, 2));
             }
         },
         SCALAR("shape [] (expected: first dimension %d, the batch size)") {
             @Override
-            void give(Batch batch) throws BackendException {
+            void give(Batch batch) {
                 batch.allocate("OUT", DataType.FP32, Shape.SCALAR);
             }
         },
         NAME("not in the configuration (expected: one of [OUT, MORE])") {
             @Override
-            void give(Batch batch) throws BackendException {
+            void give(Batch batch) {
                 batch.allocate("WHAT", DataType.FP32, Shape.of(batch.size(), 2));
             }
         },
         TWICE("given twice (expected: once)") {
             @Override
-            void give(Batch batch) throws BackendException {
+            void give(Batch batch) {
                 batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2));
                 batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2));
             }
         },
         TWO_WAYS("given twice (expected: once)") {
             @Override
-            void give(Batch batch) throws BackendException {
+            void give(Batch batch) {
                 InferenceRequest request = batch.requests().getLast();
                 request.response().allocate("OUT", DataType.FP32, Shape.of(request.batchSize(), 2));
                 batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2));
@@ -71,7 +71,7 @@ final class WrongOutputTest {
         },
         TWO_WAYS_AROUND("given twice (expected: once)") {
             @Override
-            void give(Batch batch) throws BackendException {
+            void give(Batch batch) {
                 InferenceRequest request = batch.requests().getLast();
                 batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2));
                 request.response().allocate("OUT", DataType.FP32, Shape.of(request.batchSize(), 2));
@@ -79,25 +79,25 @@ final class WrongOutputTest {
         },
         TOO_LARGE("shape [%d,9223372036854775807] (expected: a size that fits 64 bits)") {
             @Override
-            void give(Batch batch) throws BackendException {
+            void give(Batch batch) {
                 batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), Long.MAX_VALUE));
             }
         },
         VARIABLE_SHAPE("shape [%d,-1] (expected: no variable dimension)") {
             @Override
-            void give(Batch batch) throws BackendException {
+            void give(Batch batch) {
                 batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), -1));
             }
         },
         JAVA_ARRAY("lies in a Java array (expected: native memory that any thread may use)") {
             @Override
-            void give(Batch batch) throws BackendException {
+            void give(Batch batch) {
                 scatter(batch, MemorySegment.ofArray(new byte[8 * batch.size()]));
             }
         },
         CONFINED("lies in a confined arena (expected: native memory that any thread may use)") {
             @Override
-            void give(Batch batch) throws BackendException {
+            void give(Batch batch) {
                 try (Arena arena = Arena.ofConfined()) {
                     scatter(batch, arena.allocate(8L * batch.size()));
                 }
@@ -110,9 +110,9 @@ final class WrongOutputTest {
             this.text = text;
         }
 
-        abstract void give(Batch batch) throws BackendException;
+        abstract void give(Batch batch);
 
-        private static void scatter(Batch batch, MemorySegment data) throws BackendException {
+        private static void scatter(Batch batch, MemorySegment data) {
             AtomicInteger released = new AtomicInteger();
             try {
                 Tensor tensor = Tensor.of(DataType.FP32, Shape.of(batch.size(), 2), data);
@@ -162,7 +162,7 @@ final class WrongOutputTest {
         }
     }
 
-    private static void giveNumbers(Batch batch) throws BackendException {
+    private static void giveNumbers(Batch batch) {
         MemorySegment data =
                 batch.allocate("OUT", DataType.INT32, Shape.of(batch.size(), 2)).data();
         for (int i = 0; i < 2 * batch.size(); i++) {

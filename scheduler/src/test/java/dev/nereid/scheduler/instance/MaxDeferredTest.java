@@ -52,7 +52,7 @@ final class MaxDeferredTest {
     private final FakeInstance instance = new FakeInstance(this::defer);
     private final FakeInstance other = new FakeInstance(this::defer);
 
-    private void defer(dev.nereid.spi.Batch batch) throws dev.nereid.spi.BackendException {
+    private void defer(dev.nereid.spi.Batch batch) {
         DeferredExecution execution = batch.defer();
         FakeInstance.copy(batch);
         deferred.add(execution); // may be finished from now on

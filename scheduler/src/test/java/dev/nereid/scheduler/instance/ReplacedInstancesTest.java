@@ -194,7 +194,7 @@ final class ReplacedInstancesTest {
         });
         ModelInstance old = new ModelInstance() {
             @Override
-            public void execute(Batch batch) throws BackendException {
+            public void execute(Batch batch) {
                 inner.execute(batch);
             }
 

@@ -11,7 +11,6 @@ import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SteppedScheduler;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.instance.ExecutionTraits;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -241,7 +240,7 @@ final class ClientMemoryTest {
         return observer;
     }
 
-    private void copyInPlace(Batch batch) throws BackendException {
+    private void copyInPlace(Batch batch) {
         InferenceRequest request = batch.requests().getFirst();
         MemorySegment from = request.input("IN").orElseThrow().data();
         MemorySegment to =

@@ -89,12 +89,12 @@ final class BoundSourceTest {
                 new Warmup(executions, List.of(), 1));
     }
 
-    private static float value(InferenceRequest request, String input) throws BackendException {
+    private static float value(InferenceRequest request, String input) {
         return request.requireInput(input).data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
     }
 
     /** Adds each input to the sum of its sequence, and responds with it. */
-    private static void sum(Batch batch) throws BackendException {
+    private static void sum(Batch batch) {
         for (InferenceRequest request : batch.requests()) {
             float sum = value(request, "SUM") + value(request, "IN");
             Shape shape = Shape.of(1, 1);
@@ -464,7 +464,7 @@ final class BoundSourceTest {
     /** Work of a device that a test does. */
     private record Work(Step step) implements Fence {
         private interface Step {
-            void run() throws BackendException;
+            void run();
         }
 
         @Override
@@ -473,7 +473,7 @@ final class BoundSourceTest {
         }
 
         @Override
-        public boolean await(Duration timeout) throws BackendException {
+        public boolean await(Duration timeout) {
             step.run();
             return true;
         }

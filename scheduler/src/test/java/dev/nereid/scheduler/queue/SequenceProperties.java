@@ -199,7 +199,7 @@ final class SequenceProperties {
             assertThat(source.offer(scheduled)).isTrue();
         }
 
-        private void execute(Batch batch) throws BackendException {
+        private void execute(Batch batch) {
             List<Long> stored = new ArrayList<>();
             InferenceRequest last = batch.requests().getLast();
             for (InferenceRequest request : batch.requests()) {
@@ -252,7 +252,7 @@ final class SequenceProperties {
             sums.merge(sequence, 1f, Float::sum);
         }
 
-        private void respond(InferenceRequest request) throws BackendException {
+        private void respond(InferenceRequest request) {
             Tensor state = request.requireInput("SUM");
             if (!decoupled) {
                 request.response().put("OUT", state);

@@ -147,12 +147,12 @@ final class StateLifetimeTest {
         return tensor.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
     }
 
-    private static Tensor state(Batch batch, int index) throws BackendException {
+    private static Tensor state(Batch batch, int index) {
         return batch.requests().get(index).requireInput("SUM");
     }
 
     /** Adds each input to the state of its sequence; returns no output. */
-    private static void add(Batch batch) throws BackendException {
+    private static void add(Batch batch) {
         for (InferenceRequest request : batch.requests()) {
             float sum = value(request.requireInput("SUM")) + value(request.requireInput("IN"));
             MemorySegment next =
@@ -448,7 +448,7 @@ final class StateLifetimeTest {
         assertThat(observer.responses()).hasSize(executions);
     }
 
-    private void sendTheStateAndReschedule(Batch batch) throws BackendException {
+    private void sendTheStateAndReschedule(Batch batch) {
         add(batch);
         InferenceRequest request = batch.requests().getFirst();
         send(request.sender(), state(batch, 0));

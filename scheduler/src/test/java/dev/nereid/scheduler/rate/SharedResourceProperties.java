@@ -230,7 +230,7 @@ final class SharedResourceProperties {
             }
         }
 
-        private void execute(SteppedModel model, SteppedWorker worker, Need need, Batch batch) throws BackendException {
+        private void execute(SteppedModel model, SteppedWorker worker, Need need, Batch batch) {
             Event.Step step = now;
             resources.take(need);
             if (step.backend() == Backend.DEFER) {
@@ -248,7 +248,7 @@ final class SharedResourceProperties {
             }
         }
 
-        private static void respond(Backend backend, SteppedModel model, Batch batch) throws BackendException {
+        private static void respond(Backend backend, SteppedModel model, Batch batch) {
             switch (backend) {
                 case RESPOND, DEFER -> FakeInstance.copy(batch);
                 case REFUSE -> {

@@ -20,7 +20,6 @@ import dev.nereid.scheduler.Scopes;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.scheduler.time.TimerThread;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
@@ -235,7 +234,7 @@ final class OutputLeaseTest {
         }
     }
 
-    private static void twoOutputs(Batch batch) throws BackendException {
+    private static void twoOutputs(Batch batch) {
         fill(batch.allocate("OUT", DataType.FP32, Shape.of(1, 2)), 5);
         fill(batch.allocate("MORE", DataType.FP32, Shape.of(1, 2)), 7);
     }

@@ -9,7 +9,6 @@ import dev.nereid.scheduler.Scopes;
 import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.ResponseStream;
 import dev.nereid.scheduler.memory.AcceptedMemory;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceResponse;
@@ -85,7 +84,7 @@ final class ReexecutedRequestTest {
 
     /** The response lies in memory of the instance, which would be closed before. */
     @Test
-    void keepsTheInstanceForAResponseThatCompletesTheRequestAtTheEndOfAnExecution() throws BackendException {
+    void keepsTheInstanceForAResponseThatCompletesTheRequestAtTheEndOfAnExecution() {
         begin();
         use();
         ResponseStream stream = open();
@@ -102,7 +101,7 @@ final class ReexecutedRequestTest {
     }
 
     @Test
-    void keepsTheInstanceOfAnEarlierExecutionForAnOpenResponse() throws BackendException {
+    void keepsTheInstanceOfAnEarlierExecutionForAnOpenResponse() {
         begin();
         ResponseStream stream = open();
         for (int i = 1; i <= 3; i++) {
@@ -122,7 +121,7 @@ final class ReexecutedRequestTest {
         stream.complete();
     }
 
-    private InferenceResponse response(ResponseStream stream) throws BackendException {
+    private InferenceResponse response(ResponseStream stream) {
         InferenceResponse response = stream.newResponse();
         Tensor own = Tensor.of(DataType.FP32, Shape.of(2), Arena.ofAuto().allocate(8));
         response.put("OUT", own, () -> ran.add("released"));

@@ -186,7 +186,7 @@ final class ResponseOrderTest {
     }
 
     @Test
-    void streamsOnlyTheFirstRequest() throws BackendException {
+    void streamsOnlyTheFirstRequest() {
         submit(streaming, "a");
         submit(streaming, "b");
         step(streaming, 0);
@@ -208,7 +208,7 @@ final class ResponseOrderTest {
     }
 
     @Test
-    void aPlaceEndsWithItsTerminalResponse() throws BackendException {
+    void aPlaceEndsWithItsTerminalResponse() {
         submit(streaming, "a");
         submit(streaming, "b");
         submit(streaming, "c");
@@ -243,7 +243,7 @@ final class ResponseOrderTest {
         assertThat(scheduler.workers.get(instance).step()).isTrue();
     }
 
-    private void send(String id) throws BackendException {
+    private void send(String id) {
         InferenceResponse response = senders.get(id).newResponse();
         response.allocate("OUT", DataType.FP32, Shape.of(1, 2));
         senders.get(id).send(response);

@@ -1,7 +1,6 @@
 package dev.nereid.scheduler.sequence;
 
 import dev.nereid.scheduler.FakeInstance;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.InferenceRequest;
@@ -21,7 +20,7 @@ final class Accumulator implements FakeInstance.Execution {
     private final List<String> batches = new ArrayList<>();
 
     @Override
-    public void execute(Batch batch) throws BackendException {
+    public void execute(Batch batch) {
         Tensor start = batch.gather("START");
         Tensor end = batch.gather("END");
         Tensor ready = batch.gather("READY");
@@ -44,7 +43,7 @@ final class Accumulator implements FakeInstance.Execution {
         }
     }
 
-    private void add(InferenceRequest request, int row, boolean start) throws BackendException {
+    private void add(InferenceRequest request, int row, boolean start) {
         float value = request.requireInput("IN").data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
         float sum = start ? value : sums.getOrDefault(row, Float.NaN) + value;
         sums.put(row, sum);

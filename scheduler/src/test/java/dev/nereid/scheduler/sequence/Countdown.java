@@ -29,7 +29,7 @@ final class Countdown implements FakeInstance.Execution {
     }
 
     @Override
-    public void execute(Batch batch) throws BackendException {
+    public void execute(Batch batch) {
         List<String> rows = new ArrayList<>();
         for (InferenceRequest request : batch.requests()) {
             rows.add(request.isNullRequest() ? "-" : request.id() + flags(request));
@@ -40,7 +40,7 @@ final class Countdown implements FakeInstance.Execution {
         batches.add(String.join(" ", rows));
     }
 
-    private static String flags(InferenceRequest request) throws BackendException {
+    private static String flags(InferenceRequest request) {
         boolean start = request.requireInput("START").data().get(ValueLayout.JAVA_INT_UNALIGNED, 0) != 0;
         boolean end = request.requireInput("END").data().get(ValueLayout.JAVA_BYTE, 0) != 0;
         if (start != request.sequence().orElseThrow().start()) {
@@ -49,7 +49,7 @@ final class Countdown implements FakeInstance.Execution {
         return (start ? "S" : "") + (end ? "E" : "");
     }
 
-    private void step(InferenceRequest request) throws BackendException {
+    private void step(InferenceRequest request) {
         float steps = request.requireInput("IN").data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
         float step = request.requireInput("STEP_IN").data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0) + 1;
         if (steps == failing && step == 2) {

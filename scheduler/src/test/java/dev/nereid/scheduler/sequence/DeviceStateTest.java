@@ -58,7 +58,7 @@ final class DeviceStateTest {
     private final List<Long> written = new ArrayList<>();
 
     /** Adds the input to both numbers of the state; a state of a null request is zeros. */
-    private void addUp(Batch batch) throws BackendException {
+    private void addUp(Batch batch) {
         Tensor in = batch.gather("IN");
         Shape shape = Shape.of(batch.size(), 2);
         float[] sums;
@@ -99,7 +99,7 @@ final class DeviceStateTest {
         }
     }
 
-    private Tensor put(Batch batch, Shape shape) throws BackendException {
+    private Tensor put(Batch batch, Shape shape) {
         TensorBuffer own = device.allocate(shape.byteSize(DataType.FP32));
         Tensor next = Tensor.of(DataType.FP32, shape, own.segment(), GPU0);
         batch.state("SUM_OUT").put(next, own::close);

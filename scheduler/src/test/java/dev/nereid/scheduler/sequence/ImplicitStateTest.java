@@ -38,7 +38,7 @@ final class ImplicitStateTest {
     }
 
     /** Adds up for the whole batch, null requests included. */
-    private static void addUp(Batch batch) throws BackendException {
+    private static void addUp(Batch batch) {
         Tensor in = batch.gather("IN");
         Tensor present = batch.gather("SUM_IN");
         Tensor next = batch.state("SUM_OUT").allocate(DataType.FP32, Shape.of(batch.size(), 1));
@@ -226,7 +226,7 @@ final class ImplicitStateTest {
         }
     }
 
-    private static void write(Batch batch, String state, float value) throws BackendException {
+    private static void write(Batch batch, String state, float value) {
         batch.state(state).allocate(DataType.FP32, Shape.of(1, 1)).data().set(ValueLayout.JAVA_FLOAT, 0, value);
     }
 

@@ -39,7 +39,7 @@ final class JoinedStateTest {
 
     private long written;
 
-    private void addUp(Batch batch) throws BackendException {
+    private void addUp(Batch batch) {
         Shape shape = Shape.of(batch.size(), WIDTH);
         Tensor in = batch.gather("IN");
         Tensor present = batch.gather("SUM_IN");

@@ -88,7 +88,7 @@ final class SequenceSchedules {
         }
     }
 
-    private void execute(int instance, Batch batch) throws BackendException {
+    private void execute(int instance, Batch batch) {
         checkRows(instance, batch);
         if (random.nextInt(3) == 0) {
             deferred.add(new Deferred(instance, batch, batch.defer()));
@@ -105,7 +105,7 @@ final class SequenceSchedules {
         return Integer.parseInt(request.id().substring(request.id().indexOf(':') + 1));
     }
 
-    private void checkRows(int instance, Batch batch) throws BackendException {
+    private void checkRows(int instance, Batch batch) {
         Tensor start = batch.gather("START");
         Tensor ready = batch.gather("READY");
         for (int row = 0; row < batch.size(); row++) {
@@ -133,7 +133,7 @@ final class SequenceSchedules {
     }
 
     /** Computes a batch, unless all of its requests are cancelled, as backends do that can stop. */
-    private void compute(Batch batch) throws BackendException {
+    private void compute(Batch batch) {
         if (batch.requests().stream().allMatch(request -> request.isNullRequest() || request.isCancelled())) {
             for (InferenceRequest request : batch.requests()) {
                 if (!request.isNullRequest()) {

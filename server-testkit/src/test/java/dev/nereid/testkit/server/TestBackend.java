@@ -2,7 +2,6 @@ package dev.nereid.testkit.server;
 
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.ModelContext;
@@ -13,7 +12,7 @@ import java.util.function.Consumer;
 record TestBackend(String name, Instances instances, Consumer<ModelContext> loads) implements BackendProvider {
     /** Creates instances. */
     interface Instances {
-        ModelInstance create(InstanceContext place) throws BackendException;
+        ModelInstance create(InstanceContext place);
     }
 
     TestBackend(String name, Instances instances) {

@@ -29,7 +29,7 @@ final class Twice implements TensorFunction {
     }
 
     @Override
-    public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+    public void apply(InferenceRequest request, ModelContext model) {
         Tensor in = request.requireInput("INPUT");
         Tensor out = request.response().allocate("OUTPUT", DataType.FP32, in.shape());
         for (long at = 0; at < in.byteSize(); at += Float.BYTES) {

@@ -32,7 +32,7 @@ public final class AgentChain {
     /** Acquires the provider of an agent by name. */
     @FunctionalInterface
     interface Source {
-        AgentLease acquire(String name) throws BackendException;
+        AgentLease acquire(String name);
     }
 
     /** An agent in a configuration. Immutable. */
@@ -153,7 +153,7 @@ public final class AgentChain {
         return shown;
     }
 
-    private Path load(Configured agent, Path directory) throws BackendException {
+    private Path load(Configured agent, Path directory) {
         AgentLease lease = source.acquire(agent.name());
         LoadContext context = new LoadContext(agent.name(), model, agent.parameters(), configJson);
         boolean created = false;

@@ -1,6 +1,5 @@
 package dev.nereid.server.agent;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.agent.AgentContext;
 import dev.nereid.spi.agent.RepositoryAgent;
 import dev.nereid.spi.agent.RepositoryAgentProvider;
@@ -26,7 +25,7 @@ final class ChecksumAgentProvider implements RepositoryAgentProvider {
 
     /** Reads all parameters, so that a wrong one fails the load before any file is read. */
     @Override
-    public RepositoryAgent create(AgentContext context) throws BackendException {
+    public RepositoryAgent create(AgentContext context) {
         List<FileChecksum> checksums = new ArrayList<>();
         for (Map.Entry<String, String> parameter : new TreeMap<>(context.parameters()).entrySet()) {
             checksums.add(FileChecksum.parse(parameter.getKey(), parameter.getValue()));
@@ -34,7 +33,7 @@ final class ChecksumAgentProvider implements RepositoryAgentProvider {
         return directory -> verify(directory, checksums);
     }
 
-    private static Path verify(Path directory, List<FileChecksum> checksums) throws BackendException {
+    private static Path verify(Path directory, List<FileChecksum> checksums) {
         for (FileChecksum checksum : checksums) {
             checksum.verify(directory);
         }

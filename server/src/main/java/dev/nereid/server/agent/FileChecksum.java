@@ -54,7 +54,7 @@ record FileChecksum(Algorithm algorithm, String file, String expected) {
     private static final int BUFFER = 1 << 16;
 
     /** Reads a parameter of the agent: {@code SHA256:<file>} or {@code MD5:<file>}, and the checksum. */
-    static FileChecksum parse(String key, String value) throws BackendException {
+    static FileChecksum parse(String key, String value) {
         int colon = key.indexOf(':');
         if (colon < 0 || colon + 1 == key.length()) {
             throw invalid("failed to parse key: " + key + " (expected: SHA256:<file> or MD5:<file>)");
@@ -78,7 +78,7 @@ record FileChecksum(Algorithm algorithm, String file, String expected) {
     }
 
     /** Compares the checksum of the file in a model's directory with the expected one. */
-    void verify(Path directory) throws BackendException {
+    void verify(Path directory) {
         Path path = resolve(directory);
         String found;
         try {
@@ -99,7 +99,7 @@ record FileChecksum(Algorithm algorithm, String file, String expected) {
     }
 
     /** Finds the file, which must lie in the directory, not behind a link that leaves it. */
-    private Path resolve(Path directory) throws BackendException {
+    private Path resolve(Path directory) {
         try {
             return ContainedPath.file(algorithm + " checksum", directory, file);
         } catch (InferenceException e) {

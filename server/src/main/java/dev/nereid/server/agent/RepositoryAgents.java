@@ -44,7 +44,7 @@ public final class RepositoryAgents {
         return new AgentChain(model, configured, () -> ModelConfigJson.write(config), this::acquire);
     }
 
-    private AgentLease acquire(String name) throws BackendException {
+    private AgentLease acquire(String name) {
         SortedSet<String> names = new TreeSet<>(plugins.agents());
         if (names.contains(name)) {
             return plugins.acquireAgent(name);

@@ -120,7 +120,7 @@ final class ModelCheck implements AutoCloseable {
         return report;
     }
 
-    private ModelConfig complete(PreparedModel prepared, long version) throws BackendException {
+    private ModelConfig complete(PreparedModel prepared, long version) {
         if (prepared.config().hasEnsembleScheduling()) { // its steps are checked when it is loaded
             ConfigValidation.checkTensors(prepared.config());
             LabelFiles.read(prepared.directory().path(), prepared.config());
@@ -138,7 +138,7 @@ final class ModelCheck implements AutoCloseable {
         return completed;
     }
 
-    private BackendLease lease(String backend) throws BackendException {
+    private BackendLease lease(String backend) {
         BackendLease lease = leases.get(backend);
         if (lease == null) {
             lease = backends.acquire(backend);

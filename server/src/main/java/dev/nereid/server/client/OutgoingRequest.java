@@ -10,7 +10,6 @@ import dev.nereid.api.RequestedOutput;
 import dev.nereid.scheduler.client.CausingRequest;
 import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.request.ObserverScope;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
@@ -148,7 +147,7 @@ final class OutgoingRequest implements ModelRequest {
     }
 
     @Override
-    public ModelResponse sendAndWait() throws BackendException, InterruptedException {
+    public ModelResponse sendAndWait() throws InterruptedException {
         Optional<RunningExecution> current = clients.currentExecution();
         boolean isDirect = current.map(RunningExecution::isDirect).orElse(false);
         if (isDirect || ObserverScope.current().isOpen()) {

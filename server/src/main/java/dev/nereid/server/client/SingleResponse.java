@@ -40,7 +40,7 @@ final class SingleResponse implements ModelResponseObserver {
     }
 
     /** Waits for the response, and cancels the request if the thread is interrupted meanwhile. */
-    ModelResponse await() throws BackendException, InterruptedException {
+    ModelResponse await() throws InterruptedException {
         try {
             return outcome.get();
         } catch (ExecutionException e) {

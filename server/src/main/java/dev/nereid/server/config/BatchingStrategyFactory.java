@@ -1,7 +1,6 @@
 package dev.nereid.server.config;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Model;
@@ -27,7 +26,7 @@ public final class BatchingStrategyFactory {
      * @return the strategy, owned by the caller; empty if there is none, or if the configuration has no dynamic
      *     batching: then the strategy is closed again, and the log has a warning
      */
-    public static Optional<BatchingStrategy> of(Model model, ModelConfig config) throws BackendException {
+    public static Optional<BatchingStrategy> of(Model model, ModelConfig config) {
         Optional<BatchingStrategy> strategy = model.batching();
         if (strategy.isEmpty() || config.hasDynamicBatching()) {
             return strategy;

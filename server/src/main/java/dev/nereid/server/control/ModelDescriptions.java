@@ -6,7 +6,6 @@ import dev.nereid.server.lifecycle.ModelPreparation;
 import dev.nereid.server.lifecycle.PreparedModel;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.repository.VersionPolicy;
-import dev.nereid.spi.BackendException;
 import java.util.concurrent.CompletionStage;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -89,7 +88,7 @@ final class ModelDescriptions {
             } finally {
                 agents.release();
             }
-        } catch (BackendException | RuntimeException | VirtualMachineError e) {
+        } catch (RuntimeException | VirtualMachineError e) {
             throw failures.of(source.directory(), source.written(), e);
         }
     }

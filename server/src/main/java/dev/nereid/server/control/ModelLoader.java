@@ -14,7 +14,6 @@ import dev.nereid.server.lifecycle.VersionUpdater;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.repository.VersionPolicy;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;
 import java.util.List;
@@ -260,7 +259,7 @@ final class ModelLoader {
                     .addKeyValue("reason", e.reason())
                     .log("loads again, since its instances cannot be updated while it serves");
             return loads.load(prepared, version, source.fileBytes(version), hooks);
-        } catch (BackendException | RuntimeException | VirtualMachineError e) {
+        } catch (RuntimeException | VirtualMachineError e) {
             InferenceException failure = failures.of(prepared.directory(), prepared.config(), e);
             return VersionState.Unavailable.of(failure.code(), failure.publicMessage());
         }

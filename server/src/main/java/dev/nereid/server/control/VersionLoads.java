@@ -10,7 +10,6 @@ import dev.nereid.server.lifecycle.PreparedModel;
 import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.VersionLoader;
 import dev.nereid.server.lifecycle.VersionState;
-import dev.nereid.spi.BackendException;
 import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
@@ -83,7 +82,7 @@ final class VersionLoads {
                     .log("successfully loaded '{}' version {}", name, version);
             live.events().loaded(name, nanoTime.getAsLong() - started);
             return new VersionState.Ready(live.begin(prepared.directory().key(), served, fileBytes, hooks.get()));
-        } catch (BackendException | RuntimeException | VirtualMachineError e) {
+        } catch (RuntimeException | VirtualMachineError e) {
             failure = failures.of(prepared.directory(), prepared.config(), e);
         }
         String reason = failure.publicMessage() + Placeholders.hint(prepared.config());

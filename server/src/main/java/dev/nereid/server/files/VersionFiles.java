@@ -75,7 +75,7 @@ public final class VersionFiles implements AutoCloseable {
      * @return the directory with the copies, until {@link #close}; {@code source} if the files need no copies
      * @throws BackendException as {@link dev.nereid.spi.ModelContext#privateFiles}
      */
-    public Path copy(Path source, Collection<String> files) throws BackendException {
+    public Path copy(Path source, Collection<String> files) {
         Path from = source.toAbsolutePath().normalize();
         if (!from.startsWith(model.path().toAbsolutePath().normalize())) {
             throw new BackendException(
@@ -105,7 +105,7 @@ public final class VersionFiles implements AutoCloseable {
         }
     }
 
-    private SortedMap<String, Path> find(Path source, Collection<String> files) throws BackendException {
+    private SortedMap<String, Path> find(Path source, Collection<String> files) {
         SortedMap<String, Path> found = new TreeMap<>();
         try {
             for (String file : files) {
@@ -124,7 +124,7 @@ public final class VersionFiles implements AutoCloseable {
         }
     }
 
-    private Path copy(SortedMap<String, Path> files) throws BackendException {
+    private Path copy(SortedMap<String, Path> files) {
         long started = System.nanoTime();
         Path target = null;
         boolean copied = false;
@@ -170,7 +170,7 @@ public final class VersionFiles implements AutoCloseable {
     }
 
     /** Copies a file as far as it reached at first; the file system shares the blocks of both where it can. */
-    private void copy(String name, Path source, Path target) throws IOException, BackendException {
+    private void copy(String name, Path source, Path target) throws IOException {
         try (FileChannel in = FileChannel.open(source, StandardOpenOption.READ);
                 FileChannel out = FileChannel.open(target, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
             FileState before = FileState.of(source);

@@ -22,7 +22,7 @@ public record GpuLoadLimits(Map<Integer, Double> fractions) {
     }
 
     /** Checks the GPU of an instance that was just created. */
-    void check(InstancePlan plan, DeviceMemory gpu) throws BackendException {
+    void check(InstancePlan plan, DeviceMemory gpu) {
         int number = plan.device().id();
         Double fraction = fractions.get(number);
         if (fraction == null) {
@@ -39,7 +39,7 @@ public record GpuLoadLimits(Map<Integer, Double> fractions) {
         }
     }
 
-    private static DeviceMemory.Use use(DeviceMemory gpu) throws BackendException {
+    private static DeviceMemory.Use use(DeviceMemory gpu) {
         try {
             return gpu.use();
         } catch (InferenceException e) {

@@ -23,7 +23,7 @@ public final class InstanceFactory {
     @FunctionalInterface
     public interface Creation {
         /** Creates an instance. Blocks; called by several threads at once if instances are created in parallel. */
-        ModelInstance create(InstancePlan plan) throws BackendException;
+        ModelInstance create(InstancePlan plan);
     }
 
     public InstanceFactory(Creation creation, BackendTraits traits, InstanceOptions options) {
@@ -40,7 +40,7 @@ public final class InstanceFactory {
      * @return the instances in the order of the plans
      * @throws BackendException the first failure in the order of the plans
      */
-    public List<ModelInstance> create(List<InstancePlan> plans, Rollback rollback) throws BackendException {
+    public List<ModelInstance> create(List<InstancePlan> plans, Rollback rollback) {
         int threads = Math.min(plans.size(), options.processors());
         boolean parallel = traits.parallelInstances() || options.parallel();
         return parallel && threads > 1
@@ -48,8 +48,7 @@ public final class InstanceFactory {
                 : createSequentially(plans, rollback);
     }
 
-    private List<ModelInstance> createSequentially(List<InstancePlan> plans, Rollback rollback)
-            throws BackendException {
+    private List<ModelInstance> createSequentially(List<InstancePlan> plans, Rollback rollback) {
         List<ModelInstance> created = new ArrayList<>();
         for (InstancePlan plan : plans) {
             ModelInstance instance = create(plan);
@@ -63,7 +62,7 @@ public final class InstanceFactory {
      * Creates an instance, on a thread with its placement if it has one. Threads that the backend starts for it inherit
      * the placement.
      */
-    private ModelInstance create(InstancePlan plan) throws BackendException {
+    private ModelInstance create(InstancePlan plan) {
         ThreadPlacement placement = options.hostPolicies().placement(plan.hostPolicy());
         if (placement.equals(ThreadPlacement.ANYWHERE)) {
             return creation.create(plan);
@@ -84,8 +83,7 @@ public final class InstanceFactory {
         }
     }
 
-    private List<ModelInstance> createInParallel(List<InstancePlan> plans, Rollback rollback, int threads)
-            throws BackendException {
+    private List<ModelInstance> createInParallel(List<InstancePlan> plans, Rollback rollback, int threads) {
         List<Future<ModelInstance>> futures = new ArrayList<>();
         Throwable failure = null;
         try (ExecutorService creators = Executors.newFixedThreadPool(
@@ -117,7 +115,7 @@ public final class InstanceFactory {
         return future.resultNow();
     }
 
-    private static void rethrow(@Nullable Throwable failure) throws BackendException {
+    private static void rethrow(@Nullable Throwable failure) {
         if (failure instanceof BackendException backendFailure) {
             throw new BackendException(
                     backendFailure.code(), String.valueOf(backendFailure.getMessage()), backendFailure);

@@ -51,7 +51,7 @@ final class InstanceMemory implements AutoCloseable {
      *
      * @throws BackendException {@link ErrorCode#UNSUPPORTED} if the server has no memory there
      */
-    MemoryAllocator allocator(MemoryPlace place) throws BackendException {
+    MemoryAllocator allocator(MemoryPlace place) {
         if (!place.isHost() && memory.device(place).isEmpty()) {
             throw new BackendException(
                     ErrorCode.UNSUPPORTED, "no memory in " + place + " (expected: memory of the host)");
@@ -87,7 +87,7 @@ final class InstanceMemory implements AutoCloseable {
         }
     }
 
-    private AllocatedMemory allocate(long byteSize, MemoryPlace place) throws BackendException {
+    private AllocatedMemory allocate(long byteSize, MemoryPlace place) {
         Allocated allocated;
         try {
             allocated = new Allocated(allocateIn(place, byteSize));
@@ -128,7 +128,7 @@ final class InstanceMemory implements AutoCloseable {
         }
 
         @Override
-        public AllocatedMemory allocate(long byteSize) throws BackendException {
+        public AllocatedMemory allocate(long byteSize) {
             return InstanceMemory.this.allocate(byteSize, place);
         }
     }

@@ -41,7 +41,7 @@ public final class OwnedInstance implements ModelInstance {
      * @return the instance, owned by the caller
      * @throws BackendException if the model fails; memory that it allocated is freed then
      */
-    public static ModelInstance create(Model model, InstancePlan plan, TensorMemory memory) throws BackendException {
+    public static ModelInstance create(Model model, InstancePlan plan, TensorMemory memory) {
         return create(model, plan, memory, InstanceOptions.DEFAULT);
     }
 
@@ -55,13 +55,12 @@ public final class OwnedInstance implements ModelInstance {
      * @throws BackendException if the model fails, or the memory of the GPU in use is beyond the limit; memory that was
      *     allocated is freed then
      */
-    public static ModelInstance create(Model model, InstancePlan plan, TensorMemory memory, InstanceOptions options)
-            throws BackendException {
+    public static ModelInstance create(Model model, InstancePlan plan, TensorMemory memory, InstanceOptions options) {
         InstanceMemory scratch = new InstanceMemory(plan.name(), memory, options.leftMemory());
         ModelInstance created;
         try {
             created = model.newInstance(new Context(plan, scratch));
-        } catch (BackendException | RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) {
             scratch.close();
             throw e;
         }
@@ -75,14 +74,14 @@ public final class OwnedInstance implements ModelInstance {
                 options.gpuLimits().check(plan, gpu.get());
             }
             return owned;
-        } catch (BackendException | RuntimeException e) {
+        } catch (RuntimeException e) {
             owned.close();
             throw e;
         }
     }
 
     @Override
-    public void execute(Batch batch) throws BackendException {
+    public void execute(Batch batch) {
         if (device.isPresent()) {
             Optional<String> failure = device.get().failure();
             if (failure.isPresent()) {
@@ -139,7 +138,7 @@ public final class OwnedInstance implements ModelInstance {
         }
 
         @Override
-        public MemoryAllocator memory(MemoryPlace place) throws BackendException {
+        public MemoryAllocator memory(MemoryPlace place) {
             return scratch.allocator(place);
         }
     }

@@ -2,7 +2,6 @@ package dev.nereid.server.lifecycle;
 
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.plugin.BackendLease;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.BatchingStrategy;
@@ -31,7 +30,7 @@ import java.util.function.Supplier;
 record LeasedModel(Model model, BackendLease lease, VersionFiles files, Function<String, ModelLoadWatch.Step> closing)
         implements Model {
     @Override
-    public ModelInstance newInstance(InstanceContext context) throws BackendException {
+    public ModelInstance newInstance(InstanceContext context) {
         String name = context.name();
         return new WatchedInstance(model.newInstance(context), () -> closing.apply(name));
     }
@@ -42,7 +41,7 @@ record LeasedModel(Model model, BackendLease lease, VersionFiles files, Function
     }
 
     @Override
-    public Optional<BatchingStrategy> batching() throws BackendException {
+    public Optional<BatchingStrategy> batching() {
         return model.batching();
     }
 
@@ -52,12 +51,12 @@ record LeasedModel(Model model, BackendLease lease, VersionFiles files, Function
     }
 
     @Override
-    public boolean suits(List<Device> instances) throws BackendException {
+    public boolean suits(List<Device> instances) {
         return model.suits(instances);
     }
 
     @Override
-    public List<MemoryUsage> memoryUsage() throws BackendException {
+    public List<MemoryUsage> memoryUsage() {
         return model.memoryUsage();
     }
 
@@ -82,7 +81,7 @@ record LeasedModel(Model model, BackendLease lease, VersionFiles files, Function
     private record WatchedInstance(ModelInstance instance, Supplier<ModelLoadWatch.Step> closing)
             implements ModelInstance {
         @Override
-        public void execute(Batch batch) throws BackendException {
+        public void execute(Batch batch) {
             instance.execute(batch);
         }
 

@@ -67,7 +67,7 @@ public final class ModelDescriber {
      * @throws BackendException if its backend is missing, or cannot complete the configuration
      * @throws dev.nereid.api.InferenceException if the completed configuration is wrong
      */
-    public OnDemandModel describe(PreparedModel prepared, long byteSize) throws BackendException {
+    public OnDemandModel describe(PreparedModel prepared, long byteSize) {
         String key = prepared.directory().key();
         NavigableMap<Long, OnDemandModel.Version> versions = new TreeMap<>();
         if (prepared.config().hasEnsembleScheduling()) {

@@ -40,8 +40,7 @@ public final class VersionCompletion {
      * @throws InferenceException if the completed configuration is wrong
      */
     public static ModelConfig complete(
-            ModelLoadOptions options, PreparedModel prepared, long version, Backend backend, VersionFiles files)
-            throws BackendException {
+            ModelLoadOptions options, PreparedModel prepared, long version, Backend backend, VersionFiles files) {
         ModelConfig config = prepared.config();
         if (options.autoComplete()) {
             ConfigValidation.checkGivenTensors(config);

@@ -3,7 +3,6 @@ package dev.nereid.server.lifecycle;
 import dev.nereid.server.config.ExecutionLimitReader;
 import dev.nereid.server.config.Spelling;
 import dev.nereid.server.files.VersionFiles;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.Metrics;
 import dev.nereid.spi.ModelClient;
@@ -53,7 +52,7 @@ record VersionContext(
     }
 
     @Override
-    public Path privateFiles(Path directory, Collection<String> files) throws BackendException {
+    public Path privateFiles(Path directory, Collection<String> files) {
         return this.files.copy(directory, files);
     }
 

@@ -110,7 +110,7 @@ public final class VersionLoader {
      * @throws BackendException if the backend is missing or fails
      * @throws InferenceException if the completed configuration is wrong
      */
-    public ServedModel load(PreparedModel prepared, long version) throws BackendException {
+    public ServedModel load(PreparedModel prepared, long version) {
         long started = environment.clocks().nanoTime().getAsLong();
         BackendLease lease = backends.acquire(prepared.config().getBackend());
         VersionFiles files = backends.fileCopies().of(prepared.directory());
@@ -132,8 +132,8 @@ public final class VersionLoader {
     }
 
     /** Loads a version by a backend. Lease and private copies belong to the version if it is loaded. */
-    private ServedModel load(PreparedModel prepared, long version, BackendLease lease, VersionFiles files, long started)
-            throws BackendException {
+    private ServedModel load(
+            PreparedModel prepared, long version, BackendLease lease, VersionFiles files, long started) {
         Backend backend = lease.backend();
         ModelConfig config = VersionCompletion.complete(options, prepared, version, backend, files);
         LoadIdentity identity = environment.cache().isEmpty()
@@ -199,7 +199,7 @@ public final class VersionLoader {
     }
 
     /** Creates one instance of a model, with the memory of the server. */
-    ModelInstance newInstance(Model model, InstancePlan plan) throws BackendException {
+    ModelInstance newInstance(Model model, InstancePlan plan) {
         return OwnedInstance.create(model, plan, environment.memory(), options.instances());
     }
 
@@ -221,7 +221,7 @@ public final class VersionLoader {
     }
 
     /** Completes the configuration of a version from its files, and checks it. */
-    ModelConfig complete(PreparedModel prepared, long version, Backend backend) throws BackendException {
+    ModelConfig complete(PreparedModel prepared, long version, Backend backend) {
         try (VersionFiles files = backends.fileCopies().of(prepared.directory())) {
             return VersionCompletion.complete(options, prepared, version, backend, files);
         }
@@ -266,8 +266,7 @@ public final class VersionLoader {
             List<InstancePlan> plans,
             List<ModelInstance> instances,
             List<WarmupSample> warmup,
-            Rollback rollback)
-            throws BackendException {
+            Rollback rollback) {
         checkActive(parts.settings().name(), plans);
         List<LoadedInstance> loaded = new ArrayList<>();
         for (int i = 0; i < plans.size(); i++) {

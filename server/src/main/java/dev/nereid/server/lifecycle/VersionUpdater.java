@@ -75,7 +75,7 @@ public final class VersionUpdater {
      * @throws InterruptedException if the thread is interrupted during the warm-up; as if that had failed
      */
     public ServedModel update(PreparedModel prepared, ServedModel served)
-            throws BackendException, InterruptedException, ReloadRequiredException {
+            throws InterruptedException, ReloadRequiredException {
         return update(prepared, served, false);
     }
 
@@ -90,12 +90,12 @@ public final class VersionUpdater {
      * @throws InterruptedException as {@link #update}
      */
     public ServedModel updateInPlace(PreparedModel prepared, ServedModel served)
-            throws BackendException, InterruptedException, ReloadRequiredException {
+            throws InterruptedException, ReloadRequiredException {
         return update(prepared, served, true);
     }
 
     private ServedModel update(PreparedModel prepared, ServedModel served, boolean isInPlace)
-            throws BackendException, InterruptedException, ReloadRequiredException {
+            throws InterruptedException, ReloadRequiredException {
         if (prepared.config().hasEnsembleScheduling()) {
             throw new ReloadRequiredException("it is an ensemble, which has no instances");
         }
@@ -105,7 +105,7 @@ public final class VersionUpdater {
     }
 
     private ServedModel update(PreparedModel prepared, ServedModel served, Backend backend, boolean isInPlace)
-            throws BackendException, InterruptedException, ReloadRequiredException {
+            throws InterruptedException, ReloadRequiredException {
         ModelConfig config = loader.complete(prepared, served.version(), backend);
         if (!withoutInstances(config).equals(withoutInstances(served.config()))) {
             throw new ReloadRequiredException(
@@ -194,7 +194,7 @@ public final class VersionUpdater {
             List<InstancePlan> target,
             InstanceUpdate update,
             BackendTraits traits)
-            throws BackendException, InterruptedException, ReloadRequiredException {
+            throws InterruptedException, ReloadRequiredException {
         List<InstancePlan> missing = new ArrayList<>();
         for (int i = 0; i < target.size(); i++) {
             if (update.sources().get(i) == InstanceUpdate.NEW) {

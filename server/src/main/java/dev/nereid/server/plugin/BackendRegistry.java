@@ -194,7 +194,7 @@ public final class BackendRegistry implements AutoCloseable {
      * @return a lease on the backend, owned by the caller
      * @throws BackendException if there is no such backend, or if it cannot be created; the next call tries again
      */
-    public BackendLease acquire(String name) throws BackendException {
+    public BackendLease acquire(String name) {
         while (true) {
             BackendSlot slot = find(name);
             try {
@@ -208,7 +208,7 @@ public final class BackendRegistry implements AutoCloseable {
         }
     }
 
-    private BackendSlot find(String name) throws BackendException {
+    private BackendSlot find(String name) {
         PluginSnapshot now = plugins.get();
         BackendSlot slot = now.backends().get(name);
         if (slot == null) {
@@ -230,7 +230,7 @@ public final class BackendRegistry implements AutoCloseable {
      * @return a lease on the provider, owned by the caller
      * @throws BackendException if there is no such agent, or if its plugin cannot be loaded
      */
-    public AgentLease acquireAgent(String name) throws BackendException {
+    public AgentLease acquireAgent(String name) {
         while (true) {
             PluginSlot plugin = plugins.get().agents().get(name);
             if (plugin == null) {

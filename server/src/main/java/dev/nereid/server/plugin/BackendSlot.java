@@ -39,7 +39,7 @@ final class BackendSlot {
     }
 
     /** Acquires the backend. Blocks while it is being created. */
-    BackendLease acquire() throws BackendException {
+    BackendLease acquire() {
         return new BackendLease(opened.acquire(), plugin);
     }
 
@@ -73,7 +73,7 @@ final class BackendSlot {
     /** Creates and closes the backend. */
     private final class Creation implements CountedResource.Lifecycle<Opened> {
         @Override
-        public Opened open() throws BackendException {
+        public Opened open() {
             CountedResource.Lease<Plugin> lease = plugin.acquire();
             boolean created = false;
             try {
@@ -94,8 +94,7 @@ final class BackendSlot {
             }
         }
 
-        private static Backend create(IsolatedBackendProvider provider, PluginBackendContext context)
-                throws BackendException {
+        private static Backend create(IsolatedBackendProvider provider, PluginBackendContext context) {
             try {
                 return provider.create(context);
             } catch (BackendException e) {

@@ -26,7 +26,7 @@ final class CountedResource<T> {
     /** Opens and closes the resource, one call at a time. */
     interface Lifecycle<T> {
         /** Opens the resource. Blocks. */
-        T open() throws BackendException;
+        T open();
 
         /** Closes the resource. Blocks. */
         void close(T resource);
@@ -65,7 +65,7 @@ final class CountedResource<T> {
      *
      * @throws BackendException if it cannot be opened, was ended, or if the thread is interrupted
      */
-    Lease<T> acquire() throws BackendException {
+    Lease<T> acquire() {
         while (true) {
             if (ended) {
                 throw new BackendException(ErrorCode.UNAVAILABLE, name + " is closed, since the server stops");
@@ -95,7 +95,7 @@ final class CountedResource<T> {
         closeIdle();
     }
 
-    private Lease<T> open(Opening<T> opening) throws BackendException {
+    private Lease<T> open(Opening<T> opening) {
         State<T> next = new Closed<>();
         try {
             T resource = lifecycle.open();
@@ -155,7 +155,7 @@ final class CountedResource<T> {
         return true;
     }
 
-    private void await(CompletableFuture<Boolean> done) throws BackendException {
+    private void await(CompletableFuture<Boolean> done) {
         try {
             done.get();
         } catch (ExecutionException e) {

@@ -1,7 +1,6 @@
 package dev.nereid.server.plugin;
 
 import dev.nereid.server.plugin.boundary.PluginBoundary;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.agent.RepositoryAgent;
 import java.nio.file.Path;
 
@@ -16,7 +15,7 @@ final class IsolatedAgent implements RepositoryAgent {
     }
 
     @Override
-    public Path load(Path modelDirectory) throws BackendException {
+    public Path load(Path modelDirectory) {
         return boundary.invoke("RepositoryAgent.load", () -> agent.load(modelDirectory));
     }
 

@@ -2,7 +2,6 @@ package dev.nereid.server.plugin;
 
 import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.server.plugin.jar.PluginException;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.agent.AgentContext;
 import dev.nereid.spi.agent.RepositoryAgent;
 import dev.nereid.spi.agent.RepositoryAgentProvider;
@@ -22,8 +21,7 @@ final class IsolatedAgentProvider implements RepositoryAgentProvider {
         this.name = name;
     }
 
-    static IsolatedAgentProvider of(RepositoryAgentProvider provider, PluginBoundary boundary)
-            throws BackendException, PluginException {
+    static IsolatedAgentProvider of(RepositoryAgentProvider provider, PluginBoundary boundary) throws PluginException {
         String name = boundary.invoke("RepositoryAgentProvider.name", provider::name);
         if (!NAME.matcher(name).matches()) {
             throw new PluginException(provider.getClass().getName() + ": name: '" + name
@@ -38,7 +36,7 @@ final class IsolatedAgentProvider implements RepositoryAgentProvider {
     }
 
     @Override
-    public RepositoryAgent create(AgentContext context) throws BackendException {
+    public RepositoryAgent create(AgentContext context) {
         return new IsolatedAgent(
                 boundary.invoke("RepositoryAgentProvider.create", () -> provider.create(context)), boundary);
     }

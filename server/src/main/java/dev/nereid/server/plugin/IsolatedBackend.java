@@ -2,7 +2,6 @@ package dev.nereid.server.plugin;
 
 import dev.nereid.server.plugin.boundary.PluginBoundary;
 import dev.nereid.spi.Backend;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelCompletion;
@@ -18,7 +17,7 @@ final class IsolatedBackend implements Backend {
     private final BackendTraits traits;
 
     /** Wraps a backend and reads its traits. */
-    IsolatedBackend(Backend backend, PluginBoundary boundary) throws BackendException {
+    IsolatedBackend(Backend backend, PluginBoundary boundary) {
         this.backend = backend;
         this.boundary = boundary;
         traits = boundary.invoke("Backend.traits", backend::traits);
@@ -30,16 +29,16 @@ final class IsolatedBackend implements Backend {
     }
 
     @Override
-    public Optional<ModelCompletion> complete(ModelContext context) throws BackendException {
+    public Optional<ModelCompletion> complete(ModelContext context) {
         return boundary.invoke("Backend.complete", () -> backend.complete(context));
     }
 
     @Override
-    public Model load(ModelContext context) throws BackendException {
+    public Model load(ModelContext context) {
         Model model = boundary.invoke("Backend.load", () -> backend.load(context));
         try {
             return new IsolatedModel(model, boundary);
-        } catch (BackendException | RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) {
             boundary.close("Model.close", model::close);
             throw e;
         }

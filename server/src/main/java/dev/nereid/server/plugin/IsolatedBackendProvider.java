@@ -28,8 +28,7 @@ final class IsolatedBackendProvider implements BackendProvider {
         this.platforms = platforms;
     }
 
-    static IsolatedBackendProvider of(BackendProvider provider, PluginBoundary boundary)
-            throws BackendException, PluginException {
+    static IsolatedBackendProvider of(BackendProvider provider, PluginBoundary boundary) throws PluginException {
         String name = boundary.invoke("BackendProvider.name", provider::name);
         if (!NAME.matcher(name).matches()) {
             throw new PluginException(provider.getClass().getName() + ": name: '" + name
@@ -69,7 +68,7 @@ final class IsolatedBackendProvider implements BackendProvider {
     }
 
     @Override
-    public Backend create(BackendContext context) throws BackendException {
+    public Backend create(BackendContext context) {
         Backend backend = boundary.invoke("BackendProvider.create", () -> provider.create(context));
         try {
             return new IsolatedBackend(backend, boundary);

@@ -23,7 +23,7 @@ final class IsolatedBatchingStrategy implements BatchingStrategy {
 
     @Override
     @SuppressWarnings("NullAway") // A plugin is not compiled with our checks: it may return null.
-    public FormingBatch begin() throws BackendException {
+    public FormingBatch begin() {
         ClassLoader before = boundary.enter();
         try {
             FormingBatch batch = strategy.begin();
@@ -50,7 +50,7 @@ final class IsolatedBatchingStrategy implements BatchingStrategy {
         }
 
         @Override
-        public boolean include(RequestView request) throws BackendException {
+        public boolean include(RequestView request) {
             ClassLoader before = boundary.enter();
             try {
                 return batch.include(request);

@@ -1,7 +1,6 @@
 package dev.nereid.server.plugin;
 
 import dev.nereid.server.plugin.boundary.PluginBoundary;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.cache.CacheContext;
 import dev.nereid.spi.cache.CacheProvider;
 import dev.nereid.spi.cache.ResponseCache;
@@ -18,8 +17,7 @@ final class IsolatedCacheProvider implements CacheProvider {
      *
      * @param closePlugin closes the plugin, after the cache that the provider creates
      */
-    IsolatedCacheProvider(CacheProvider provider, PluginBoundary boundary, Runnable closePlugin)
-            throws BackendException {
+    IsolatedCacheProvider(CacheProvider provider, PluginBoundary boundary, Runnable closePlugin) {
         this.provider = provider;
         this.boundary = boundary;
         this.closePlugin = closePlugin;
@@ -32,7 +30,7 @@ final class IsolatedCacheProvider implements CacheProvider {
     }
 
     @Override
-    public ResponseCache create(CacheContext context) throws BackendException {
+    public ResponseCache create(CacheContext context) {
         return new IsolatedCache(
                 boundary.invoke("CacheProvider.create", () -> provider.create(context)), boundary, closePlugin);
     }

@@ -1,7 +1,6 @@
 package dev.nereid.server.plugin;
 
 import dev.nereid.server.plugin.boundary.PluginBoundary;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Fence;
 import java.time.Duration;
 import java.util.function.LongConsumer;
@@ -19,15 +18,11 @@ final class IsolatedFence implements Fence {
 
     @Override
     public boolean isDone() {
-        try {
-            return boundary.invoke("Fence.isDone", fence::isDone);
-        } catch (BackendException e) {
-            return true; // logged by the boundary; await reports failed work
-        }
+        return boundary.invokeOrElse("Fence.isDone", fence::isDone, () -> true); // await reports failed work
     }
 
     @Override
-    public boolean await(Duration timeout) throws BackendException {
+    public boolean await(Duration timeout) {
         return boundary.invoke("Fence.await", () -> fence.await(timeout));
     }
 
@@ -35,12 +30,7 @@ final class IsolatedFence implements Fence {
     @Override
     public boolean withEvent(LongConsumer action) {
         ForeignAction foreign = new ForeignAction(action);
-        boolean ran = false;
-        try {
-            ran = boundary.invoke("Fence.withEvent", () -> fence.withEvent(foreign));
-        } catch (BackendException e) { // logged by the boundary
-            ran = foreign.hasRun();
-        }
+        boolean ran = boundary.invokeOrElse("Fence.withEvent", () -> fence.withEvent(foreign), foreign::hasRun);
         foreign.rethrow();
         return ran;
     }

@@ -1,7 +1,6 @@
 package dev.nereid.server.plugin;
 
 import dev.nereid.server.plugin.boundary.PluginBoundary;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.Sequence;
@@ -23,7 +22,7 @@ final class IsolatedInstance implements ModelInstance {
     }
 
     @Override
-    public void execute(Batch batch) throws BackendException {
+    public void execute(Batch batch) {
         ClassLoader before = boundary.enter();
         try {
             instance.execute(batch);
@@ -44,11 +43,7 @@ final class IsolatedInstance implements ModelInstance {
 
     @Override
     public boolean isReady() {
-        try {
-            return boundary.invoke("ModelInstance.isReady", instance::isReady);
-        } catch (BackendException e) {
-            return false; // logged by the boundary
-        }
+        return boundary.invokeOrElse("ModelInstance.isReady", instance::isReady, () -> false);
     }
 
     @Override

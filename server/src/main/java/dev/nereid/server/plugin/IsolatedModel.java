@@ -25,7 +25,7 @@ final class IsolatedModel implements Model {
     private volatile boolean memoryFailed;
 
     /** Wraps a model, and reads what does not change. */
-    IsolatedModel(Model model, PluginBoundary boundary) throws BackendException {
+    IsolatedModel(Model model, PluginBoundary boundary) {
         this.model = model;
         this.boundary = boundary;
         execution = boundary.invoke("Model.execution", model::execution);
@@ -33,7 +33,7 @@ final class IsolatedModel implements Model {
     }
 
     @Override
-    public ModelInstance newInstance(InstanceContext context) throws BackendException {
+    public ModelInstance newInstance(InstanceContext context) {
         return new IsolatedInstance(boundary.invoke("Model.newInstance", () -> model.newInstance(context)), boundary);
     }
 
@@ -43,7 +43,7 @@ final class IsolatedModel implements Model {
     }
 
     @Override
-    public Optional<BatchingStrategy> batching() throws BackendException {
+    public Optional<BatchingStrategy> batching() {
         return boundary.invoke("Model.batching", model::batching)
                 .map(strategy -> new IsolatedBatchingStrategy(strategy, boundary));
     }
@@ -54,12 +54,12 @@ final class IsolatedModel implements Model {
     }
 
     @Override
-    public boolean suits(List<Device> instances) throws BackendException {
+    public boolean suits(List<Device> instances) {
         return boundary.invoke("Model.suits", () -> model.suits(instances));
     }
 
     @Override
-    public List<MemoryUsage> memoryUsage() throws BackendException {
+    public List<MemoryUsage> memoryUsage() {
         try {
             return boundary.invoke("Model.memoryUsage", () -> List.copyOf(model.memoryUsage()), !memoryFailed);
         } catch (BackendException e) {

@@ -1,7 +1,6 @@
 package dev.nereid.server.plugin;
 
 import dev.nereid.server.plugin.boundary.PluginBoundary;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.storage.ModelStorage;
 import dev.nereid.spi.storage.StoragePage;
 import dev.nereid.spi.storage.StoredObject;
@@ -19,7 +18,7 @@ final class IsolatedStorage implements ModelStorage {
     private final Optional<Path> localDirectory;
 
     /** Wraps a storage and reads its local directory. */
-    IsolatedStorage(ModelStorage storage, PluginBoundary boundary, Runnable closePlugin) throws BackendException {
+    IsolatedStorage(ModelStorage storage, PluginBoundary boundary, Runnable closePlugin) {
         this.storage = storage;
         this.boundary = boundary;
         this.closePlugin = closePlugin;
@@ -27,12 +26,12 @@ final class IsolatedStorage implements ModelStorage {
     }
 
     @Override
-    public StoragePage list(String prefix, String continuation) throws BackendException {
+    public StoragePage list(String prefix, String continuation) {
         return boundary.invoke("ModelStorage.list", () -> storage.list(prefix, continuation));
     }
 
     @Override
-    public void read(StoredObject object, OutputStream content) throws BackendException {
+    public void read(StoredObject object, OutputStream content) {
         boundary.invoke("ModelStorage.read", () -> {
             storage.read(object, content);
             return true;

@@ -1,7 +1,6 @@
 package dev.nereid.server.plugin;
 
 import dev.nereid.server.plugin.boundary.PluginBoundary;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.storage.ModelStorage;
 import dev.nereid.spi.storage.StorageContext;
 import dev.nereid.spi.storage.StorageProvider;
@@ -18,8 +17,7 @@ final class IsolatedStorageProvider implements StorageProvider {
      *
      * @param closePlugin closes the plugin, after the storage that the provider opens
      */
-    IsolatedStorageProvider(StorageProvider provider, PluginBoundary boundary, Runnable closePlugin)
-            throws BackendException {
+    IsolatedStorageProvider(StorageProvider provider, PluginBoundary boundary, Runnable closePlugin) {
         this.provider = provider;
         this.boundary = boundary;
         this.closePlugin = closePlugin;
@@ -32,7 +30,7 @@ final class IsolatedStorageProvider implements StorageProvider {
     }
 
     @Override
-    public ModelStorage open(StorageContext context) throws BackendException {
+    public ModelStorage open(StorageContext context) {
         ModelStorage storage = boundary.invoke("StorageProvider.open", () -> provider.open(context));
         boolean wrapped = false;
         try {

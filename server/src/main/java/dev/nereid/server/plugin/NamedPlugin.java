@@ -84,8 +84,7 @@ record NamedPlugin<P>(P provider, PluginBoundary boundary, Runnable close) {
     }
 
     private static <P> P instantiate(
-            PluginClassLoader loader, PluginSource source, Class<P> type, Function<P, String> name)
-            throws BackendException {
+            PluginClassLoader loader, PluginSource source, Class<P> type, Function<P, String> name) {
         List<P> providers = ServiceLoader.load(type, loader).stream()
                 .filter(provider -> provider.type().getClassLoader() == loader) // not one that the JVM itself brings
                 .map(ServiceLoader.Provider::get)

@@ -90,7 +90,7 @@ final class Plugin implements AutoCloseable {
     }
 
     /** Returns the provider of a backend. */
-    IsolatedBackendProvider provider(String backend) throws BackendException {
+    IsolatedBackendProvider provider(String backend) {
         return providers.stream()
                 .filter(provider -> provider.name().equals(backend))
                 .findFirst()
@@ -98,7 +98,7 @@ final class Plugin implements AutoCloseable {
     }
 
     /** Returns the provider of a repository agent. */
-    IsolatedAgentProvider agent(String name) throws BackendException {
+    IsolatedAgentProvider agent(String name) {
         return agents.stream()
                 .filter(provider -> provider.name().equals(name))
                 .findFirst()
@@ -118,7 +118,7 @@ final class Plugin implements AutoCloseable {
         close(source, loader);
     }
 
-    private static Plugin load(PluginSource source, PluginClassLoader loader) throws BackendException, PluginException {
+    private static Plugin load(PluginSource source, PluginClassLoader loader) throws PluginException {
         PluginBoundary boundary = new PluginBoundary(source.name(), loader);
         List<BackendProvider> backends =
                 boundary.invoke("the creation of its providers", () -> instantiate(loader, BackendProvider.class));

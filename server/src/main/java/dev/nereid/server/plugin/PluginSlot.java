@@ -179,7 +179,7 @@ final class PluginSlot {
     }
 
     /** Loads the plugin unless it is loaded. Blocks meanwhile. */
-    CountedResource.Lease<Plugin> acquire() throws BackendException {
+    CountedResource.Lease<Plugin> acquire() {
         return loaded.acquire();
     }
 
@@ -201,7 +201,7 @@ final class PluginSlot {
     }
 
     /** Acquires the provider of a repository agent. Loads the plugin unless it is loaded. */
-    AgentLease acquireAgent(String agent) throws BackendException {
+    AgentLease acquireAgent(String agent) {
         CountedResource.Lease<Plugin> lease = acquire();
         boolean found = false;
         try {
@@ -248,7 +248,7 @@ final class PluginSlot {
         }
 
         @Override
-        public Plugin open() throws BackendException {
+        public Plugin open() {
             JarCopies.Copy copy = copies.use(source, digest);
             boolean isOpen = false;
             try {
@@ -297,7 +297,7 @@ final class PluginSlot {
     private record OfProgram(PluginSource source, BackendProvider provider)
             implements CountedResource.Lifecycle<Plugin> {
         @Override
-        public Plugin open() throws BackendException {
+        public Plugin open() {
             try {
                 return Plugin.of(source, provider);
             } catch (PluginException e) {

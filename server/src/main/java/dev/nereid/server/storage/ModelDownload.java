@@ -52,7 +52,7 @@ final class ModelDownload {
      * @param earlier an earlier copy, leased by the caller
      * @return the manifest of the copy, not written yet
      */
-    CopyManifest download(ModelListing listing, Optional<ModelCopy> earlier) throws BackendException, IOException {
+    CopyManifest download(ModelListing listing, Optional<ModelCopy> earlier) throws IOException {
         ContentSink.Space space = new ContentSink.Space(files, partial, limits.freeBytes());
         space.check(listing.bytes());
         for (String directory : listing.directories()) {
@@ -94,7 +94,7 @@ final class ModelDownload {
         }
     }
 
-    private CopyManifest.Entry read(StoredObject object, ContentSink.Space space) throws BackendException, IOException {
+    private CopyManifest.Entry read(StoredObject object, ContentSink.Space space) throws IOException {
         for (int reads = 1; ; reads++) {
             try {
                 String sha256 = readOnce(object, space);
@@ -110,7 +110,7 @@ final class ModelDownload {
         }
     }
 
-    private String readOnce(StoredObject object, ContentSink.Space space) throws BackendException, IOException {
+    private String readOnce(StoredObject object, ContentSink.Space space) throws IOException {
         try (OutputStream file = files.create(local(object.key()))) {
             ContentSink sink = new ContentSink(file, space, object.size(), nanoTime, limits.nanos(object.size()));
             try {

@@ -180,7 +180,7 @@ public final class RemoteRepository implements RepositoryRoot, AutoCloseable {
         storage.close();
     }
 
-    private ModelCopy copy(String model) throws BackendException, IOException {
+    private ModelCopy copy(String model) throws IOException {
         ModelListing listed = listing.model(model);
         for (int attempts = 0; attempts < MAX_COPIES; attempts++) {
             Optional<ModelCopy> present = copies.acquire(model, listed.fingerprint());
@@ -210,7 +210,7 @@ public final class RemoteRepository implements RepositoryRoot, AutoCloseable {
                         + " load it again when the upload is done");
     }
 
-    private CopyManifest download(ModelListing listed, Path partial) throws BackendException, IOException {
+    private CopyManifest download(ModelListing listed, Path partial) throws IOException {
         long started = nanoTime.getAsLong();
         ModelDownload download = new ModelDownload(storage, files, limits, nanoTime, partial);
         Optional<ModelCopy> earlier = copies.acquireAny(listed.model());

@@ -24,7 +24,7 @@ import org.slf4j.LoggerFactory;
 final class StorageListing {
     /** Receives the objects of a listing. */
     private interface Receiver {
-        void accept(StoredObject object) throws BackendException;
+        void accept(StoredObject object);
     }
 
     private static final Logger LOG = LoggerFactory.getLogger(StorageListing.class);
@@ -48,7 +48,7 @@ final class StorageListing {
      * Lists the models with their fingerprints. Directories that cannot be models are ignored, with one warning for
      * each listing.
      */
-    NavigableMap<String, String> models() throws BackendException {
+    NavigableMap<String, String> models() {
         TreeMap<String, Fingerprint> models = new TreeMap<>();
         Set<String> ignored = new TreeSet<>();
         list("", limits.objects(), object -> {
@@ -80,7 +80,7 @@ final class StorageListing {
      *
      * @param model a name that was checked
      */
-    Optional<String> fingerprint(String model) throws BackendException {
+    Optional<String> fingerprint(String model) {
         Fingerprint fingerprint = new Fingerprint();
         int[] objects = {0};
         list(model + "/", limits.objects(), object -> {
@@ -96,7 +96,7 @@ final class StorageListing {
      * @param model a name that was checked
      * @throws BackendException {@link ErrorCode#NOT_FOUND} if there is no such model
      */
-    ModelListing model(String model) throws BackendException {
+    ModelListing model(String model) {
         Fingerprint fingerprint = new Fingerprint();
         List<StoredObject> files = new ArrayList<>();
         TreeSet<String> directories = new TreeSet<>();
@@ -126,20 +126,20 @@ final class StorageListing {
                 model, files, Collections.unmodifiableNavigableSet(directories), bytes[0], fingerprint.text());
     }
 
-    private long addSize(long bytes, StoredObject object) throws BackendException {
+    private long addSize(long bytes, StoredObject object) {
         if (object.size() > limits.bytesPerModel() - bytes) {
             throw invalid("the model is larger than " + limits.bytesPerModel() + " bytes (limit)");
         }
         return bytes + object.size();
     }
 
-    private void checkCount(int count) throws BackendException {
+    private void checkCount(int count) {
         if (count > limits.filesPerModel()) {
             throw invalid("the model has more than " + limits.filesPerModel() + " files and directories (limit)");
         }
     }
 
-    private static void checkKey(StoredObject object) throws BackendException {
+    private static void checkKey(StoredObject object) {
         Optional<String> violation = ObjectKeys.violation(object.key());
         if (violation.isPresent()) {
             throw invalid("object '" + ObjectKeys.printable(object.key()) + "' has " + violation.get()
@@ -151,7 +151,7 @@ final class StorageListing {
         }
     }
 
-    private static void checkNames(List<StoredObject> files, Set<String> directories) throws BackendException {
+    private static void checkNames(List<StoredObject> files, Set<String> directories) {
         Set<String> names = new HashSet<>(directories);
         for (StoredObject file : files) {
             if (!names.add(file.key())) {
@@ -161,7 +161,7 @@ final class StorageListing {
         }
     }
 
-    private void list(String prefix, int limit, Receiver receiver) throws BackendException {
+    private void list(String prefix, int limit, Receiver receiver) {
         String continuation = "";
         int objects = 0;
         int maxPages = Math.max(MIN_PAGES, limit);
@@ -186,7 +186,7 @@ final class StorageListing {
         throw invalid("the storage does not end the listing of '" + prefix + "' after " + maxPages + " pages");
     }
 
-    private static void check(StoredObject object, String prefix) throws BackendException {
+    private static void check(StoredObject object, String prefix) {
         if (!object.key().startsWith(prefix)) {
             throw invalid("the storage lists '" + ObjectKeys.printable(object.key()) + "' below '" + prefix
                     + "' (expected: keys that begin with it)");

@@ -205,7 +205,7 @@ final class AgentChainTest {
                 this::acquire);
     }
 
-    private AgentLease acquire(String name) throws BackendException {
+    private AgentLease acquire(String name) {
         if (name.equals("unknown")) {
             throw new BackendException(ErrorCode.INVALID_ARGUMENT, "no agent unknown");
         }
@@ -228,7 +228,7 @@ final class AgentChainTest {
         }
 
         @Override
-        public RepositoryAgent create(AgentContext context) throws BackendException {
+        public RepositoryAgent create(AgentContext context) {
             contexts.add(context);
             events.add("create " + name);
             if (name.equals("refusing")) {
@@ -236,7 +236,7 @@ final class AgentChainTest {
             }
             return new RepositoryAgent() {
                 @Override
-                public Path load(Path directory) throws BackendException {
+                public Path load(Path directory) {
                     events.add("load " + name + " " + directory.getFileName());
                     return switch (name) {
                         case "failing" -> throw new BackendException(ErrorCode.NOT_FOUND, "no key for it");

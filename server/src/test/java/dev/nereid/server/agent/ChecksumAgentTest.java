@@ -43,12 +43,12 @@ final class ChecksumAgentTest {
         "SHA256:1/model.txt, " + SHA256,
         "sha-256:1/model.txt, BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD"
     })
-    void acceptsFilesWithTheirChecksums(String key, String value) throws BackendException {
+    void acceptsFilesWithTheirChecksums(String key, String value) {
         assertThat(agent(Map.of(key, value)).load(model)).isEqualTo(model);
     }
 
     @Test
-    void acceptsAModelWithoutParameters() throws BackendException {
+    void acceptsAModelWithoutParameters() {
         assertThat(agent(Map.of()).load(model)).isEqualTo(model);
     }
 
@@ -157,7 +157,7 @@ final class ChecksumAgentTest {
                         + " (expected: " + digits + " hexadecimal digits)");
     }
 
-    private static RepositoryAgent agent(Map<String, String> parameters) throws BackendException {
+    private static RepositoryAgent agent(Map<String, String> parameters) {
         return new ChecksumAgentProvider().create(new LoadContext("checksum", "m", parameters, () -> "{}"));
     }
 }

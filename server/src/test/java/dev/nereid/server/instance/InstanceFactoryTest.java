@@ -29,7 +29,7 @@ final class InstanceFactoryTest {
     private boolean parallelInstances;
 
     @Test
-    void makesInstancesAtOnceIfAllowed() throws BackendException {
+    void makesInstancesAtOnceIfAllowed() {
         CyclicBarrier together = new CyclicBarrier(2);
         Model model = context -> {
             meet(together);
@@ -45,7 +45,7 @@ final class InstanceFactoryTest {
     }
 
     @Test
-    void createsInstancesInParallelIfTheServerAllowsIt() throws BackendException {
+    void createsInstancesInParallelIfTheServerAllowsIt() {
         parallelInstances = true;
         CyclicBarrier together = new CyclicBarrier(2);
         Model model = context -> {
@@ -57,7 +57,7 @@ final class InstanceFactoryTest {
     }
 
     @Test
-    void makesInstancesOnTheCallersThreadOtherwise() throws BackendException {
+    void makesInstancesOnTheCallersThreadOtherwise() {
         List<Thread> threads = new ArrayList<>();
         Model model = context -> {
             threads.add(Thread.currentThread());
@@ -101,8 +101,7 @@ final class InstanceFactoryTest {
         assertThat(closed).containsExactly("b", "a");
     }
 
-    private List<ModelInstance> create(Model model, BackendTraits traits, int processors, String... names)
-            throws BackendException {
+    private List<ModelInstance> create(Model model, BackendTraits traits, int processors, String... names) {
         List<InstancePlan> plans = new ArrayList<>();
         for (String name : names) {
             plans.add(new InstancePlan(name, Device.CPU, List.of(), false, ModelInstanceGroup.getDefaultInstance()));

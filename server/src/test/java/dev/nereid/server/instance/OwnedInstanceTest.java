@@ -52,7 +52,7 @@ final class OwnedInstanceTest {
     };
 
     @Test
-    void allocatesMemoryOfTheHost() throws BackendException {
+    void allocatesMemoryOfTheHost() {
         ModelInstance instance = OwnedInstance.create(model, plan, memory);
         MemoryAllocator allocator = contexts.getFirst().memory(MemoryPlace.HOST);
 
@@ -73,7 +73,7 @@ final class OwnedInstanceTest {
     }
 
     @Test
-    void reportsMemoryThatAnInstanceLeaves() throws BackendException {
+    void reportsMemoryThatAnInstanceLeaves() {
         List<String> left = new ArrayList<>();
         for (boolean isFreed : new boolean[] {true, false}) {
             ModelInstance instance = OwnedInstance.create(
@@ -95,7 +95,7 @@ final class OwnedInstanceTest {
     }
 
     @Test
-    void allocatesMemoryOfDevices() throws BackendException {
+    void allocatesMemoryOfDevices() {
         ModelInstance instance = OwnedInstance.create(model, plan, memory);
         InstanceContext context = contexts.getFirst();
 
@@ -112,8 +112,7 @@ final class OwnedInstanceTest {
 
     @ParameterizedTest
     @CsvSource({"0, 79, false", "0, 80, false", "0, 81, true", "1, 100, false"})
-    void refusesInstancesBeyondTheLimitOfTheirGpu(int limited, long usedBytes, boolean refused)
-            throws BackendException {
+    void refusesInstancesBeyondTheLimitOfTheirGpu(int limited, long usedBytes, boolean refused) {
         InstancePlan onGpu = new InstancePlan(
                 "m_0", new Device(Device.Kind.GPU, 0), List.of(), false, ModelInstanceGroup.getDefaultInstance());
         InstanceOptions options = InstanceOptions.DEFAULT.withGpuLimits(new GpuLoadLimits(Map.of(limited, 0.8)));
@@ -136,7 +135,7 @@ final class OwnedInstanceTest {
     }
 
     @Test
-    void isNotReadyWhenItsGpuHasFailed() throws BackendException {
+    void isNotReadyWhenItsGpuHasFailed() {
         InstancePlan onGpu = new InstancePlan(
                 "m_0", new Device(Device.Kind.GPU, 0), List.of(), false, ModelInstanceGroup.getDefaultInstance());
         Model working = _ -> _ -> {};
@@ -161,7 +160,7 @@ final class OwnedInstanceTest {
     }
 
     @Test
-    void countsAsTensorMemory() throws BackendException {
+    void countsAsTensorMemory() {
         try (TensorPool pool = new TensorPool(1 << 20, 0)) {
             ModelInstance instance = OwnedInstance.create(model, plan, pool);
             MemoryAllocator allocator = contexts.getFirst().memory(MemoryPlace.HOST);
@@ -178,7 +177,7 @@ final class OwnedInstanceTest {
     }
 
     @Test
-    void freesWhatTheInstanceLeaves() throws BackendException {
+    void freesWhatTheInstanceLeaves() {
         ModelInstance instance = OwnedInstance.create(model, plan, memory);
         MemoryAllocator allocator = contexts.getFirst().memory(MemoryPlace.HOST);
         AllocatedMemory left = allocator.allocate(8);
@@ -210,7 +209,7 @@ final class OwnedInstanceTest {
     }
 
     @Test
-    void forwardsEverything() throws BackendException {
+    void forwardsEverything() {
         ModelInstance instance = OwnedInstance.create(model, plan, memory);
         InstanceContext context = contexts.getFirst();
 

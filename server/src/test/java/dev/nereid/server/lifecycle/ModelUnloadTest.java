@@ -82,7 +82,7 @@ final class ModelUnloadTest {
                     };
                 }
 
-                static void execute(Batch batch) throws BackendException {
+                static void execute(Batch batch) {
                     for (InferenceRequest request : batch.requests()) {
                         Tensor in = request.requireInput("INPUT0");
                         int way = (int) in.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);

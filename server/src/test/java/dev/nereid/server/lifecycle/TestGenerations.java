@@ -10,7 +10,6 @@ import dev.nereid.server.plugin.PluginJar;
 import dev.nereid.server.plugin.jar.SpiVersion;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.warmup.RunningWarmups;
-import dev.nereid.spi.BackendException;
 import dev.nereid.testkit.FakeModelClient;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.io.IOException;
@@ -44,7 +43,7 @@ public final class TestGenerations implements AutoCloseable {
                             return new Model() {
                                 public ModelInstance newInstance(InstanceContext place) { return batch -> { }; }
 
-                                public List<MemoryUsage> memoryUsage() throws BackendException {
+                                public List<MemoryUsage> memoryUsage() {
                                     return report(directory);
                                 }
                             };
@@ -52,7 +51,7 @@ public final class TestGenerations implements AutoCloseable {
                     };
                 }
 
-                private static List<MemoryUsage> report(Path directory) throws BackendException {
+                private static List<MemoryUsage> report(Path directory) {
                     Path gate = directory.resolve("gate");
                     try (WatchService watch = directory.getFileSystem().newWatchService()) {
                         directory.register(watch, StandardWatchEventKinds.ENTRY_DELETE);
@@ -111,7 +110,7 @@ public final class TestGenerations implements AutoCloseable {
     }
 
     /** Loads a version, which reports 1000 bytes at first, and begins its generation. */
-    public Generation begin(LiveGenerations live, String model, long version) throws IOException, BackendException {
+    public Generation begin(LiveGenerations live, String model, long version) throws IOException {
         Files.createDirectories(directory(model).resolve(Long.toString(version)));
         Files.writeString(directory(model).resolve("config.pbtxt"), CONFIG);
         Files.writeString(directory(model).resolve("memory"), "1000");

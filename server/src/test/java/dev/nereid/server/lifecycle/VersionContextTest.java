@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.server.files.FileCopies;
 import dev.nereid.server.repository.ModelDirectory;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.Metrics;
 import dev.nereid.spi.ModelSettings;
@@ -68,7 +67,7 @@ class VersionContextTest {
     }
 
     @Test
-    void hasMetricsAndTracesThatThrowNothing() throws BackendException {
+    void hasMetricsAndTracesThatThrowNothing() {
         VersionContext context = context("p", List.of());
 
         context.metrics().counter("requests", "Requests.", Map.of("kind", "a")).increment(1);

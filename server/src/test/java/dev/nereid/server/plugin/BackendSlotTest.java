@@ -74,7 +74,7 @@ final class BackendSlotTest {
     }
 
     @Test
-    void triesAgainAfterAFailure() throws BackendException {
+    void triesAgainAfterAFailure() {
         CountingProvider provider = new CountingProvider(context -> new CountingBackend(closed));
         provider.failures.set(1);
         BackendSlot slot = slot(provider);
@@ -136,7 +136,7 @@ final class BackendSlotTest {
     }
 
     @Test
-    void closesTheBackendWithItsLastLeaseAndCreatesItAnew() throws BackendException {
+    void closesTheBackendWithItsLastLeaseAndCreatesItAnew() {
         CountingProvider provider = new CountingProvider(context -> new CountingBackend(closed));
         BackendSlot slot = slot(provider);
 
@@ -155,7 +155,7 @@ final class BackendSlotTest {
     }
 
     @Test
-    void closesALeasedBackendAfterTheEnd() throws BackendException {
+    void closesALeasedBackendAfterTheEnd() {
         BackendSlot slot = slot(new CountingProvider(context -> new CountingBackend(closed)));
         BackendLease lease = slot.acquire();
 
@@ -167,7 +167,7 @@ final class BackendSlotTest {
     }
 
     @Test
-    void keepsTheBackendOfANativePluginUntilTheEnd() throws BackendException {
+    void keepsTheBackendOfANativePluginUntilTheEnd() {
         CountingProvider provider = new CountingProvider(context -> new CountingBackend(closed));
         BackendSlot slot = slot(provider, true);
 
@@ -226,7 +226,7 @@ final class BackendSlotTest {
                 3);
         PluginSlot plugin = new PluginSlot(source, "0123", "", isNative, new CountedResource.Lifecycle<>() {
             @Override
-            public Plugin open() throws BackendException {
+            public Plugin open() {
                 try {
                     PluginBoundary boundary =
                             new PluginBoundary("test", getClass().getClassLoader());
@@ -273,7 +273,7 @@ final class BackendSlotTest {
         }
 
         @Override
-        public Backend create(BackendContext context) throws BackendException {
+        public Backend create(BackendContext context) {
             if (failures.getAndDecrement() > 0) {
                 throw new BackendException(ErrorCode.UNAVAILABLE, "not yet");
             }

@@ -31,7 +31,7 @@ final class CachePluginTest {
                     return "shop";
                 }
 
-                public ResponseCache create(CacheContext context) throws BackendException {
+                public ResponseCache create(CacheContext context) {
                     String whenMissing = context.environment().getOrDefault("SHOP_OPEN", "");
                     if (!context.settings().getOrDefault("open", whenMissing).equals("yes")) {
                         throw new BackendException(ErrorCode.INVALID_ARGUMENT, "open: missing (expected: yes)");

@@ -61,7 +61,7 @@ final class CountedResourceTest {
                 "it",
                 new Checked() {
                     @Override
-                    public Thing open() throws BackendException {
+                    public Thing open() {
                         opening.countDown();
                         awaitUninterrupted(mayFail);
                         throw new BackendException(ErrorCode.UNAVAILABLE, "no memory");
@@ -80,11 +80,11 @@ final class CountedResourceTest {
     }
 
     @Test
-    void opensAfterAnErrorOfTheVirtualMachine() throws BackendException {
+    void opensAfterAnErrorOfTheVirtualMachine() {
         AtomicBoolean failed = new AtomicBoolean();
         Checked lifecycle = new Checked() {
             @Override
-            public Thing open() throws BackendException {
+            public Thing open() {
                 if (!failed.getAndSet(true)) {
                     throw new OutOfMemoryError("Metaspace");
                 }
@@ -106,7 +106,7 @@ final class CountedResourceTest {
                 "it",
                 new Checked() {
                     @Override
-                    public Thing open() throws BackendException {
+                    public Thing open() {
                         opening.countDown();
                         awaitUninterrupted(mayOpen);
                         return super.open();
@@ -221,7 +221,7 @@ final class CountedResourceTest {
         private int failOneIn = Integer.MAX_VALUE;
 
         @Override
-        public Thing open() throws BackendException {
+        public Thing open() {
             if (alive.incrementAndGet() != 1) {
                 faults.incrementAndGet();
             }

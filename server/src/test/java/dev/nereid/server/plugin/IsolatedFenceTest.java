@@ -26,7 +26,7 @@ final class IsolatedFenceTest {
         }
 
         @Override
-        public boolean await(Duration timeout) throws BackendException {
+        public boolean await(Duration timeout) {
             return true;
         }
     }

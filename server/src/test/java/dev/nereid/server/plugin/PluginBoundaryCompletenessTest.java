@@ -90,6 +90,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -151,6 +152,24 @@ final class PluginBoundaryCompletenessTest {
             StorageContext.class);
 
     private static final Set<Class<?>> DATA = Set.of(ParameterValue.class, Sequence.Id.class);
+
+    /** Methods whose failures no caller could handle. */
+    private static final Set<String> LOGGED = Set.of(
+            "Backend#close",
+            "Model#close",
+            "ModelInstance#close",
+            "ModelInstance#isReady",
+            "BatchingStrategy#close",
+            "Fence#isDone",
+            "Fence#withEvent",
+            "ResponseCache#close",
+            "CacheEntry#close",
+            "ModelStorage#close",
+            "RepositoryAgent#loadComplete",
+            "RepositoryAgent#loadFail",
+            "RepositoryAgent#unload",
+            "RepositoryAgent#unloadComplete",
+            "RepositoryAgent#close");
 
     /** Methods that hand a plugin's object to the server, which wraps it. */
     private static final Set<String> CALLBACKS_WRAPPED = Set.of("LookupObserver#found", "ModelRequest#send");
@@ -227,12 +246,10 @@ final class PluginBoundaryCompletenessTest {
     @ParameterizedTest
     @MethodSource("pluginMethods")
     void everyMethodRestoresTheLoaderWhenThePluginThrows(Method method) {
-        List<Throwable> failures =
-                new ArrayList<>(List.of(new IllegalStateException("a bug"), new StackOverflowError()));
-        if (List.of(method.getExceptionTypes()).contains(BackendException.class)) {
-            failures.add(new BackendException(ErrorCode.INTERNAL, "an error"));
-        }
-        for (Throwable failure : failures) {
+        for (Throwable failure : List.of(
+                new IllegalStateException("a bug"),
+                new StackOverflowError(),
+                new BackendException(ErrorCode.INTERNAL, "an error"))) {
             FakePlugin plugin = new FakePlugin();
             plugin.failing = signature(method);
             plugin.failure = failure;
@@ -246,6 +263,30 @@ final class PluginBoundaryCompletenessTest {
             assertThat(Thread.currentThread().getContextClassLoader())
                     .as("%s", failure)
                     .isSameAs(before);
+        }
+    }
+
+    /** What a method does not pass on is logged. */
+    @ParameterizedTest
+    @MethodSource("pluginMethods")
+    void everyMethodPassesOnACodeAndItsText(Method method) {
+        BackendException failure = new BackendException(ErrorCode.NOT_FOUND, "no such token 'é'");
+        FakePlugin plugin = new FakePlugin();
+        plugin.failing = signature(method);
+        plugin.failure = failure;
+
+        AtomicReference<Object> result = new AtomicReference<>();
+
+        Throwable thrown =
+                catchThrowable(() -> result.set(invoke(wrapper(method.getDeclaringClass(), plugin), method)));
+
+        String name = method.getDeclaringClass().getSimpleName() + "#" + method.getName();
+        if (thrown != null) {
+            assertThat(thrown.getCause() == null ? thrown : thrown.getCause()).isSameAs(failure);
+        } else if (name.equals("BackendProvider#unavailable")) {
+            assertThat(result.get()).isEqualTo(Optional.of(failure.getMessage()));
+        } else {
+            assertThat(LOGGED).contains(name);
         }
     }
 

@@ -31,7 +31,7 @@ final class PluginBoundaryTest {
     private final List<String> invocations = new ArrayList<>();
 
     @Test
-    void setsThePluginsContextClassLoaderForEveryInvocation() throws BackendException {
+    void setsThePluginsContextClassLoaderForEveryInvocation() {
         ClassLoader before = Thread.currentThread().getContextClassLoader();
         Backend backend = new IsolatedBackend(new WatchingBackend(), boundary);
 
@@ -51,7 +51,7 @@ final class PluginBoundaryTest {
     }
 
     @Test
-    void passesOnWhatAnExecutionThrows() throws BackendException {
+    void passesOnWhatAnExecutionThrows() {
         ClassLoader before = Thread.currentThread().getContextClassLoader();
         IllegalStateException bug = new IllegalStateException("a bug");
         ModelInstance instance = new IsolatedInstance(

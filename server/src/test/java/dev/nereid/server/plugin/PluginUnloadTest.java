@@ -39,7 +39,7 @@ final class PluginUnloadTest {
 
                 public Backend create(BackendContext context) {
                     return new Backend() {
-                        public Model load(ModelContext model) throws BackendException {
+                        public Model load(ModelContext model) {
                             throw new BackendException(ErrorCode.UNAVAILABLE, Text.of());
                         }
                     };
@@ -444,7 +444,7 @@ final class PluginUnloadTest {
     }
 
     /** Acquires the backend one lease after the other. */
-    private static void assertSameBackend(BackendRegistry registry) throws BackendException {
+    private static void assertSameBackend(BackendRegistry registry) {
         BackendLease first = registry.acquire("one");
         Backend backend = first.backend();
         first.close();

@@ -40,7 +40,7 @@ final class StoragePluginTest {
                     return "attic";
                 }
 
-                public ModelStorage open(StorageContext context) throws BackendException {
+                public ModelStorage open(StorageContext context) {
                     if (context.url().endsWith("/")) {
                         throw new BackendException(ErrorCode.INVALID_ARGUMENT, "slash at the end");
                     }
@@ -51,7 +51,7 @@ final class StoragePluginTest {
                             return StoragePage.last(List.of(new StoredObject(key, 3, "e", Instant.EPOCH)));
                         }
 
-                        public void read(StoredObject object, OutputStream content) throws BackendException {
+                        public void read(StoredObject object, OutputStream content) {
                             try {
                                 content.write(new byte[] {'a', 'b', 'c'});
                             } catch (IOException e) {
@@ -75,7 +75,7 @@ final class StoragePluginTest {
     private Path directory;
 
     @Test
-    void opensARepositoryBehindABoundary() throws BackendException {
+    void opensARepositoryBehindABoundary() {
         PluginJar.of(SOURCE).entry(SERVICE, "attic.Attic").write(directory.resolve("attic.jar"));
 
         try (ModelStorage storage = open("attic://box/models")) {
@@ -92,7 +92,7 @@ final class StoragePluginTest {
     }
 
     @Test
-    void whatAStorageMustNotThrowBecomesAnInternalError() throws BackendException {
+    void whatAStorageMustNotThrowBecomesAnInternalError() {
         PluginJar.of(SOURCE).entry(SERVICE, "attic.Attic").write(directory.resolve("attic.jar"));
         OutputStream broken = new OutputStream() {
             @Override

@@ -81,7 +81,7 @@ final class FakeStorage implements ModelStorage {
     }
 
     @Override
-    public StoragePage list(String prefix, String continuation) throws BackendException {
+    public StoragePage list(String prefix, String continuation) {
         beforeList.accept(listings.getAndIncrement());
         List<StoredObject> page = new ArrayList<>();
         for (StoredObject object : objects.tailMap(
@@ -99,7 +99,7 @@ final class FakeStorage implements ModelStorage {
     }
 
     @Override
-    public void read(StoredObject object, OutputStream content) throws BackendException {
+    public void read(StoredObject object, OutputStream content) {
         beforeRead.accept(object.key());
         reads.add(object.key());
         StoredObject present = objects.get(object.key());

@@ -530,7 +530,7 @@ final class RemoteRepositoryTest {
         }
 
         @Override
-        public void read(StoredObject object, OutputStream content) throws BackendException {
+        public void read(StoredObject object, OutputStream content) {
             throw new BackendException(ErrorCode.INTERNAL, "not reached");
         }
 
@@ -546,7 +546,7 @@ final class RemoteRepositoryTest {
         }
 
         @Override
-        public void read(StoredObject object, OutputStream content) throws BackendException {
+        public void read(StoredObject object, OutputStream content) {
             throw new BackendException(ErrorCode.INTERNAL, "not reached");
         }
 

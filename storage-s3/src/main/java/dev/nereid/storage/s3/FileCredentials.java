@@ -21,7 +21,7 @@ final class FileCredentials implements AwsCredentialsProvider {
     /** Reads the credentials of the file. */
     @FunctionalInterface
     interface Reader {
-        S3Credentials read() throws BackendException;
+        S3Credentials read();
     }
 
     private final Path file;
@@ -81,7 +81,7 @@ final class FileCredentials implements AwsCredentialsProvider {
                 provider = providers.apply(reader.read());
                 logger.log(System.Logger.Level.INFO, "credentials of model repositories were read again");
             }
-        } catch (BackendException | RuntimeException e) {
+        } catch (RuntimeException e) {
             logger.log(
                     System.Logger.Level.WARNING,
                     "credentials of model repositories are not changed: {0}",

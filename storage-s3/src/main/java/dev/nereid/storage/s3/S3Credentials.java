@@ -29,7 +29,7 @@ record S3Credentials(String keyId, String secretKey, String sessionToken, String
      *
      * @param url the URL of the repository
      */
-    static S3Credentials of(String url, Map<String, String> environment) throws BackendException {
+    static S3Credentials of(String url, Map<String, String> environment) {
         String path = environment.getOrDefault(CREDENTIAL_PATH, "");
         if (!path.isEmpty()) {
             return ofFile(url, path);
@@ -53,7 +53,7 @@ record S3Credentials(String keyId, String secretKey, String sessionToken, String
         return hasKey() ? "key" : profile.isEmpty() ? "default" : "profile " + profile;
     }
 
-    private static S3Credentials ofFile(String url, String path) throws BackendException {
+    private static S3Credentials ofFile(String url, String path) {
         Map<String, Map<String, String>> entries;
         try {
             Path file = Path.of(path);

@@ -26,7 +26,7 @@ record S3Location(Optional<URI> endpoint, String bucket, String prefix) {
     private static final int MAX_PORT = 65_535;
 
     /** Reads the URL of a repository. */
-    static S3Location parse(String url) throws BackendException {
+    static S3Location parse(String url) {
         if (!url.startsWith(SCHEME)) {
             throw wrong(url);
         }
@@ -61,7 +61,7 @@ record S3Location(Optional<URI> endpoint, String bucket, String prefix) {
         return "bucket '" + bucket + "'" + endpoint.map(uri -> " at " + uri).orElse("");
     }
 
-    private static S3Location inBucket(String url, Optional<URI> endpoint, String text) throws BackendException {
+    private static S3Location inBucket(String url, Optional<URI> endpoint, String text) {
         String path = text.replaceAll("/{2,}", "/").replaceAll("^/|/$", "");
         int slash = path.indexOf('/');
         String bucket = slash < 0 ? path : path.substring(0, slash);

@@ -35,7 +35,7 @@ final class S3Storage implements ModelStorage {
     }
 
     @Override
-    public StoragePage list(String prefix, String continuation) throws BackendException {
+    public StoragePage list(String prefix, String continuation) {
         ListObjectsV2Request.Builder request =
                 ListObjectsV2Request.builder().bucket(location.bucket()).prefix(location.key(prefix));
         if (!continuation.isEmpty()) {
@@ -59,7 +59,7 @@ final class S3Storage implements ModelStorage {
     }
 
     @Override
-    public void read(StoredObject object, OutputStream content) throws BackendException {
+    public void read(StoredObject object, OutputStream content) {
         GetObjectRequest request = GetObjectRequest.builder()
                 .bucket(location.bucket())
                 .key(location.key(object.key()))
@@ -92,7 +92,7 @@ final class S3Storage implements ModelStorage {
         client.close();
     }
 
-    private StoredObject object(S3Object object) throws BackendException {
+    private StoredObject object(S3Object object) {
         String key = object.key();
         if (!key.startsWith(location.prefix())
                 || object.eTag() == null

@@ -23,7 +23,7 @@ public final class S3StorageProvider implements StorageProvider {
     }
 
     @Override
-    public ModelStorage open(StorageContext context) throws BackendException {
+    public ModelStorage open(StorageContext context) {
         Map<String, String> environment = context.environment();
         S3Location location = S3Location.parse(context.url());
         S3Credentials credentials = S3Credentials.of(context.url(), environment);
@@ -43,7 +43,7 @@ public final class S3StorageProvider implements StorageProvider {
                         context.logger());
     }
 
-    private static Optional<Path> localDirectory(String text) throws BackendException {
+    private static Optional<Path> localDirectory(String text) {
         if (text.isEmpty()) {
             return Optional.empty();
         }

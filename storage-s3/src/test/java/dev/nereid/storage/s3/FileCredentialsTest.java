@@ -2,7 +2,6 @@ package dev.nereid.storage.s3;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.spi.BackendException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -28,7 +27,7 @@ final class FileCredentialsTest {
     private FileCredentials credentials;
 
     @BeforeEach
-    void setUp() throws IOException, BackendException {
+    void setUp() throws IOException {
         file = directory.resolve("credentials.json");
         write("first");
         Map<String, String> environment = Map.of(S3Credentials.CREDENTIAL_PATH, file.toString());

@@ -41,18 +41,18 @@ final class S3CredentialsTest {
         "s3://https://host:443/b/c, keyB",
         "s3://http://host:443/b/c, key0",
     })
-    void takesTheLongestNameOfTheFileThatTheUrlBeginsWith(String url, String key) throws IOException, BackendException {
+    void takesTheLongestNameOfTheFileThatTheUrlBeginsWith(String url, String key) throws IOException {
         assertThat(read(url, FILE).keyId()).isEqualTo(key);
     }
 
     @Test
-    void readsAllFields() throws IOException, BackendException {
+    void readsAllFields() throws IOException {
         assertThat(read("s3://bucket-002/m", FILE))
                 .isEqualTo(new S3Credentials("key2", "secret2", "token2", "profile2", "region2"));
     }
 
     @Test
-    void theFileReplacesTheEnvironment() throws IOException, BackendException {
+    void theFileReplacesTheEnvironment() throws IOException {
         Path file = Files.writeString(directory.resolve("c.json"), "{\"s3\": {\"\": {\"profile\": \"p\"}}}");
 
         S3Credentials credentials = S3Credentials.of(
@@ -69,7 +69,7 @@ final class S3CredentialsTest {
     }
 
     @Test
-    void readsTheEnvironmentWithoutAFile() throws BackendException {
+    void readsTheEnvironmentWithoutAFile() {
         assertThat(S3Credentials.of(
                         "s3://b",
                         Map.of(
@@ -120,7 +120,7 @@ final class S3CredentialsTest {
                 .doesNotContain("AKIA", "secret", "token");
     }
 
-    private S3Credentials read(String url, String content) throws IOException, BackendException {
+    private S3Credentials read(String url, String content) throws IOException {
         Path file = Files.writeString(directory.resolve("credentials.json"), content);
         return S3Credentials.of(url, Map.of("TRITON_CLOUD_CREDENTIAL_PATH", file.toString()));
     }

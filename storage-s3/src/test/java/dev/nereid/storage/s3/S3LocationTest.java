@@ -28,8 +28,7 @@ final class S3LocationTest {
             s3://https://host.example.com/bucket/path    | https://host.example.com | bucket     | path/
             s3://https://host:443//bucket//path          | https://host:443         | bucket     | path/
             """)
-    void readsTheFormsOfTheReference(String url, String endpoint, String bucket, String prefix)
-            throws BackendException {
+    void readsTheFormsOfTheReference(String url, String endpoint, String bucket, String prefix) {
         S3Location location = S3Location.parse(url);
 
         assertThat(location.endpoint().map(URI::toString).orElse(null)).isEqualTo(endpoint);

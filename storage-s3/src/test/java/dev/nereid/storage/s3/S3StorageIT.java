@@ -65,7 +65,7 @@ final class S3StorageIT {
     }
 
     @Test
-    void listsAndReadsObjects() throws BackendException {
+    void listsAndReadsObjects() {
         byte[] large = new byte[5_000_000];
         new Random(1).nextBytes(large);
         server.put("listing/m/config.pbtxt", "config");
@@ -88,7 +88,7 @@ final class S3StorageIT {
     }
 
     @Test
-    void listsTheWholeBucketWithoutAPath() throws BackendException {
+    void listsTheWholeBucketWithoutAPath() {
         server.put("bucket-root/x", "1");
 
         assertThat(byKey(
@@ -121,7 +121,7 @@ final class S3StorageIT {
     }
 
     @Test
-    void takesKeysAsTheyAre() throws BackendException {
+    void takesKeysAsTheyAre() {
         List<String> names = List.of("m/a b", "m/a+b", "m/a%2Fb", "m/größe", "m/模型", "m/a&b=c?d#e", "m/'\"<>");
         names.forEach(name -> server.put("names/" + name, name));
         ModelStorage storage = open(url("names"));
@@ -135,7 +135,7 @@ final class S3StorageIT {
     }
 
     @Test
-    void readsOnlyWhatWasListed() throws BackendException {
+    void readsOnlyWhatWasListed() {
         server.put("changing/m/x", "before");
         ModelStorage storage = open(url("changing"));
         StoredObject listed = storage.list("", "").objects().getFirst();
@@ -152,7 +152,7 @@ final class S3StorageIT {
     }
 
     @Test
-    void reportsABucketThatIsMissing() throws BackendException {
+    void reportsABucketThatIsMissing() {
         ModelStorage storage = open("s3://" + server.address() + "/no-such-bucket/models");
 
         assertFails(ErrorCode.NOT_FOUND, () -> storage.list("", ""))
@@ -175,14 +175,14 @@ final class S3StorageIT {
     }
 
     @Test
-    void refusesACertificateThatIsNotTrusted() throws BackendException {
+    void refusesACertificateThatIsNotTrusted() {
         ModelStorage storage = open("s3://https://" + server.tlsAddress() + "/" + S3Server.BUCKET);
 
         assertFails(ErrorCode.UNAVAILABLE, () -> storage.list("", "")).hasMessageContaining("PKIX");
     }
 
     @Test
-    void endsAReadWhenItsReceiverFails() throws BackendException {
+    void endsAReadWhenItsReceiverFails() {
         server.put("broken/m/x", new byte[1_000_000]);
         ModelStorage storage = open(url("broken"));
         StoredObject object = storage.list("", "").objects().getFirst();
@@ -215,7 +215,7 @@ final class S3StorageIT {
     }
 
     @Test
-    void checksTheDirectoryOfLocalCopies() throws BackendException {
+    void checksTheDirectoryOfLocalCopies() {
         Map<String, String> environment = new HashMap<>(ENVIRONMENT);
         environment.put("TRITON_AWS_MOUNT_DIRECTORY", directory.toString());
         assertThat(open(url("x"), environment).localDirectory()).contains(directory);
@@ -228,7 +228,7 @@ final class S3StorageIT {
     }
 
     private interface Action {
-        void run() throws BackendException;
+        void run();
     }
 
     private static AbstractThrowableAssert<?, ?> assertFails(ErrorCode code, Action action) {
@@ -242,17 +242,17 @@ final class S3StorageIT {
         return "s3://" + server.address() + "/" + S3Server.BUCKET + "/" + prefix;
     }
 
-    private ModelStorage open(String url) throws BackendException {
+    private ModelStorage open(String url) {
         return open(url, ENVIRONMENT);
     }
 
-    private ModelStorage open(String url, Map<String, String> environment) throws BackendException {
+    private ModelStorage open(String url, Map<String, String> environment) {
         ModelStorage storage = new S3StorageProvider().open(new Context(url, environment));
         opened.add(storage);
         return storage;
     }
 
-    private static byte[] read(ModelStorage storage, StoredObject object) throws BackendException {
+    private static byte[] read(ModelStorage storage, StoredObject object) {
         ByteArrayOutputStream content = new ByteArrayOutputStream();
         storage.read(object, content);
         return content.toByteArray();

@@ -37,7 +37,7 @@ final class EngineBuilder {
     }
 
     /** Builds it. Returns the content of the plan. */
-    byte[] build(BuildRequest request) throws BackendException {
+    byte[] build(BuildRequest request) {
         try {
             IBuilder builder = created(nvinfer.createInferBuilder(log), "builder");
             INetworkDefinition network = created(builder.createNetworkV2(0), "network");
@@ -65,7 +65,7 @@ final class EngineBuilder {
     }
 
     @SuppressWarnings("deprecation") // the other way needs a model with the types written into it
-    private static void configure(IBuilderConfig config, BuildRequest request) throws BackendException {
+    private static void configure(IBuilderConfig config, BuildRequest request) {
         switch (request.precision()) {
             case "FP32" -> config.clearFlag(BuilderFlag.kTF32);
             case "TF32" -> config.setFlag(BuilderFlag.kTF32);
@@ -80,8 +80,7 @@ final class EngineBuilder {
         }
     }
 
-    private void addProfile(IBuilder builder, IBuilderConfig config, INetworkDefinition network, BuildRequest request)
-            throws BackendException {
+    private void addProfile(IBuilder builder, IBuilderConfig config, INetworkDefinition network, BuildRequest request) {
         IOptimizationProfile profile = builder.createOptimizationProfile(); // owned by the builder
         boolean variable = false;
         for (int i = 0; i < network.getNbInputs(); i++) {
@@ -106,7 +105,7 @@ final class EngineBuilder {
         }
     }
 
-    private <T extends Pointer> T created(@Nullable T object, String what) throws BackendException {
+    private <T extends Pointer> T created(@Nullable T object, String what) {
         if (object == null || !Addresses.isObject(object)) {
             throw new BackendException(ErrorCode.UNAVAILABLE, what + ": not made: " + log.takeErrors());
         }

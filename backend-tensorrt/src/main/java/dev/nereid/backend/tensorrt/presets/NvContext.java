@@ -27,7 +27,7 @@ final class NvContext implements ExecutionContext {
     }
 
     @Override
-    public void setShape(String input, Shape shape) throws BackendException {
+    public void setShape(String input, Shape shape) {
         log.clear();
         try (Dims64 dims = Addresses.dims(shape)) {
             if (!context.setInputShape(name(input), dims)) {
@@ -45,14 +45,14 @@ final class NvContext implements ExecutionContext {
     }
 
     @Override
-    public void setAddress(String tensor, long address) throws BackendException {
+    public void setAddress(String tensor, long address) {
         if (!context.setTensorAddress(name(tensor), Addresses.of(address))) {
             throw new BackendException(ErrorCode.INTERNAL, "tensor '" + tensor + "': " + log.takeErrors());
         }
     }
 
     @Override
-    public void enqueue(long stream) throws BackendException {
+    public void enqueue(long stream) {
         log.clear();
         if (!context.enqueueV3(streams.computeIfAbsent(stream, Addresses::stream))) {
             throw new BackendException(ErrorCode.INTERNAL, "execution: not enqueued: " + log.takeErrors());

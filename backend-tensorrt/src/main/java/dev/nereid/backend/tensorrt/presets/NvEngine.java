@@ -97,7 +97,7 @@ final class NvEngine implements Engine {
     }
 
     @Override
-    public ExecutionContext newContext(int profile, long stream) throws BackendException {
+    public ExecutionContext newContext(int profile, long stream) {
         log.clear();
         IExecutionContext context = engine.createExecutionContext();
         if (!Addresses.isObject(context)) {

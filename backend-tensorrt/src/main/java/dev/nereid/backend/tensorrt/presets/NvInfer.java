@@ -21,7 +21,7 @@ final class NvInfer implements TensorRtRuntime {
     /** Loads the parser when it is first needed. */
     @FunctionalInterface
     interface ParserLoader {
-        void load() throws BackendException;
+        void load();
     }
 
     NvInfer(ParserLoader parser) {
@@ -38,7 +38,7 @@ final class NvInfer implements TensorRtRuntime {
     }
 
     @Override
-    public Engine deserialize(MemorySegment plan) throws BackendException {
+    public Engine deserialize(MemorySegment plan) {
         IRuntime runtime = createRuntime();
         ICudaEngine engine = runtime.deserializeCudaEngine(Addresses.of(plan.address()), plan.byteSize());
         if (!Addresses.isObject(engine)) {
@@ -48,7 +48,7 @@ final class NvInfer implements TensorRtRuntime {
         return new NvEngine(runtime, engine, log);
     }
 
-    private IRuntime createRuntime() throws BackendException {
+    private IRuntime createRuntime() {
         log.clear();
         IRuntime runtime = nvinfer.createInferRuntime(log);
         if (!Addresses.isObject(runtime)) {
@@ -65,7 +65,7 @@ final class NvInfer implements TensorRtRuntime {
     }
 
     @Override
-    public byte[] build(BuildRequest request) throws BackendException {
+    public byte[] build(BuildRequest request) {
         // Unlike a builder, a runtime that cannot use the driver is an error and not the end of the process.
         IRuntime runtime = createRuntime();
         try {

@@ -53,7 +53,7 @@ public final class NvInferLoader {
      * @return TensorRT, the same for each call
      * @throws BackendException {@link ErrorCode#UNAVAILABLE} with the missing piece
      */
-    public TensorRtRuntime load() throws BackendException {
+    public TensorRtRuntime load() {
         LOCK.lock();
         try {
             NvInfer runtime = loaded;
@@ -74,7 +74,7 @@ public final class NvInferLoader {
     }
 
     /** Loads the parser of ONNX. */
-    private void loadParser() throws BackendException {
+    private void loadParser() {
         LOCK.lock();
         try {
             if (!withParser) {
@@ -106,7 +106,7 @@ public final class NvInferLoader {
         }
     }
 
-    private void loadTensorRt(String name) throws BackendException {
+    private void loadTensorRt(String name) {
         for (Path directory : directories) {
             Path file = directory.resolve(name);
             if (Files.isRegularFile(file)) {

@@ -22,7 +22,7 @@ public interface Engine extends AutoCloseable {
      * @return the context, owned by the caller
      * @throws BackendException if there is no memory
      */
-    ExecutionContext newContext(int profile, long stream) throws BackendException;
+    ExecutionContext newContext(int profile, long stream);
 
     @Override
     void close();

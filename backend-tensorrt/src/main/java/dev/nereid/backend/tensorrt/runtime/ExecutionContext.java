@@ -10,7 +10,7 @@ public interface ExecutionContext extends AutoCloseable {
      *
      * @throws BackendException if the profile does not allow it
      */
-    void setShape(String input, Shape shape) throws BackendException;
+    void setShape(String input, Shape shape);
 
     /**
      * Returns the shape of a tensor for the shapes that are set; a variable dimension where it depends on values that are
@@ -24,14 +24,14 @@ public interface ExecutionContext extends AutoCloseable {
      * @param address on the device; on the host for a shape tensor
      * @throws BackendException if it is not aligned
      */
-    void setAddress(String tensor, long address) throws BackendException;
+    void setAddress(String tensor, long address);
 
     /**
      * Appends an execution to a stream.
      *
      * @throws BackendException if a shape or an address is missing, or the GPU failed
      */
-    void enqueue(long stream) throws BackendException;
+    void enqueue(long stream);
 
     @Override
     void close();

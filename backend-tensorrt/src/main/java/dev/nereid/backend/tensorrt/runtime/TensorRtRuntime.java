@@ -19,7 +19,7 @@ public interface TensorRtRuntime {
      * @return the engine, owned by the caller
      * @throws BackendException if the plan is of another version or for another device, or is none
      */
-    Engine deserialize(MemorySegment plan) throws BackendException;
+    Engine deserialize(MemorySegment plan);
 
     /**
      * Builds an engine from a model of ONNX. Takes seconds to minutes.
@@ -28,5 +28,5 @@ public interface TensorRtRuntime {
      * @return the content of a plan file
      * @throws BackendException if the model cannot be parsed or built
      */
-    byte[] build(BuildRequest request) throws BackendException;
+    byte[] build(BuildRequest request);
 }

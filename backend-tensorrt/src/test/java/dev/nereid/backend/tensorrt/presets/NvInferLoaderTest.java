@@ -35,7 +35,7 @@ final class NvInferLoaderTest {
     }
 
     @Test
-    void loadsTensorRtAndSaysThatThereIsNoDevice() throws BackendException {
+    void loadsTensorRtAndSaysThatThereIsNoDevice() {
         String directory = System.getProperty("tensorrt.directory", "");
         assumeTrue(!directory.isEmpty(), "no TensorRT: -Dtensorrt adds it (1.1 GB)");
 

@@ -30,7 +30,7 @@ final class CharLmBackend implements Backend {
     }
 
     @Override
-    public Model load(ModelContext context) throws BackendException {
+    public Model load(ModelContext context) {
         check(context.settings());
         Path file = context.versionDirectory().resolve("weights.bin");
         CharNetwork network;
@@ -42,7 +42,7 @@ final class CharLmBackend implements Backend {
         return _ -> new CharLmInstance(network);
     }
 
-    private static void check(ModelSettings settings) throws BackendException {
+    private static void check(ModelSettings settings) {
         boolean iterative = settings.sequenceBatching()
                 .filter(SequenceBatching::iterative)
                 .flatMap(batching -> batching.state(STATE_OUT))

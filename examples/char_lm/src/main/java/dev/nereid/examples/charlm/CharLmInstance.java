@@ -44,7 +44,7 @@ final class CharLmInstance implements ModelInstance {
      * @param seed chooses one of the texts
      */
     private record Wish(long maxTokens, double temperature, long seed) {
-        static Wish of(InferenceRequest request) throws BackendException {
+        static Wish of(InferenceRequest request) {
             Wish wish = new Wish((long) number(request, "max_tokens", 64), number(request, "temperature", 0), (long)
                     number(request, "seed", 0));
             if (wish.maxTokens < 1 || wish.maxTokens > MAX_TOKENS) {
@@ -70,7 +70,7 @@ final class CharLmInstance implements ModelInstance {
         }
     }
 
-    private void write(InferenceRequest request) throws BackendException {
+    private void write(InferenceRequest request) {
         Wish wish = Wish.of(request);
         float[] state = request.requireInput(CharLmBackend.STATE_IN).data().toArray(ValueLayout.JAVA_FLOAT_UNALIGNED);
         if (request.sequence().map(Sequence::start).orElse(false)) {
@@ -87,7 +87,7 @@ final class CharLmInstance implements ModelInstance {
         respond(request, CharNetwork.character(symbol), state[COUNT] >= wish.maxTokens());
     }
 
-    private void readPrompt(InferenceRequest request, float[] state) throws BackendException {
+    private void readPrompt(InferenceRequest request, float[] state) {
         String prompt = request.requireInput(CharLmBackend.INPUT).strings().getFirst();
         if (prompt.isEmpty() || prompt.length() > MAX_PROMPT) {
             throw invalid("input 'text_input': " + prompt.length() + " characters (expected: 1 to " + MAX_PROMPT + ")");
@@ -97,7 +97,7 @@ final class CharLmInstance implements ModelInstance {
         }
     }
 
-    private static void respond(InferenceRequest request, char character, boolean last) throws BackendException {
+    private static void respond(InferenceRequest request, char character, boolean last) {
         ResponseSender sender = request.sender();
         InferenceResponse response = sender.newResponse();
         response.put(CharLmBackend.OUTPUT, Tensor.ofStrings(Shape.of(1, 1), List.of(String.valueOf(character))));
@@ -109,7 +109,7 @@ final class CharLmInstance implements ModelInstance {
         }
     }
 
-    private static double number(InferenceRequest request, String name, double none) throws BackendException {
+    private static double number(InferenceRequest request, String name, double none) {
         return switch (request.parameters().get(name)) {
             case null -> none;
             case ParameterValue.Int(long value) -> value;

@@ -36,7 +36,7 @@ final class CharNetwork {
     }
 
     /** Creates a network of the weights that the training writes. */
-    static CharNetwork of(byte[] content) throws BackendException {
+    static CharNetwork of(byte[] content) {
         if (content.length != WEIGHTS * Float.BYTES) {
             throw new BackendException(
                     ErrorCode.INVALID_ARGUMENT,

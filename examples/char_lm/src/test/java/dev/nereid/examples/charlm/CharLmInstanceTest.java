@@ -53,7 +53,7 @@ final class CharLmInstanceTest {
                 .asIterative();
     }
 
-    private void execute(FakeRequest request) throws IOException, BackendException {
+    private void execute(FakeRequest request) throws IOException {
         CharLmInstance instance = new CharLmInstance(CharNetwork.of(Files.readAllBytes(WEIGHTS)));
         try (FakeBatch batch = new FakeBatch(MODEL, memory, request)) {
             instance.execute(batch);

@@ -43,7 +43,7 @@ final class DynaSequenceBackend implements Backend {
     }
 
     @Override
-    public Model load(ModelContext context) throws BackendException {
+    public Model load(ModelContext context) {
         ModelSettings settings = context.settings();
         check("input", INPUT, settings.input(INPUT));
         check("output", OUTPUT, settings.output(OUTPUT));
@@ -65,7 +65,7 @@ final class DynaSequenceBackend implements Backend {
         };
     }
 
-    private static void check(String role, String name, Optional<TensorSpec> spec) throws BackendException {
+    private static void check(String role, String name, Optional<TensorSpec> spec) {
         if (spec.isEmpty() || spec.get().type() != DataType.INT32) {
             throw invalid(role + " '" + name + "': "
                     + spec.map(TensorSpec::toString).orElse("missing") + " (expected: INT32)");
@@ -73,8 +73,7 @@ final class DynaSequenceBackend implements Backend {
     }
 
     /** Returns the name of a control input, of a type that this backend reads. */
-    private static String control(ModelSettings settings, ControlInput.Kind kind, DataType... types)
-            throws BackendException {
+    private static String control(ModelSettings settings, ControlInput.Kind kind, DataType... types) {
         List<DataType> readable = List.of(types);
         List<ControlInput> controls =
                 settings.sequenceBatching().map(batching -> batching.controls()).orElse(List.of());
@@ -87,7 +86,7 @@ final class DynaSequenceBackend implements Backend {
                 "sequence_batching: no control_input CONTROL_" + kind + " of one of " + readable + " (expected: one)");
     }
 
-    private static long delayNanos(ModelSettings settings) throws BackendException {
+    private static long delayNanos(ModelSettings settings) {
         String text = settings.parameters().getOrDefault(DELAY, "0");
         try {
             long millis = Long.parseLong(text);

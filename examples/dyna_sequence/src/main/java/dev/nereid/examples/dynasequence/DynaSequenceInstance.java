@@ -53,7 +53,7 @@ final class DynaSequenceInstance implements ModelInstance {
     }
 
     @Override
-    public void execute(Batch batch) throws BackendException {
+    public void execute(Batch batch) {
         if (delayNanos > 0) {
             await(delayNanos);
         }
@@ -70,7 +70,7 @@ final class DynaSequenceInstance implements ModelInstance {
         }
     }
 
-    private void add(InferenceRequest request) throws BackendException {
+    private void add(InferenceRequest request) {
         Sequence.Id id = id(request.requireInput(controls.id()));
         int number = number(id);
         Tensor input = request.requireInput(DynaSequenceBackend.INPUT);
@@ -99,7 +99,7 @@ final class DynaSequenceInstance implements ModelInstance {
     }
 
     /** Returns the number that the end of a sequence adds: the low 32 bits of a number, or the number in a text. */
-    private static int number(Sequence.Id id) throws BackendException {
+    private static int number(Sequence.Id id) {
         return switch (id) {
             case Sequence.Id.Numeric(long value) -> (int) value;
             case Sequence.Id.Text(String value) -> {
@@ -124,12 +124,12 @@ final class DynaSequenceInstance implements ModelInstance {
         sums.remove(id);
     }
 
-    private static boolean isSet(InferenceRequest request, String control) throws BackendException {
+    private static boolean isSet(InferenceRequest request, String control) {
         return request.requireInput(control).data().get(INT, 0) != 0;
     }
 
     /** Simulates a model that computes: waits, unless the thread is interrupted. */
-    private void await(long nanos) throws BackendException {
+    private void await(long nanos) {
         long end = nanoTime.getAsLong() + nanos;
         for (long left = nanos; left > 0; left = end - nanoTime.getAsLong()) {
             if (Thread.currentThread().isInterrupted()) {

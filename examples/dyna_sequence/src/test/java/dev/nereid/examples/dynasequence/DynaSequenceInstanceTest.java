@@ -2,7 +2,6 @@ package dev.nereid.examples.dynasequence;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
@@ -62,7 +61,7 @@ final class DynaSequenceInstanceTest {
                 DataType.INT32, Shape.of(1, values.length), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_INT, values));
     }
 
-    private void execute(FakeRequest... requests) throws BackendException {
+    private void execute(FakeRequest... requests) {
         try (FakeBatch batch = new FakeBatch(MODEL, memory, requests)) {
             instance.execute(batch);
             for (FakeRequest request : requests) {
@@ -72,7 +71,7 @@ final class DynaSequenceInstanceTest {
     }
 
     @Test
-    void addsUpForEachSequenceAndTheIdAtItsEnd() throws BackendException {
+    void addsUpForEachSequenceAndTheIdAtItsEnd() {
         execute(request(1, 0, 7, 1, 2), request(1, 0, 8, 10));
         execute(request(0, 0, 8, 5));
         execute(request(0, 1, 8, 1), request(0, 1, 7, 1, 1));
@@ -81,7 +80,7 @@ final class DynaSequenceInstanceTest {
     }
 
     @Test
-    void addsTheNumberInATextAtItsEnd() throws BackendException {
+    void addsTheNumberInATextAtItsEnd() {
         execute(request(1, 0, "7", 1), request(1, 0, " 7 of 9", 10), request(1, 0, "-3", 100));
         execute(request(0, 1, " 7 of 9", 1), request(0, 1, "-3", 1), request(0, 1, "7", 1));
         assertThat(sums)
@@ -91,7 +90,7 @@ final class DynaSequenceInstanceTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"", "a", "-", "seven 7", "2147483648", "99999999999999999999", "\u0000"})
-    void refusesTextsWithoutANumber(String id) throws BackendException {
+    void refusesTextsWithoutANumber(String id) {
         FakeRequest refused = request(1, 0, id, 1);
         execute(refused, request(1, 1, "1", 1));
         assertThat(refused.failure()).hasValueSatisfying(error -> {
@@ -104,7 +103,7 @@ final class DynaSequenceInstanceTest {
     }
 
     @Test
-    void forgetsSequencesThatEndWithoutALastRequest() throws BackendException {
+    void forgetsSequencesThatEndWithoutALastRequest() {
         execute(request(1, 0, 7, 1));
         instance.sequenceEnded(new Sequence.Id.Numeric(7), SequenceEnd.IDLE);
         execute(request(0, 0, 7, 2));

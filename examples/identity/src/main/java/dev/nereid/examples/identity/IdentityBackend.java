@@ -1,7 +1,6 @@
 package dev.nereid.examples.identity;
 
 import dev.nereid.spi.Backend;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
@@ -35,7 +34,7 @@ final class IdentityBackend implements Backend {
     }
 
     @Override
-    public Model load(ModelContext context) throws BackendException {
+    public Model load(ModelContext context) {
         IdentityModel model = IdentityModel.of(context.settings());
         context.declareParameters(IdentityDelays.PARAMETERS);
         IdentityDelays.await(model.delays().creationNanos(), nanoTime, "load");

@@ -27,14 +27,14 @@ record IdentityDelays(long executionNanos, long multiplier, long creationNanos) 
     /** The parameters that a configuration may have. */
     static final List<String> PARAMETERS = List.of(EXECUTION, MULTIPLIER, CREATION);
 
-    static IdentityDelays of(ModelSettings settings) throws BackendException {
+    static IdentityDelays of(ModelSettings settings) {
         return new IdentityDelays(
                 TimeUnit.MILLISECONDS.toNanos(number(settings, EXECUTION, " of milliseconds")),
                 number(settings, MULTIPLIER, ""),
                 TimeUnit.SECONDS.toNanos(number(settings, CREATION, " of seconds")));
     }
 
-    private static long number(ModelSettings settings, String parameter, String unit) throws BackendException {
+    private static long number(ModelSettings settings, String parameter, String unit) {
         String text = settings.parameters().getOrDefault(parameter, "0");
         try {
             long number = Long.parseLong(text);
@@ -65,7 +65,7 @@ record IdentityDelays(long executionNanos, long multiplier, long creationNanos) 
     }
 
     /** Waits, unless the thread is interrupted. */
-    static void await(long nanos, LongSupplier nanoTime, String what) throws BackendException {
+    static void await(long nanos, LongSupplier nanoTime, String what) {
         long start = nanoTime.getAsLong();
         for (long left = nanos; left > 0; left = nanos - (nanoTime.getAsLong() - start)) {
             if (Thread.currentThread().isInterrupted()) {

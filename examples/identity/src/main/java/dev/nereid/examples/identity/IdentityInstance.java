@@ -34,7 +34,7 @@ final class IdentityInstance implements ModelInstance {
     }
 
     @Override
-    public void execute(Batch batch) throws BackendException {
+    public void execute(Batch batch) {
         if (delayNanos > 0) {
             IdentityDelays.await(delayNanos, nanoTime, "execution");
         }
@@ -49,7 +49,7 @@ final class IdentityInstance implements ModelInstance {
         }
     }
 
-    private void respond(InferenceRequest request) throws BackendException {
+    private void respond(InferenceRequest request) {
         List<String> names = request.inputs();
         for (int i = 0; i < names.size(); i++) {
             String output = model.outputs().get(names.get(i));
@@ -63,7 +63,7 @@ final class IdentityInstance implements ModelInstance {
         }
     }
 
-    private void putDefaults(InferenceRequest request) throws BackendException {
+    private void putDefaults(InferenceRequest request) {
         for (Map.Entry<String, TensorSpec> entry : model.defaults().entrySet()) {
             TensorSpec output = entry.getValue();
             if (request.input(entry.getKey()).isEmpty()
@@ -73,7 +73,7 @@ final class IdentityInstance implements ModelInstance {
         }
     }
 
-    private Tensor allocate(InferenceRequest request, TensorSpec output) throws BackendException {
+    private Tensor allocate(InferenceRequest request, TensorSpec output) {
         Shape shape = shape(output.backendDims(), request.batchSize());
         try {
             return output.type().isFixedSize()

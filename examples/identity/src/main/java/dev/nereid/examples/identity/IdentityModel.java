@@ -26,7 +26,7 @@ record IdentityModel(
         defaults = Map.copyOf(defaults);
     }
 
-    static IdentityModel of(ModelSettings settings) throws BackendException {
+    static IdentityModel of(ModelSettings settings) {
         Map<String, String> outputs = new LinkedHashMap<>();
         Map<String, TensorSpec> defaults = new LinkedHashMap<>();
         for (TensorSpec input : settings.inputs()) {
@@ -48,7 +48,7 @@ record IdentityModel(
         return new IdentityModel(outputs, defaults, settings.batches(), IdentityDelays.of(settings));
     }
 
-    private static TensorSpec outputOf(TensorSpec input, ModelSettings settings) throws BackendException {
+    private static TensorSpec outputOf(TensorSpec input, ModelSettings settings) {
         if (!input.name().startsWith(INPUT)) {
             throw invalid("expected input name to follow INPUT<index> pattern, got '" + input.name() + "'");
         }

@@ -18,7 +18,7 @@ final class IdentityInstanceTest {
     private static final Map<String, String> OUTPUTS = Map.of("INPUT0", "OUTPUT0", "INPUT1", "OUTPUT1");
 
     @Test
-    void handsInputsOnWhereTheyLie() throws BackendException {
+    void handsInputsOnWhereTheyLie() {
         Tensor numbers = Tensor.of(DataType.FP32, Shape.of(1, 2), MemorySegment.ofArray(new float[] {1, 2}));
         Tensor text = Tensor.of(DataType.BYTES, Shape.of(1, 1), MemorySegment.ofArray(new byte[] {1, 0, 0, 0, 'a'}));
         RecordedRequest request = new RecordedRequest(Map.of("INPUT0", numbers, "INPUT1", text));
@@ -31,7 +31,7 @@ final class IdentityInstanceTest {
     }
 
     @Test
-    void leavesTheOutputOfAnAbsentInputOutThatIsNotOptional() throws BackendException {
+    void leavesTheOutputOfAnAbsentInputOutThatIsNotOptional() {
         Tensor numbers = Tensor.of(DataType.INT8, Shape.of(0), MemorySegment.ofArray(new byte[0]));
         RecordedRequest request = new RecordedRequest(Map.of("INPUT1", numbers));
 
@@ -41,7 +41,7 @@ final class IdentityInstanceTest {
     }
 
     @Test
-    void waitsUntilTheDelayHasPassedByItsClock() throws BackendException {
+    void waitsUntilTheDelayHasPassedByItsClock() {
         ArrayDeque<Long> times = new ArrayDeque<>(List.of(100L, 900L, 1_100L));
         RecordedRequest request = new RecordedRequest(Map.of());
         IdentityInstance instance = new IdentityInstance(

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 final class IdentityModelTest {
     @Test
-    void pairsInputsAndOutputsByTheirNumber() throws BackendException {
+    void pairsInputsAndOutputsByTheirNumber() {
         ModelSettings settings = ModelSettings.builder("m", 1)
                 .input(spec("INPUT0", DataType.FP32))
                 .input(spec("INPUT1", DataType.BYTES))
@@ -56,7 +56,7 @@ final class IdentityModelTest {
     }
 
     @Test
-    void multipliesTheDelayByTheNumberOfTheInstance() throws BackendException {
+    void multipliesTheDelayByTheNumberOfTheInstance() {
         IdentityDelays delays = IdentityModel.of(ModelSettings.builder("m", 1)
                         .parameter("execute_delay_ms", "100")
                         .parameter("instance_wise_delay_multiplier", "4")

@@ -36,7 +36,7 @@ final class ImplicitStateBackend implements Backend {
     }
 
     @Override
-    public Model load(ModelContext context) throws BackendException {
+    public Model load(ModelContext context) {
         ModelSettings settings = context.settings();
         checkControls(settings);
         check("input", INPUT, settings.input(INPUT));
@@ -49,7 +49,7 @@ final class ImplicitStateBackend implements Backend {
         return _ -> new ImplicitStateInstance(settings.batches(), growable);
     }
 
-    private static void checkControls(ModelSettings settings) throws BackendException {
+    private static void checkControls(ModelSettings settings) {
         List<ControlInput> controls =
                 settings.sequenceBatching().map(SequenceBatching::controls).orElse(List.of());
         Set<String> names = controls.stream().map(ControlInput::name).collect(Collectors.toSet());
@@ -59,7 +59,7 @@ final class ImplicitStateBackend implements Backend {
         }
     }
 
-    private static void check(String role, String name, Optional<TensorSpec> spec) throws BackendException {
+    private static void check(String role, String name, Optional<TensorSpec> spec) {
         if (spec.isEmpty() || spec.get().type() != DataType.INT32) {
             throw invalid(role + " '" + name + "': "
                     + spec.map(TensorSpec::toString).orElse("missing") + " (expected: INT32)");

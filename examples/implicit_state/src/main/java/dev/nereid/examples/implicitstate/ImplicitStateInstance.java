@@ -50,7 +50,7 @@ final class ImplicitStateInstance implements ModelInstance {
         }
     }
 
-    private void run(InferenceRequest request) throws BackendException {
+    private void run(InferenceRequest request) {
         int testCase = number(request, ImplicitStateBackend.TEST_CASE);
         switch (testCase) {
             case 0 -> request.state("undefined_state"); // fails: there is no such state
@@ -64,7 +64,7 @@ final class ImplicitStateInstance implements ModelInstance {
     }
 
     /** Responds with the sum of input and state. The state gets no new value, and stays. */
-    private void readState(InferenceRequest request) throws BackendException {
+    private void readState(InferenceRequest request) {
         int sum = number(request, ImplicitStateBackend.INPUT) + number(request, ImplicitStateBackend.INPUT_STATE);
         request.state(ImplicitStateBackend.OUTPUT_STATE);
         Tensor output = request.response().allocate(ImplicitStateBackend.OUTPUT, DataType.INT32, shape(1));
@@ -72,14 +72,14 @@ final class ImplicitStateInstance implements ModelInstance {
     }
 
     /** Allocates the next value of a state with one buffer, and writes nothing. Responds without outputs. */
-    private void passStateOn(InferenceRequest request) throws BackendException {
+    private void passStateOn(InferenceRequest request) {
         Tensor present = request.requireInput(ImplicitStateBackend.INPUT_STATE);
         Tensor next = request.state(ImplicitStateBackend.OUTPUT_STATE).allocate(DataType.INT32, shape(1));
         checkOneBuffer(present.data(), next.data());
     }
 
     /** Adds a block to a growable state, which has the number of the request in each byte. Responds with the state. */
-    private void growState(InferenceRequest request) throws BackendException {
+    private void growState(InferenceRequest request) {
         if (!growable) {
             throw new BackendException(
                     ErrorCode.UNSUPPORTED,
@@ -97,7 +97,7 @@ final class ImplicitStateInstance implements ModelInstance {
     }
 
     /** Checks that the memory of the next value begins with the present one. */
-    private static void checkOneBuffer(MemorySegment present, MemorySegment next) throws BackendException {
+    private static void checkOneBuffer(MemorySegment present, MemorySegment next) {
         if (next.byteSize() < present.byteSize()
                 || next.asSlice(0, present.byteSize()).mismatch(present) >= 0) {
             throw new BackendException(ErrorCode.UNSUPPORTED, "Input and output state are using different buffers.");
@@ -108,7 +108,7 @@ final class ImplicitStateInstance implements ModelInstance {
         return batches ? Shape.of(1, elements) : Shape.of(elements);
     }
 
-    private static int number(InferenceRequest request, String input) throws BackendException {
+    private static int number(InferenceRequest request, String input) {
         Tensor tensor = request.requireInput(input);
         if (tensor.type() != DataType.INT32 || tensor.shape().elementCount() != 1) {
             throw new BackendException(

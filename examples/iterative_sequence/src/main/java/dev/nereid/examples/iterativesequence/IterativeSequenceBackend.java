@@ -36,7 +36,7 @@ final class IterativeSequenceBackend implements Backend {
     }
 
     @Override
-    public Model load(ModelContext context) throws BackendException {
+    public Model load(ModelContext context) {
         ModelSettings settings = context.settings();
         context.declareParameters(List.of(DELAY));
         check("input", INPUT, settings.input(INPUT));
@@ -45,14 +45,14 @@ final class IterativeSequenceBackend implements Backend {
         return _ -> new IterativeSequenceInstance(model, nanoTime);
     }
 
-    private static void check(String role, String name, Optional<TensorSpec> spec) throws BackendException {
+    private static void check(String role, String name, Optional<TensorSpec> spec) {
         if (spec.isEmpty() || spec.get().type() != DataType.INT32) {
             throw invalid(role + " '" + name + "': "
                     + spec.map(TensorSpec::toString).orElse("missing") + " (expected: INT32)");
         }
     }
 
-    private static long delayNanos(ModelSettings settings) throws BackendException {
+    private static long delayNanos(ModelSettings settings) {
         String text = settings.parameters().getOrDefault(DELAY, DEFAULT_DELAY);
         try {
             long millis = Long.parseLong(text);

@@ -38,7 +38,7 @@ final class IterativeSequenceInstance implements ModelInstance {
     }
 
     @Override
-    public void execute(Batch batch) throws BackendException {
+    public void execute(Batch batch) {
         if (model.delayNanos() > 0) {
             await(model.delayNanos());
         }
@@ -57,7 +57,7 @@ final class IterativeSequenceInstance implements ModelInstance {
         }
     }
 
-    private void count(InferenceRequest request) throws BackendException {
+    private void count(InferenceRequest request) {
         int next = (int) Math.max(Integer.MIN_VALUE, present(request) - 1L);
         if (next > 0 && !model.iterative()) {
             throw new BackendException(
@@ -75,7 +75,7 @@ final class IterativeSequenceInstance implements ModelInstance {
     }
 
     /** Returns the number of responses before this execution: the input, unless the request was executed before. */
-    private int present(InferenceRequest request) throws BackendException {
+    private int present(InferenceRequest request) {
         Sequence sequence = request.sequence().orElse(null);
         Integer counted = sequence == null || sequence.start() ? null : left.get(sequence.id());
         if (counted != null) {
@@ -89,7 +89,7 @@ final class IterativeSequenceInstance implements ModelInstance {
         return input.data().get(INT, 0);
     }
 
-    private void respond(InferenceRequest request, int number) throws BackendException {
+    private void respond(InferenceRequest request, int number) {
         if (!model.decoupled()) {
             if (number > 0) {
                 request.reschedule();
@@ -108,18 +108,18 @@ final class IterativeSequenceInstance implements ModelInstance {
         }
     }
 
-    private InferenceResponse response(ResponseSender sender, int number) throws BackendException {
+    private InferenceResponse response(ResponseSender sender, int number) {
         InferenceResponse response = sender.newResponse();
         try {
             write(response, number);
             return response;
-        } catch (BackendException | RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) {
             response.discard();
             throw e;
         }
     }
 
-    private void write(InferenceResponse response, int number) throws BackendException {
+    private void write(InferenceResponse response, int number) {
         Shape shape = model.batches() ? Shape.of(1, 1) : Shape.of(1);
         response.allocate(IterativeSequenceBackend.OUTPUT, DataType.INT32, shape)
                 .data()
@@ -132,7 +132,7 @@ final class IterativeSequenceInstance implements ModelInstance {
     }
 
     /** Simulates a model that computes: waits, unless the thread is interrupted. */
-    private void await(long nanos) throws BackendException {
+    private void await(long nanos) {
         long end = nanoTime.getAsLong() + nanos;
         for (long remaining = nanos; remaining > 0; remaining = end - nanoTime.getAsLong()) {
             if (Thread.currentThread().isInterrupted()) {

@@ -55,7 +55,7 @@ final class PtxBackend implements Backend {
     }
 
     @Override
-    public Model load(ModelContext context) throws BackendException {
+    public Model load(ModelContext context) {
         ModelSettings settings = context.settings();
         context.declareParameters(List.of(KERNEL, NANOS));
         check(settings);
@@ -71,7 +71,7 @@ final class PtxBackend implements Backend {
         };
     }
 
-    private static void check(ModelSettings settings) throws BackendException {
+    private static void check(ModelSettings settings) {
         if (settings.inputs().size() != 1 || settings.outputs().size() != 1) {
             throw invalid(
                     "model '" + settings.name() + "': " + settings.inputs().size() + " inputs and "
@@ -88,7 +88,7 @@ final class PtxBackend implements Backend {
         }
     }
 
-    private static long nanos(ModelSettings settings) throws BackendException {
+    private static long nanos(ModelSettings settings) {
         String text = settings.parameters().getOrDefault(NANOS, "0");
         try {
             return Long.parseLong(text);
@@ -97,7 +97,7 @@ final class PtxBackend implements Backend {
         }
     }
 
-    private static String read(Path file) throws BackendException {
+    private static String read(Path file) {
         try {
             return Files.readString(file);
         } catch (IOException e) {

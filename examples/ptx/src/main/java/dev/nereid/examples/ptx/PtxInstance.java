@@ -55,8 +55,8 @@ final class PtxInstance implements ModelInstance {
     private long module;
     private long function;
 
-    PtxInstance(InstanceContext context, ModelSettings settings, PtxBackend.Kernel kernel, IntFunction<GpuContext> gpus)
-            throws BackendException {
+    PtxInstance(
+            InstanceContext context, ModelSettings settings, PtxBackend.Kernel kernel, IntFunction<GpuContext> gpus) {
         in = settings.inputs().getFirst();
         out = settings.outputs().getFirst();
         this.kernel = kernel;
@@ -82,7 +82,7 @@ final class PtxInstance implements ModelInstance {
         }
     }
 
-    private void open(MemoryAllocator memory) throws BackendException {
+    private void open(MemoryAllocator memory) {
         for (int i = 0; i <= PtxBackend.IN_FLIGHT; i++) {
             Slot slot = new Slot(memory.allocate(2 * bytesOfSlot), arena);
             slots.add(slot);
@@ -97,7 +97,7 @@ final class PtxInstance implements ModelInstance {
     }
 
     @Override
-    public void execute(Batch batch) throws BackendException {
+    public void execute(Batch batch) {
         Tensor input = input(batch);
         Tensor output = output(batch, input.shape());
         Slot slot = idle.remove(); // there is one for each execution, and for one that has just ended
@@ -131,7 +131,7 @@ final class PtxInstance implements ModelInstance {
     }
 
     /** Passes an output on before it is written. */
-    private void passOn(Batch batch, Slot slot, EventFence fence) throws BackendException {
+    private void passOn(Batch batch, Slot slot, EventFence fence) {
         boolean passedOn = false;
         try {
             batch.inputsRead();
@@ -149,7 +149,7 @@ final class PtxInstance implements ModelInstance {
     }
 
     /** Returns the input on the GPU if it lies there, or else in pinned memory. */
-    private Tensor input(Batch batch) throws BackendException {
+    private Tensor input(Batch batch) {
         boolean onDevice = batch.requests().stream()
                 .allMatch(request -> request.input(in.name())
                         .filter(own -> own.place().equals(device))
@@ -165,7 +165,7 @@ final class PtxInstance implements ModelInstance {
     }
 
     /** Allocates the output: on the GPU if the requests take it there, such as those of an ensemble. */
-    private Tensor output(Batch batch, Shape shape) throws BackendException {
+    private Tensor output(Batch batch, Shape shape) {
         if (batch.takesOutput(out.name(), device)) {
             try {
                 return batch.allocate(out.name(), DataType.FP32, shape, device);
@@ -177,7 +177,7 @@ final class PtxInstance implements ModelInstance {
     }
 
     /** Throws a failure again, unless it says that no memory is left on the GPU: pinned memory will do then. */
-    private static void checkNoMemory(BackendException e) throws BackendException {
+    private static void checkNoMemory(BackendException e) {
         if (e.code() != ErrorCode.UNAVAILABLE) {
             throw e;
         }

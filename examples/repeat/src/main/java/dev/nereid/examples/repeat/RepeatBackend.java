@@ -41,13 +41,13 @@ final class RepeatBackend implements Backend {
     }
 
     @Override
-    public Model load(ModelContext context) throws BackendException {
+    public Model load(ModelContext context) {
         ModelSettings settings = context.settings();
         check(settings);
         return _ -> new RepeatInstance(settings.decoupled(), timer, nanoTime);
     }
 
-    static void check(ModelSettings settings) throws BackendException {
+    static void check(ModelSettings settings) {
         if (settings.batches()) {
             throw invalid("repeat backend only supports models with max_batch_size == 0 (model '" + settings.name()
                     + "' has: " + settings.maxBatchSize() + ")");
@@ -59,7 +59,7 @@ final class RepeatBackend implements Backend {
         check("output '" + IDX + "'", settings.output(IDX), DataType.UINT32);
     }
 
-    private static void check(String role, Optional<TensorSpec> spec, DataType type) throws BackendException {
+    private static void check(String role, Optional<TensorSpec> spec, DataType type) {
         if (spec.isEmpty() || spec.get().type() != type) {
             throw invalid(role + ": " + spec.map(TensorSpec::toString).orElse("missing") + " (expected: " + type + ")");
         }

@@ -45,7 +45,7 @@ final class RepeatInstance implements ModelInstance {
         }
     }
 
-    private void respond(Batch batch, InferenceRequest request) throws BackendException {
+    private void respond(Batch batch, InferenceRequest request) {
         Tensor in = input(request, RepeatBackend.IN);
         Tensor delay = input(request, RepeatBackend.DELAY);
         if (!in.shape().equals(delay.shape())) {
@@ -70,7 +70,7 @@ final class RepeatInstance implements ModelInstance {
         }
     }
 
-    private void beginSingle(Batch batch, InferenceRequest request, Tensor in, Tensor delay) throws BackendException {
+    private void beginSingle(Batch batch, InferenceRequest request, Tensor in, Tensor delay) {
         if (in.shape().elementCount() == 0) {
             throw new BackendException(
                     ErrorCode.INTERNAL,
@@ -81,7 +81,7 @@ final class RepeatInstance implements ModelInstance {
         SingleResponse.begin(batch, request, value, delayMillis, timer);
     }
 
-    private static long waitNanos(InferenceRequest request) throws BackendException {
+    private static long waitNanos(InferenceRequest request) {
         Tensor wait = input(request, RepeatBackend.WAIT);
         if (wait.shape().elementCount() != 1) {
             throw new BackendException(
@@ -100,7 +100,7 @@ final class RepeatInstance implements ModelInstance {
         }
     }
 
-    private static Tensor input(InferenceRequest request, String name) throws BackendException {
+    private static Tensor input(InferenceRequest request, String name) {
         return request.input(name)
                 .orElseThrow(() -> new BackendException(ErrorCode.INVALID_ARGUMENT, "input '" + name + "': missing"));
     }

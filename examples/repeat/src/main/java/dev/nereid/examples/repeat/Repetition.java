@@ -102,7 +102,7 @@ final class Repetition {
         }
     }
 
-    private InferenceResponse response() throws BackendException {
+    private InferenceResponse response() {
         InferenceResponse response = sender.newResponse();
         try {
             Tensor out = response.allocate(RepeatBackend.OUT, DataType.INT32, ONE);
@@ -110,7 +110,7 @@ final class Repetition {
             Tensor index = response.allocate(RepeatBackend.IDX, DataType.UINT32, ONE);
             index.data().set(INT, 0, (int) next);
             return response;
-        } catch (BackendException | RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) {
             response.discard();
             throw e;
         }

@@ -43,7 +43,7 @@ final class SequenceBackend implements Backend {
     }
 
     @Override
-    public Model load(ModelContext context) throws BackendException {
+    public Model load(ModelContext context) {
         ModelSettings settings = context.settings();
         check("input", INPUT, settings.input(INPUT));
         check("output", OUTPUT, settings.output(OUTPUT));
@@ -64,7 +64,7 @@ final class SequenceBackend implements Backend {
         };
     }
 
-    private static void check(String role, String name, Optional<TensorSpec> spec) throws BackendException {
+    private static void check(String role, String name, Optional<TensorSpec> spec) {
         if (spec.isEmpty() || spec.get().type() != DataType.INT32) {
             throw invalid(role + " '" + name + "': "
                     + spec.map(TensorSpec::toString).orElse("missing") + " (expected: INT32)");
@@ -72,8 +72,7 @@ final class SequenceBackend implements Backend {
     }
 
     /** Returns the name of a control input, of the type that this backend reads. */
-    private static String control(ModelSettings settings, ControlInput.Kind kind, DataType type)
-            throws BackendException {
+    private static String control(ModelSettings settings, ControlInput.Kind kind, DataType type) {
         List<ControlInput> controls =
                 settings.sequenceBatching().map(batching -> batching.controls()).orElse(List.of());
         for (ControlInput control : controls) {
@@ -84,7 +83,7 @@ final class SequenceBackend implements Backend {
         throw invalid("sequence_batching: no control_input CONTROL_" + kind + " of " + type + " (expected: one)");
     }
 
-    private static long delayNanos(ModelSettings settings) throws BackendException {
+    private static long delayNanos(ModelSettings settings) {
         String text = settings.parameters().getOrDefault(DELAY, "0");
         try {
             long millis = Long.parseLong(text);

@@ -45,7 +45,7 @@ final class SequenceInstance implements ModelInstance {
     }
 
     @Override
-    public void execute(Batch batch) throws BackendException {
+    public void execute(Batch batch) {
         if (delayNanos > 0) {
             await(delayNanos);
         }
@@ -62,7 +62,7 @@ final class SequenceInstance implements ModelInstance {
         }
     }
 
-    private void add(InferenceRequest request, int place) throws BackendException {
+    private void add(InferenceRequest request, int place) {
         if (request.sequence().isPresent() && request.sequence().get().id() instanceof Sequence.Id.Text) {
             String id = request.id().isEmpty() ? "<id_unknown>" : request.id(); // as the reference's backend
             throw new BackendException(
@@ -82,12 +82,12 @@ final class SequenceInstance implements ModelInstance {
         sums.put(place, sum);
     }
 
-    private static boolean isSet(InferenceRequest request, String control) throws BackendException {
+    private static boolean isSet(InferenceRequest request, String control) {
         return request.requireInput(control).data().get(INT, 0) != 0;
     }
 
     /** Simulates a model that computes: waits, unless the thread is interrupted. */
-    private void await(long nanos) throws BackendException {
+    private void await(long nanos) {
         long end = nanoTime.getAsLong() + nanos;
         for (long left = nanos; left > 0; left = end - nanoTime.getAsLong()) {
             if (Thread.currentThread().isInterrupted()) {

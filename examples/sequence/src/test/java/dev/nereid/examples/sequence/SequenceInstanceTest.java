@@ -2,7 +2,6 @@ package dev.nereid.examples.sequence;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Sequence;
@@ -47,7 +46,7 @@ final class SequenceInstanceTest {
                 DataType.INT32, Shape.of(1, values.length), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_INT, values));
     }
 
-    private void execute(FakeRequest... requests) throws BackendException {
+    private void execute(FakeRequest... requests) {
         try (FakeBatch batch = new FakeBatch(MODEL, memory, requests)) {
             instance.execute(batch);
             for (FakeRequest request : requests) {
@@ -57,7 +56,7 @@ final class SequenceInstanceTest {
     }
 
     @Test
-    void addsUpForEachPlace() throws BackendException {
+    void addsUpForEachPlace() {
         execute(request(1, 1, 1, 2), request(1, 1, 10));
         execute(request(0, 0, 9, 9), request(0, 1, 5));
         execute(request(0, 1, 1, 1), request(1, 1, 7));
@@ -66,7 +65,7 @@ final class SequenceInstanceTest {
     }
 
     @Test
-    void addsUpInputsOfAnyLength() throws BackendException {
+    void addsUpInputsOfAnyLength() {
         execute(request(1, 1, 1));
         execute(request(0, 1, 2, 3));
         execute(request(0, 1));
@@ -75,7 +74,7 @@ final class SequenceInstanceTest {
     }
 
     @Test
-    void refusesTexts() throws BackendException {
+    void refusesTexts() {
         FakeRequest text = request(1, 1, 1).withSequence(new Sequence(new Sequence.Id.Text("a"), true, false));
         execute(text);
         assertThat(text.failure().orElseThrow())

@@ -12,7 +12,7 @@ import java.util.function.LongSupplier;
 final class SimulatedResponses {
     /** Makes the responses. */
     interface Source {
-        InferenceResponse next() throws BackendException;
+        InferenceResponse next();
     }
 
     private final SquareModel model;
@@ -24,7 +24,7 @@ final class SimulatedResponses {
     }
 
     /** Sends a number of responses, or ends early where the request is cancelled. The caller ends the sender. */
-    void send(ResponseSender sender, int count, Source source) throws BackendException {
+    void send(ResponseSender sender, int count, Source source) {
         for (int i = 0; i < count; i++) {
             long start = nanoTime.getAsLong();
             if (sender.isCancelled()) {
@@ -49,7 +49,7 @@ final class SimulatedResponses {
     }
 
     /** Waits, unless the thread is interrupted. */
-    private void await(long nanos) throws BackendException {
+    private void await(long nanos) {
         if (nanos == 0) {
             return;
         }

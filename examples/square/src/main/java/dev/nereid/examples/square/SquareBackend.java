@@ -33,14 +33,14 @@ final class SquareBackend implements Backend {
     }
 
     @Override
-    public Model load(ModelContext context) throws BackendException {
+    public Model load(ModelContext context) {
         check(context.settings());
         context.declareParameters(SquareModel.PARAMETERS);
         SquareModel model = SquareModel.of(context.settings());
         return _ -> new SquareInstance(model, nanoTime);
     }
 
-    static void check(ModelSettings settings) throws BackendException {
+    static void check(ModelSettings settings) {
         check("input '" + IN + "'", settings.input(IN));
         check("output '" + OUT + "'", settings.output(OUT));
         if (settings.inputs().size() != 1 || settings.outputs().size() != 1) {
@@ -49,7 +49,7 @@ final class SquareBackend implements Backend {
         }
     }
 
-    private static void check(String role, Optional<TensorSpec> spec) throws BackendException {
+    private static void check(String role, Optional<TensorSpec> spec) {
         if (spec.isEmpty() || spec.get().type() != DataType.INT32) {
             throw invalid(role + ": " + spec.map(TensorSpec::toString).orElse("missing") + " (expected: INT32)");
         }

@@ -56,7 +56,7 @@ final class SquareInstance implements ModelInstance {
         }
     }
 
-    private void respond(InferenceRequest request) throws BackendException {
+    private void respond(InferenceRequest request) {
         Tensor in = input(request);
         int number = in.data().get(INT, 0);
         Shape shape = in.shape();
@@ -72,7 +72,7 @@ final class SquareInstance implements ModelInstance {
         sender.complete();
     }
 
-    private void respondOnce(InferenceRequest request) throws BackendException {
+    private void respondOnce(InferenceRequest request) {
         Tensor in = input(request);
         int number = in.data().get(INT, 0);
         if (number <= 0) {
@@ -83,23 +83,23 @@ final class SquareInstance implements ModelInstance {
         write(request.response(), in.shape(), number);
     }
 
-    private static InferenceResponse response(ResponseSender sender, Shape shape, int number) throws BackendException {
+    private static InferenceResponse response(ResponseSender sender, Shape shape, int number) {
         InferenceResponse response = sender.newResponse();
         try {
             write(response, shape, number);
             return response;
-        } catch (BackendException | RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) {
             response.discard();
             throw e;
         }
     }
 
-    private static void write(InferenceResponse response, Shape shape, int number) throws BackendException {
+    private static void write(InferenceResponse response, Shape shape, int number) {
         response.allocate(SquareBackend.OUT, DataType.INT32, shape).data().set(INT, 0, number);
     }
 
     /** Returns the input, which has the shape of the output: one element, in a batch of one. */
-    private static Tensor input(InferenceRequest request) throws BackendException {
+    private static Tensor input(InferenceRequest request) {
         Tensor in = request.input(SquareBackend.IN)
                 .orElseThrow(() -> new BackendException(ErrorCode.INVALID_ARGUMENT, "input 'IN': missing"));
         if (in.shape().elementCount() != 1) {

@@ -26,7 +26,7 @@ record SquareModel(
     /** The parameters that a configuration may have. */
     static final List<String> PARAMETERS = List.of(INFER_DELAY, OUTPUT_DELAY, CANCEL_DELAY, FAIL_COUNT, EMPTY_COUNT);
 
-    static SquareModel of(ModelSettings settings) throws BackendException {
+    static SquareModel of(ModelSettings settings) {
         return new SquareModel(
                 settings.decoupled(),
                 number(settings, INFER_DELAY),
@@ -36,7 +36,7 @@ record SquareModel(
                 number(settings, EMPTY_COUNT));
     }
 
-    private static long number(ModelSettings settings, String parameter) throws BackendException {
+    private static long number(ModelSettings settings, String parameter) {
         String text = settings.parameters().getOrDefault(parameter, "0");
         try {
             long number = Long.parseLong(text);

@@ -14,7 +14,7 @@ final class Characters {
     private Characters() {}
 
     /** Reads a file in the directory of a model: one entry a line, with at least one. */
-    static List<String> read(ModelContext model, String file) throws BackendException {
+    static List<String> read(ModelContext model, String file) {
         try {
             List<String> lines = Files.readAllLines(model.modelDirectory().resolve(file));
             if (!lines.isEmpty()) {
@@ -30,7 +30,7 @@ final class Characters {
     }
 
     /** Returns the only tensor of a type. */
-    static TensorSpec only(String kind, List<TensorSpec> tensors, DataType type) throws BackendException {
+    static TensorSpec only(String kind, List<TensorSpec> tensors, DataType type) {
         List<TensorSpec> found =
                 tensors.stream().filter(tensor -> tensor.type() == type).toList();
         if (found.size() != 1) {

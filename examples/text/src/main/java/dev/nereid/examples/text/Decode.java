@@ -53,7 +53,7 @@ public final class Decode implements BackendProvider {
      * @param symbols the symbols
      */
     private record Decoder(TensorSpec input, String text, String confidence, boolean batches, List<String> symbols) {
-        static Decoder of(ModelContext model) throws BackendException {
+        static Decoder of(ModelContext model) {
             TensorSpec input = Characters.only("input", model.settings().inputs(), DataType.FP32);
             TensorSpec text = Characters.only("output", model.settings().outputs(), DataType.BYTES);
             TensorSpec confidence = Characters.only("output", model.settings().outputs(), DataType.FP32);

@@ -56,7 +56,7 @@ public final class Tokenize implements BackendProvider {
      * @param numbers the numbers of the characters
      */
     private record Tokenizer(String input, String output, int length, boolean batches, Map<Integer, Long> numbers) {
-        static Tokenizer of(ModelContext model) throws BackendException {
+        static Tokenizer of(ModelContext model) {
             TensorSpec input = Characters.only("input", model.settings().inputs(), DataType.BYTES);
             TensorSpec output = Characters.only("output", model.settings().outputs(), DataType.INT64);
             Shape dims = output.dims();
@@ -104,7 +104,7 @@ public final class Tokenize implements BackendProvider {
             return (long) length * Long.BYTES;
         }
 
-        private void write(String text, MemorySegment to) throws BackendException {
+        private void write(String text, MemorySegment to) {
             int[] characters = text.toLowerCase(Locale.ROOT).codePoints().toArray();
             if (characters.length == 0 || characters.length > length) {
                 throw Characters.invalid(input, characters.length + " characters", "1 to " + length);

@@ -13,7 +13,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 import java.util.List;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 
 /**
@@ -84,18 +83,16 @@ record FaceModels(InferenceRequest cause, ModelContext model) {
     private static <T> T read(ModelResponse response, ResponseReader<T> reader) {
         try (response) {
             return reader.read(response);
-        } catch (BackendException e) {
-            throw new CompletionException(e);
         }
     }
 
     /** Reads what is needed of a response, which is closed afterwards. */
     @FunctionalInterface
     private interface ResponseReader<T> {
-        T read(ModelResponse response) throws BackendException;
+        T read(ModelResponse response);
     }
 
-    private static int best(Tensor probabilities) throws BackendException {
+    private static int best(Tensor probabilities) {
         int count = Math.toIntExact(probabilities.shape().elementCount());
         if (count == 0) {
             throw new BackendException(ErrorCode.INTERNAL, "EXPRESSION: empty (expected: probabilities)");

@@ -15,7 +15,6 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 
 /**
@@ -52,7 +51,7 @@ public final class Faces implements AsyncTensorFunction {
     }
 
     @Override
-    public CompletionStage<?> apply(InferenceRequest request, ModelContext model) throws BackendException {
+    public CompletionStage<?> apply(InferenceRequest request, ModelContext model) {
         byte[] file = PictureFiles.read(request, "IMAGE", PictureFiles.maxBytes(model.settings()))
                 .getFirst();
         int maxPixels = Settings.positive(model.settings(), "max_pixels", MAX_PIXELS);
@@ -76,28 +75,24 @@ public final class Faces implements AsyncTensorFunction {
     }
 
     private static void respond(InferenceRequest request, ModelContext model, List<FaceModels.Expression> found) {
-        try {
-            int count = found.size();
-            Tensor boxes = request.response().allocate("BOXES", DataType.FP32, Shape.of(count, 4));
-            Tensor scores = request.response().allocate("SCORES", DataType.FP32, Shape.of(count));
-            List<String> expressions = new ArrayList<>(count);
-            for (int i = 0; i < count; i++) {
-                Face face = found.get(i).face();
-                Box box = face.box();
-                double[] edges = {box.left(), box.top(), box.right(), box.bottom()};
-                for (int k = 0; k < edges.length; k++) {
-                    boxes.data().set(FLOAT, (4L * i + k) * Float.BYTES, (float) edges[k]);
-                }
-                scores.data().set(FLOAT, (long) i * Float.BYTES, face.score());
-                expressions.add(label(model, found.get(i).number()));
+        int count = found.size();
+        Tensor boxes = request.response().allocate("BOXES", DataType.FP32, Shape.of(count, 4));
+        Tensor scores = request.response().allocate("SCORES", DataType.FP32, Shape.of(count));
+        List<String> expressions = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            Face face = found.get(i).face();
+            Box box = face.box();
+            double[] edges = {box.left(), box.top(), box.right(), box.bottom()};
+            for (int k = 0; k < edges.length; k++) {
+                boxes.data().set(FLOAT, (4L * i + k) * Float.BYTES, (float) edges[k]);
             }
-            request.response().put("EXPRESSIONS", Tensor.ofStrings(Shape.of(count), expressions));
-        } catch (BackendException e) {
-            throw new CompletionException(e);
+            scores.data().set(FLOAT, (long) i * Float.BYTES, face.score());
+            expressions.add(label(model, found.get(i).number()));
         }
+        request.response().put("EXPRESSIONS", Tensor.ofStrings(Shape.of(count), expressions));
     }
 
-    private static String label(ModelContext model, int number) throws BackendException {
+    private static String label(ModelContext model, int number) {
         String[] labels =
                 model.settings().parameters().getOrDefault("labels", LABELS).split(",", -1);
         if (number >= labels.length) {

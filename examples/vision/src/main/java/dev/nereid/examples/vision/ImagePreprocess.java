@@ -53,7 +53,7 @@ public final class ImagePreprocess implements BackendProvider {
      */
     private record Preprocessing(
             String input, String output, boolean batches, Planes planes, int maxPixels, int maxBytes) {
-        static Preprocessing of(ModelContext model) throws BackendException {
+        static Preprocessing of(ModelContext model) {
             ModelSettings settings = model.settings();
             TensorSpec input = Settings.only("input", settings.inputs(), DataType.BYTES);
             TensorSpec output = Settings.only("output", settings.outputs(), DataType.FP32);

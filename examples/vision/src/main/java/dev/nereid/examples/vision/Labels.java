@@ -21,7 +21,7 @@ record Labels(List<String> names) {
     }
 
     /** Reads {@code labels.txt} in the directory of a model: one label a line. */
-    static Labels read(ModelContext model) throws BackendException {
+    static Labels read(ModelContext model) {
         Path file = model.modelDirectory().resolve(FILE);
         try {
             List<String> lines = Files.readAllLines(file);

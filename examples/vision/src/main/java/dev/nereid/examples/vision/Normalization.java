@@ -1,6 +1,5 @@
 package dev.nereid.examples.vision;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelSettings;
 
 /**
@@ -23,7 +22,7 @@ final class Normalization {
     }
 
     /** Reads the parameters {@code mean} and {@code deviation}: three numbers each, for red, green and blue. */
-    static Normalization of(ModelSettings settings) throws BackendException {
+    static Normalization of(ModelSettings settings) {
         float[] deviations = numbers(settings, "deviation", "1, 1, 1");
         for (float deviation : deviations) {
             if (deviation <= 0) {
@@ -33,7 +32,7 @@ final class Normalization {
         return new Normalization(numbers(settings, "mean", "0, 0, 0"), deviations);
     }
 
-    private static float[] numbers(ModelSettings settings, String name, String standard) throws BackendException {
+    private static float[] numbers(ModelSettings settings, String name, String standard) {
         String text = settings.parameters().getOrDefault(name, standard);
         String[] parts = text.split(",", -1);
         float[] found = new float[Picture.CHANNELS];

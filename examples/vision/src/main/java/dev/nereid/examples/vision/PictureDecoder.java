@@ -44,7 +44,7 @@ final class PictureDecoder {
      * @param maxPixels the largest picture
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the file is not such a picture
      */
-    static Picture decode(byte[] file, long maxPixels) throws BackendException {
+    static Picture decode(byte[] file, long maxPixels) {
         if (startsWith(file, PNG)) {
             return decode("png", file, maxPixels, 1);
         }
@@ -78,7 +78,7 @@ final class PictureDecoder {
         return true;
     }
 
-    private static Picture decode(String format, byte[] file, long maxPixels, int scans) throws BackendException {
+    private static Picture decode(String format, byte[] file, long maxPixels, int scans) {
         ImageReader reader = reader(format);
         List<String> warnings = new ArrayList<>();
         try (ImageInputStream stream = new MemoryCacheImageInputStream(new ByteArrayInputStream(file))) {
@@ -98,6 +98,8 @@ final class PictureDecoder {
                 throw invalid(broken(format, warnings.getFirst()));
             }
             return picture;
+        } catch (BackendException e) {
+            throw e;
         } catch (IOException | RuntimeException e) { // the readers of the JDK throw both for broken files
             throw new BackendException(
                     ErrorCode.INVALID_ARGUMENT, "image: " + broken(format, String.valueOf(e.getMessage())), e);

@@ -19,7 +19,7 @@ final class PictureFiles {
     private PictureFiles() {}
 
     /** Returns the largest file that a model takes, in bytes. */
-    static int maxBytes(ModelSettings settings) throws BackendException {
+    static int maxBytes(ModelSettings settings) {
         return Settings.positive(settings, "max_bytes", MAX_BYTES);
     }
 
@@ -29,7 +29,7 @@ final class PictureFiles {
      * @param maxBytes the largest file; the files of a request together have no more bytes than as many of that size
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the input is missing or too large
      */
-    static List<byte[]> read(InferenceRequest request, String input, int maxBytes) throws BackendException {
+    static List<byte[]> read(InferenceRequest request, String input, int maxBytes) {
         Tensor tensor = request.requireInput(input);
         long size = tensor.data().byteSize();
         if (size > tensor.shape().elementCount() * (Integer.BYTES + (long) maxBytes)) {

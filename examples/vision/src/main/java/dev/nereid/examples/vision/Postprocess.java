@@ -54,7 +54,7 @@ public final class Postprocess implements BackendProvider {
      * @param top how many scores are listed
      */
     private record Labeling(String input, String output, boolean batches, Labels labels, int top) {
-        static Labeling of(ModelContext model) throws BackendException {
+        static Labeling of(ModelContext model) {
             ModelSettings settings = model.settings();
             TensorSpec input = Settings.only("input", settings.inputs(), DataType.FP32);
             TensorSpec output = Settings.only("output", settings.outputs(), DataType.BYTES);
@@ -89,7 +89,7 @@ public final class Postprocess implements BackendProvider {
             }
         }
 
-        private float[] row(Tensor scores, int item, int length) throws BackendException {
+        private float[] row(Tensor scores, int item, int length) {
             float[] row = new float[length];
             for (int i = 0; i < length; i++) {
                 row[i] = scores.data().get(FLOAT, ((long) item * length + i) * Float.BYTES);

@@ -13,7 +13,7 @@ final class Settings {
     private Settings() {}
 
     /** Returns the only one of the tensors, which has the given type. */
-    static TensorSpec only(String kind, List<TensorSpec> tensors, DataType type) throws BackendException {
+    static TensorSpec only(String kind, List<TensorSpec> tensors, DataType type) {
         if (tensors.size() != 1 || tensors.getFirst().type() != type) {
             throw invalid(kind, tensors.toString(), "one tensor of " + type);
         }
@@ -21,7 +21,7 @@ final class Settings {
     }
 
     /** Returns a parameter: a whole number of at least 1. */
-    static int positive(ModelSettings settings, String name, int standard) throws BackendException {
+    static int positive(ModelSettings settings, String name, int standard) {
         String text = settings.parameters().getOrDefault(name, String.valueOf(standard));
         try {
             int number = Integer.parseInt(text.strip());

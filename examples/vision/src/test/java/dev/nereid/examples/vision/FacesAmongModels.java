@@ -2,7 +2,6 @@ package dev.nereid.examples.vision;
 
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.DataType;
@@ -84,12 +83,12 @@ final class FacesAmongModels implements BackendProvider {
             }
 
             @Override
-            public Optional<ModelCompletion> complete(ModelContext model) throws BackendException {
+            public Optional<ModelCompletion> complete(ModelContext model) {
                 return backend.complete(model);
             }
 
             @Override
-            public Model load(ModelContext model) throws BackendException {
+            public Model load(ModelContext model) {
                 return backend.load(((FakeModelContext) model).with(client));
             }
         };

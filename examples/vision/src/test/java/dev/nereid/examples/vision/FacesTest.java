@@ -21,7 +21,7 @@ class FacesTest {
     private static final BufferedImage NO_FACE = new BufferedImage(40, 20, BufferedImage.TYPE_BYTE_GRAY);
 
     @Test
-    void requestsTheClassifierOnceForEachFace() throws BackendException {
+    void requestsTheClassifierOnceForEachFace() {
         FacesAmongModels faces = new FacesAmongModels();
         LocalResponse response = infer(faces, TWO_FACES);
 
@@ -33,7 +33,7 @@ class FacesTest {
     }
 
     @Test
-    void requestsNoClassifierForAPictureWithoutFaces() throws BackendException {
+    void requestsNoClassifierForAPictureWithoutFaces() {
         FacesAmongModels faces = new FacesAmongModels();
         LocalResponse response = infer(faces, NO_FACE);
 
@@ -44,7 +44,7 @@ class FacesTest {
     }
 
     @Test
-    void failsIfTheDetectorFails() throws BackendException {
+    void failsIfTheDetectorFails() {
         FacesAmongModels faces = new FacesAmongModels(FacesTest::fail);
 
         assertThat(infer(faces, TWO_FACES).failure())
@@ -53,7 +53,7 @@ class FacesTest {
     }
 
     @Test
-    void failsIfTheClassifierFailsForOneFace() throws BackendException {
+    void failsIfTheClassifierFailsForOneFace() {
         int[] classified = new int[1];
         FacesAmongModels faces = new FacesAmongModels(request -> {
             if (request.model().equals("expression_model") && classified[0]++ == 0) {
@@ -70,7 +70,7 @@ class FacesTest {
     }
 
     @Test
-    void failsIfAModelHasOtherOutputs() throws BackendException {
+    void failsIfAModelHasOtherOutputs() {
         FacesAmongModels faces = new FacesAmongModels(request -> {
             request.respond(Map.of("OTHER", ContractExample.floats(Shape.of(1), 1)));
             request.complete();
@@ -86,7 +86,7 @@ class FacesTest {
         request.fail(new BackendException(ErrorCode.UNAVAILABLE, "no detector today"));
     }
 
-    private static LocalResponse infer(FacesAmongModels faces, BufferedImage image) throws BackendException {
+    private static LocalResponse infer(FacesAmongModels faces, BufferedImage image) {
         ContractExample example = ContractExample.request()
                 .input("IMAGE", Tensor.ofByteStrings(Shape.of(1), List.of(TestImages.file("png", image))));
         ContractModel model = ContractModel.of(FacesAmongModels.settings()).with(example);

@@ -31,7 +31,7 @@ class PictureDecoderTest {
                 BufferedImage.TYPE_4BYTE_ABGR,
                 BufferedImage.TYPE_BYTE_INDEXED
             })
-    void decodesPngFilesOfAllKinds(int type) throws BackendException {
+    void decodesPngFilesOfAllKinds(int type) {
         Picture picture = decode(TestImages.file("png", TestImages.fourColors(type)));
 
         assertThat(new int[] {picture.width(), picture.height()}).containsExactly(2, 2);
@@ -40,7 +40,7 @@ class PictureDecoderTest {
 
     @ParameterizedTest
     @CsvSource({"10, 1", "11, 257"}) // TYPE_BYTE_GRAY, TYPE_USHORT_GRAY
-    void takesGrayValuesAsTheyAre(int type, int factor) throws BackendException {
+    void takesGrayValuesAsTheyAre(int type, int factor) {
         BufferedImage image = new BufferedImage(3, 1, type);
         image.getRaster().setPixels(0, 0, 3, 1, new int[] {0, 100 * factor, 255 * factor});
 
@@ -48,7 +48,7 @@ class PictureDecoderTest {
     }
 
     @Test
-    void putsTransparentPixelsOnWhite() throws BackendException {
+    void putsTransparentPixelsOnWhite() {
         BufferedImage image = new BufferedImage(3, 1, BufferedImage.TYPE_INT_ARGB);
         image.setRGB(0, 0, 0x00FF0000);
         image.setRGB(1, 0, 0x80FF0000);
@@ -59,7 +59,7 @@ class PictureDecoderTest {
     }
 
     @Test
-    void decodesJpegFilesInColorAndGray() throws BackendException {
+    void decodesJpegFilesInColorAndGray() {
         Picture colors = decode(TestImages.file("jpeg", TestImages.halves(32, 16)));
         assertThat(colors.channel(4, 4, 0)).isGreaterThan(240);
         assertThat(colors.channel(28, 4, 2)).isGreaterThan(240);
@@ -71,7 +71,7 @@ class PictureDecoderTest {
 
     @ParameterizedTest
     @CsvSource({"1, 0 0", "2, 31 0", "3, 31 15", "4, 0 15", "5, 0 0", "6, 15 0", "7, 15 31", "8, 0 31"})
-    void turnsPicturesAsTheirCameraWasHeld(int orientation, String corner) throws BackendException {
+    void turnsPicturesAsTheirCameraWasHeld(int orientation, String corner) {
         // The upper left quarter is red, everything else blue: it is found in another corner of the turned picture.
         BufferedImage image = TestImages.halves(32, 16);
         for (int x = 0; x < 16; x++) {
@@ -199,14 +199,14 @@ class PictureDecoderTest {
     }
 
     @Test
-    void leavesTheContextClassLoaderAlone() throws BackendException {
+    void leavesTheContextClassLoaderAlone() {
         ClassLoader before = Thread.currentThread().getContextClassLoader();
         decode(TestImages.file("png", TestImages.halves(4, 4)));
 
         assertThat(Thread.currentThread().getContextClassLoader()).isSameAs(before);
     }
 
-    private static Picture decode(byte[] file) throws BackendException {
+    private static Picture decode(byte[] file) {
         return PictureDecoder.decode(file, MAX_PIXELS);
     }
 

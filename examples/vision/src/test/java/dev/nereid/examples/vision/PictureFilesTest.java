@@ -27,7 +27,7 @@ final class PictureFilesTest {
     }
 
     @Test
-    void readsFilesUpToTheLimit() throws BackendException {
+    void readsFilesUpToTheLimit() {
         try (Arena arena = Arena.ofConfined()) {
             Tensor files = Tensor.of(DataType.BYTES, Shape.of(1), arena.allocate(4)); // the length, 0
             FakeRequest request = new FakeRequest(1, List.of()).with("IMAGE", files);

@@ -3,7 +3,6 @@ package dev.nereid.examples.vision;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
-import dev.nereid.spi.BackendException;
 import java.awt.image.BufferedImage;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -14,13 +13,13 @@ class PlanesTest {
     private static final Normalization PLAIN = new Normalization(new float[3], new float[] {1, 1, 1});
 
     @Test
-    void writesPlaneByPlane() throws BackendException {
+    void writesPlaneByPlane() {
         assertThat(planes(TestImages.fourColors(BufferedImage.TYPE_INT_RGB), 2, 2, PLAIN))
                 .containsExactly(1, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1);
     }
 
     @Test
-    void takesTheMeanOfAllPixelsOfALargerPicture() throws BackendException {
+    void takesTheMeanOfAllPixelsOfALargerPicture() {
         float[] one = planes(TestImages.halves(100, 60), 1, 1, PLAIN);
 
         assertThat(one[0]).isCloseTo(0.5f, within(0.01f));
@@ -29,7 +28,7 @@ class PlanesTest {
     }
 
     @Test
-    void interpolatesASmallerPicture() throws BackendException {
+    void interpolatesASmallerPicture() {
         float[] red = planes(TestImages.halves(2, 1), 4, 1, PLAIN);
 
         assertThat(red[0]).isCloseTo(1, within(1e-4f));
@@ -39,7 +38,7 @@ class PlanesTest {
     }
 
     @Test
-    void normalizesEachColor() throws BackendException {
+    void normalizesEachColor() {
         Normalization normalization = new Normalization(new float[] {0.5f, 0, 0}, new float[] {0.5f, 0.25f, 2});
         float[] values = planes(TestImages.fourColors(BufferedImage.TYPE_INT_RGB), 2, 2, normalization);
 
@@ -49,8 +48,7 @@ class PlanesTest {
         assertThat(values[10]).isCloseTo(0.5f, within(1e-5f));
     }
 
-    private static float[] planes(BufferedImage image, int width, int height, Normalization normalization)
-            throws BackendException {
+    private static float[] planes(BufferedImage image, int width, int height, Normalization normalization) {
         Planes planes = new Planes(width, height, normalization);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment to = arena.allocate(planes.byteSize());

@@ -1,6 +1,5 @@
 package dev.nereid.server.plugin.boundary;
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelRequest;
@@ -88,7 +87,7 @@ public final class IsolatedModelRequest implements ModelRequest {
     }
 
     @Override
-    public ModelResponse sendAndWait() throws BackendException, InterruptedException {
+    public ModelResponse sendAndWait() throws InterruptedException {
         return request.sendAndWait();
     }
 

@@ -28,7 +28,7 @@ public final class PluginBoundary {
     /** Invokes a method of the plugin and returns its result. */
     public interface Invocation<T> {
         /** Calls; the result may be {@code null} although the SPI forbids it. */
-        T run() throws BackendException;
+        T run();
     }
 
     /** Invokes a method of the plugin that returns nothing. */
@@ -89,7 +89,7 @@ public final class PluginBoundary {
      * @throws BackendException the plugin's exception, or {@link ErrorCode#INTERNAL} for anything that it must not
      *     throw
      */
-    public <T> T invoke(String method, Invocation<T> invocation) throws BackendException {
+    public <T> T invoke(String method, Invocation<T> invocation) {
         return invoke(method, invocation, true);
     }
 
@@ -99,7 +99,7 @@ public final class PluginBoundary {
      * @param isLogged whether what the plugin must not throw is logged
      */
     @SuppressWarnings("NullAway") // A plugin is not compiled with our checks: it may return null.
-    public <T> T invoke(String method, Invocation<T> invocation, boolean isLogged) throws BackendException {
+    public <T> T invoke(String method, Invocation<T> invocation, boolean isLogged) {
         ClassLoader before = enter();
         try {
             T result = invocation.run();
@@ -120,7 +120,27 @@ public final class PluginBoundary {
     }
 
     /**
-     * Calls a method of the plugin that declares no exception.
+     * Calls into the plugin where no caller could handle a failure.
+     *
+     * @param method the name of the method, for messages
+     * @param invocation the invocation
+     * @param otherwise supplies the result in place of a failure, which is logged
+     * @return the result
+     */
+    public <T> T invokeOrElse(String method, Invocation<T> invocation, Supplier<T> otherwise) {
+        try {
+            return invoke(method, invocation, false);
+        } catch (BackendException e) {
+            LOG.atError()
+                    .addKeyValue("plugin", plugin)
+                    .setCause(e.getCause() == null ? e : e.getCause())
+                    .log("plugin failed in {}", method);
+            return otherwise.get();
+        }
+    }
+
+    /**
+     * Calls a method of the plugin whose exceptions pass.
      *
      * @param method the name of the method, for messages
      * @throws IllegalStateException in place of an error that the plugin must not throw, such as a class that it lacks;
@@ -213,8 +233,7 @@ public final class PluginBoundary {
                 return true;
             });
         } catch (BackendException e) {
-            // Everything but the plugin's own, undeclared BackendException was logged on its way here.
-            LOG.atWarn().addKeyValue("plugin", plugin).log("{} failed, its resources may leak", method);
+            LOG.atWarn().addKeyValue("plugin", plugin).setCause(e).log("{} failed, its resources may leak", method);
         }
     }
 
