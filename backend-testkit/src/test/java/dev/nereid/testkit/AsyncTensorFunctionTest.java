@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.spi.AsyncTensorFunction;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
@@ -17,6 +16,7 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
+import dev.nereid.spi.function.AsyncTensorFunction;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.LinkedHashMap;

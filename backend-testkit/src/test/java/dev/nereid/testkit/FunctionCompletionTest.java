@@ -3,7 +3,6 @@ package dev.nereid.testkit;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import dev.nereid.spi.AsyncTensorFunction;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
@@ -19,8 +18,9 @@ import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.StateSpec;
-import dev.nereid.spi.TensorFunction;
 import dev.nereid.spi.TensorSpec;
+import dev.nereid.spi.function.AsyncTensorFunction;
+import dev.nereid.spi.function.TensorFunction;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;

@@ -1,13 +1,11 @@
 package dev.nereid.walkthrough;
 
-import dev.nereid.spi.AsyncTensorFunction;
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelResponse;
+import dev.nereid.spi.function.AsyncTensorFunction;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 
 /** Sends IMAGE to the model "labels", and its LABEL to the model "phrase", whose TEXT is the output. */
@@ -46,8 +44,6 @@ public final class Describe implements AsyncTensorFunction {
     private static void respond(InferenceRequest request, ModelResponse phrase) {
         try (phrase) {
             request.response().put("TEXT", phrase.requireOutput("TEXT"), phrase.lease("TEXT"));
-        } catch (BackendException e) {
-            throw new CompletionException(e);
         }
     }
 }

@@ -2,7 +2,7 @@ package dev.nereid.trouble;
 
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelContext;
-import dev.nereid.spi.TensorFunction;
+import dev.nereid.spi.function.TensorFunction;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** The function {@code endless}, which never returns. */

@@ -8,7 +8,7 @@ import java.lang.System.Logger.Level;
 @BackendFunction(name = "scale", maxBatchSize = 8)
 @Input(name = "INPUT", type = DataType.FP32, dims = -1)
 @Output(name = "OUTPUT", type = DataType.FP32, dims = -1)
-public final class Scale implements AnnotatedFunction {
+public final class Scale implements TensorFunction {
     @Override
     public void apply(InferenceRequest request, ModelContext model) {
         Tensor in = request.requireInput("INPUT");

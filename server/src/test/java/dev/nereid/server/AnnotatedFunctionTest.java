@@ -37,7 +37,7 @@ final class AnnotatedFunctionTest {
             @Input(name = "INPUT0", type = DataType.FP32, dims = -1)
             @Input(name = "OFFSET", type = DataType.FP32, dims = 1, optional = true)
             @Output(name = "OUTPUT0", type = DataType.FP32, dims = -1)
-            public final class Times implements AnnotatedFunction {
+            public final class Times implements TensorFunction {
                 public Times() { REGISTRATION }
 
                 public void apply(InferenceRequest request, ModelContext model) {
@@ -63,16 +63,11 @@ final class AnnotatedFunctionTest {
             @BackendFunction(name = "later", maxBatchSize = 0)
             @Input(name = "INPUT0", type = DataType.FP32, dims = {1, -1})
             @Output(name = "OUTPUT0", type = DataType.FP32, dims = {1, -1})
-            public final class Later implements AnnotatedAsyncFunction {
+            public final class Later implements AsyncTensorFunction {
                 public CompletionStage<?> apply(InferenceRequest request, ModelContext model) {
                     Tensor in = request.requireInput("INPUT0");
-                    return CompletableFuture.supplyAsync(in::floats).thenAccept(values -> {
-                        try {
-                            request.response().putFloats("OUTPUT0", in.shape(), values);
-                        } catch (BackendException e) {
-                            throw new CompletionException(e);
-                        }
-                    });
+                    return CompletableFuture.supplyAsync(in::floats).thenAccept(
+                            values -> request.response().putFloats("OUTPUT0", in.shape(), values));
                 }
             }
             """;

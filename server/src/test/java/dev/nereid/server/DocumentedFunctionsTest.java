@@ -1,6 +1,7 @@
 package dev.nereid.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
@@ -10,7 +11,15 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
-import dev.nereid.spi.TensorFunction;
+import dev.nereid.spi.function.StreamingFunction;
+import dev.nereid.spi.function.TensorFunction;
+import dev.nereid.testkit.FakeBackendContext;
+import dev.nereid.testkit.FakeBatch;
+import dev.nereid.testkit.FakeInstanceContext;
+import dev.nereid.testkit.FakeModelContext;
+import dev.nereid.testkit.FakeRequest;
+import dev.nereid.testkit.FakeSender;
+import dev.nereid.testkit.LeakCheckingMemory;
 import dev.nereid.testkit.contract.ContractExample;
 import dev.nereid.testkit.contract.ContractModel;
 import dev.nereid.testkit.contract.LocalModel;
@@ -21,8 +30,10 @@ import java.io.IOException;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import javax.imageio.ImageIO;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -70,6 +81,45 @@ final class DocumentedFunctionsTest {
     }
 
     @Test
+    void findsWordsInTheVocabularyOfItsModel() throws Exception {
+        Files.writeString(directory.resolve("vocab.txt"), "the\ncat\n");
+        ContractExample request =
+                ContractExample.request().input("TEXT", Tensor.ofStrings(Shape.of(1), List.of("the black cat")));
+        try (LocalModel vocabulary = load("Vocabulary")) {
+            assertThat(vocabulary.infer(request).output("IDS").longs()).containsExactly(0, -1, 1);
+        }
+        Files.delete(directory.resolve("vocab.txt"));
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> load("Vocabulary"))
+                .withMessageStartingWith("vocab.txt: cannot be read: ");
+    }
+
+    @Test
+    void countsByAStream() throws Exception {
+        StreamingFunction count = (StreamingFunction) function("Count");
+        ModelSettings settings =
+                complete(count.name(), count.completion()).decoupled(true).build();
+        try (LeakCheckingMemory memory = new LeakCheckingMemory();
+                FakeSender sender = new FakeSender(memory);
+                FakeBatch batch = new FakeBatch(
+                        settings,
+                        memory,
+                        new FakeRequest(1, List.of("I"))
+                                .with("N", Tensor.ofInts(Shape.of(1), 3))
+                                .with(sender))) {
+            count.create(new FakeBackendContext(Map.of(), directory, 1))
+                    .load(new FakeModelContext(settings, directory))
+                    .newInstance(new FakeInstanceContext("m_0"))
+                    .execute(batch);
+
+            assertThat(sender.responses())
+                    .extracting(response -> response.get("I").ints()[0])
+                    .containsExactly(0, 1, 2);
+            assertThat(sender.hasEnded()).isTrue();
+        }
+    }
+
+    @Test
     void decodesImages() throws Exception {
         try (LocalModel sizes = load("ImageSize")) {
             Tensor images = Tensor.ofByteStrings(Shape.of(2, 1), List.of(image("png", 5, 3), image("jpg", 1, 2)));
@@ -101,15 +151,24 @@ final class DocumentedFunctionsTest {
 
     /** Loads a model with nothing but what the function declares. */
     private LocalModel load(String type) throws Exception {
-        TensorFunction function = (TensorFunction) loader.loadClass(type)
+        TensorFunction function = (TensorFunction) function(type);
+        return LocalModel.load(
+                function,
+                ContractModel.of(complete("m", function.completion()).build()).in(directory, directory));
+    }
+
+    private BackendProvider function(String type) throws Exception {
+        return loader.loadClass(type)
                 .asSubclass(BackendProvider.class)
                 .getDeclaredConstructor()
                 .newInstance();
-        ModelCompletion declared = function.completion();
-        ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
+    }
+
+    private static ModelSettingsBuilder complete(String name, ModelCompletion declared) {
+        ModelSettingsBuilder settings = ModelSettings.builder(name, 1)
                 .maxBatchSize(declared.maxBatchSize().orElseThrow());
         declared.inputs().forEach(settings::input);
         declared.outputs().forEach(settings::output);
-        return LocalModel.load(function, ContractModel.of(settings.build()));
+        return settings;
     }
 }

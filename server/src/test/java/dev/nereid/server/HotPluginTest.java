@@ -38,6 +38,7 @@ final class HotPluginTest {
             package times;
 
             import dev.nereid.spi.*;
+            import dev.nereid.spi.function.*;
             import java.lang.foreign.ValueLayout;
 
             public final class Times implements TensorFunction {

@@ -4,6 +4,8 @@ import dev.nereid.server.plugin.PluginJar;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 
 /** Plugins for tests. */
 final class TestPlugins {
@@ -275,6 +277,7 @@ final class TestPlugins {
             package calling;
 
             import dev.nereid.spi.*;
+            import dev.nereid.spi.function.*;
             import java.lang.foreign.MemorySegment;
             import java.util.*;
             import java.util.concurrent.*;
@@ -477,11 +480,12 @@ final class TestPlugins {
             }
             """;
 
-    /** The example of {@link dev.nereid.spi.TensorFunction}. */
+    /** The example of {@link dev.nereid.spi.function.TensorFunction}. */
     private static final String TWICE = """
             package twice;
 
             import dev.nereid.spi.*;
+            import dev.nereid.spi.function.*;
             import java.lang.foreign.ValueLayout;
 
             public final class Twice implements TensorFunction {
@@ -549,6 +553,7 @@ final class TestPlugins {
             package identity;
 
             import dev.nereid.spi.*;
+            import dev.nereid.spi.function.*;
 
             public final class Identity implements TensorFunction {
                 public String name() { return "NAME"; }
@@ -709,8 +714,13 @@ final class TestPlugins {
 
     /** The functions with annotations and with methods that the documentation shows. */
     static void documentedFunctions(Path jar) throws IOException {
-        PluginJar.of(documented("Twice"), documented("Labels"), documented("ImageSize"))
-                .entry("META-INF/services/dev.nereid.spi.BackendProvider", "Twice\nLabels\nImageSize\n")
+        List<String> types = List.of("Twice", "Labels", "Vocabulary", "ImageSize", "Count");
+        List<String> sources = new ArrayList<>();
+        for (String type : types) {
+            sources.add(documented(type));
+        }
+        PluginJar.of(sources.toArray(String[]::new))
+                .entry("META-INF/services/dev.nereid.spi.BackendProvider", String.join("\n", types))
                 .write(jar);
     }
 

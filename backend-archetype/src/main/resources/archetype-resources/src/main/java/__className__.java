@@ -1,11 +1,10 @@
 package ${package};
 
-import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.Tensor;
-import dev.nereid.spi.function.AnnotatedFunction;
+import dev.nereid.spi.function.TensorFunction;
 import dev.nereid.spi.function.BackendFunction;
 import dev.nereid.spi.function.Input;
 import dev.nereid.spi.function.Output;
@@ -14,7 +13,7 @@ import dev.nereid.spi.function.Output;
 @BackendFunction(name = "${artifactId}", maxBatchSize = 8)
 @Input(name = "INPUT", type = DataType.FP32, dims = -1)
 @Output(name = "OUTPUT", type = DataType.FP32, dims = -1)
-public final class ${className} implements AnnotatedFunction {
+public final class ${className} implements TensorFunction {
     @Override
     public void apply(InferenceRequest request, ModelContext model) {
         Tensor input = request.requireInput("INPUT");

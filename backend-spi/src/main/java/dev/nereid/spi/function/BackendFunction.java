@@ -11,8 +11,8 @@ import java.lang.annotation.Target;
 /**
  * Names the backend of a function, and declares the batching of its models.
  *
- * <p>Belongs on a public class with a public constructor without arguments that implements {@link AnnotatedFunction} or
- * {@link AnnotatedAsyncFunction}. {@link Input} and {@link Output} declare the tensors.
+ * <p>Belongs on a public class with a public constructor without arguments that implements {@link TensorFunction},
+ * {@link AsyncTensorFunction} or {@link StreamingFunction}. {@link Input} and {@link Output} declare the tensors.
  *
  * @since 1.0
  */

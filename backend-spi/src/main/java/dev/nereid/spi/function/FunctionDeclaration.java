@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Predicate;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -49,7 +50,7 @@ record FunctionDeclaration(BackendFunction function, List<Input> inputs, List<Ou
         @Nullable BackendFunction function = type.getDeclaredAnnotation(BackendFunction.class);
         if (function == null) {
             throw new IllegalStateException("class " + type.getName() + ": annotation @BackendFunction: missing"
-                    + " (expected: @BackendFunction(name = \"…\"))");
+                    + " (expected: @BackendFunction(name = \"…\"), or a method name())");
         }
         FunctionDeclaration declaration = new FunctionDeclaration(
                 function,
@@ -61,6 +62,18 @@ record FunctionDeclaration(BackendFunction function, List<Input> inputs, List<Ou
                     + problems.stream().map(Problem::message).collect(joining("; ")));
         }
         return declaration;
+    }
+
+    /**
+     * Returns the completion that the annotations of a class declare; an empty one if it has none.
+     *
+     * @throws IllegalStateException if they declare no function
+     */
+    static ModelCompletion completion(Class<?> type) {
+        return Stream.of(BackendFunction.class, Input.class, Output.class)
+                        .allMatch(annotation -> type.getDeclaredAnnotationsByType(annotation).length == 0)
+                ? ModelCompletion.EMPTY
+                : of(type).completion();
     }
 
     String name() {

@@ -23,7 +23,8 @@ import org.jspecify.annotations.Nullable;
 
 /** A class in source form that has annotations of a function. Confined to the compilation. */
 final class FunctionElement {
-    private static final List<Class<?>> FUNCTIONS = List.of(AnnotatedFunction.class, AnnotatedAsyncFunction.class);
+    private static final List<Class<?>> FUNCTIONS =
+            List.of(TensorFunction.class, AsyncTensorFunction.class, StreamingFunction.class);
 
     private final TypeElement type;
     private final Elements elements;
@@ -85,13 +86,11 @@ final class FunctionElement {
 
     /** Returns what is wrong; empty if the server can use the class. */
     List<FunctionDeclaration.Problem> problems() {
-        List<FunctionDeclaration.Problem> problems = new ArrayList<>();
         BackendFunction function = type.getAnnotation(BackendFunction.class);
         if (function == null) {
-            problems.add(problem("missing beside @Input or @Output (expected: @BackendFunction(name = \"…\"))"));
-            return problems;
+            return List.of(problem("missing beside @Input or @Output (expected: @BackendFunction(name = \"…\"))"));
         }
-        checkClass(problems);
+        List<FunctionDeclaration.Problem> problems = problemsOfClass();
         try {
             FunctionDeclaration declaration = new FunctionDeclaration(
                     function,
@@ -104,6 +103,25 @@ final class FunctionElement {
         } catch (AnnotationTypeMismatchException | IncompleteAnnotationException | EnumConstantNotPresentException e) {
             return problems; // the compiler reports it
         }
+        return problems;
+    }
+
+    /**
+     * Returns whether the class is a function that the server could create, but has no name. Such classes are functions
+     * that another one opens, or lack their annotation.
+     */
+    boolean isNameless() {
+        return type.getKind() == ElementKind.CLASS
+                && !type.getModifiers().contains(Modifier.ABSTRACT)
+                && FUNCTIONS.stream().anyMatch(this::isA)
+                && type.getAnnotation(BackendFunction.class) == null
+                && !overrides("name")
+                && problemsOfClass().isEmpty();
+    }
+
+    private List<FunctionDeclaration.Problem> problemsOfClass() {
+        List<FunctionDeclaration.Problem> problems = new ArrayList<>();
+        checkClass(problems);
         return problems;
     }
 
@@ -126,9 +144,9 @@ final class FunctionElement {
         }
         if (!hasUnknownSupertype(type) && FUNCTIONS.stream().noneMatch(this::isA)) {
             problems.add(problem("on a class that implements "
-                    + (type.getInterfaces().isEmpty() ? "nothing" : type.getInterfaces()) + " (expected: "
-                    + AnnotatedFunction.class.getSimpleName() + " or " + AnnotatedAsyncFunction.class.getSimpleName()
-                    + ")"));
+                    + (type.getInterfaces().isEmpty() ? "nothing" : type.getInterfaces())
+                    + " (expected: TensorFunction,"
+                    + " AsyncTensorFunction or StreamingFunction)"));
         }
     }
 

@@ -18,6 +18,7 @@ import javax.annotation.processing.RoundEnvironment;
 import javax.lang.model.SourceVersion;
 import javax.lang.model.element.Element;
 import javax.lang.model.element.TypeElement;
+import javax.lang.model.util.ElementFilter;
 import javax.tools.Diagnostic;
 import javax.tools.StandardLocation;
 
@@ -78,10 +79,29 @@ public final class FunctionProcessor extends AbstractProcessor {
                 add(new FunctionElement(type, processingEnv.getElementUtils(), processingEnv.getTypeUtils()));
             }
         }
+        warnOfNameless(round.getRootElements(), annotated);
         if (round.processingOver() && !failed && !round.errorRaised()) {
             write();
         }
         return false;
+    }
+
+    private void warnOfNameless(Set<? extends Element> types, Set<? extends Element> annotated) {
+        for (TypeElement type : ElementFilter.typesIn(types)) {
+            FunctionElement function =
+                    new FunctionElement(type, processingEnv.getElementUtils(), processingEnv.getTypeUtils());
+            if (!annotated.contains(type) && function.isNameless()) {
+                processingEnv
+                        .getMessager()
+                        .printMessage(
+                                Diagnostic.Kind.WARNING,
+                                "class " + function.className() + ": annotation @BackendFunction: missing (expected:"
+                                        + " @BackendFunction(name = \"…\"), or a method name(); a class that is not public"
+                                        + " if another function opens it)",
+                                type);
+            }
+            warnOfNameless(Set.copyOf(type.getEnclosedElements()), annotated);
+        }
     }
 
     private void add(FunctionElement function) {

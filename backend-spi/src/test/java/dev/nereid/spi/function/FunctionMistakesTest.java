@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.FieldSource;
 /** Errors in functions: at compile time by the processor, and without it when the server asks for the name. */
 final class FunctionMistakesTest {
     private static final String BODY = "{ public void apply(InferenceRequest request, ModelContext model) {} }";
-    private static final String PUBLIC = "public class Wrong implements AnnotatedFunction ";
+    private static final String PUBLIC = "public class Wrong implements TensorFunction ";
     private static final String NAMED = "@BackendFunction(name = \"wrong\") ";
     private static final String FUNCTION = "annotation @BackendFunction: ";
 
@@ -68,35 +68,34 @@ final class FunctionMistakesTest {
     /** Classes that the server could not create or would not call, and the error. */
     static final List<Arguments> CLASSES = List.of(
             Arguments.of(
-                    NAMED + "public abstract class Wrong implements AnnotatedFunction {}",
+                    NAMED + "public abstract class Wrong implements TensorFunction {}",
                     FUNCTION + "on an abstract class (expected: a class that the server can create)"),
             Arguments.of(
-                    NAMED + "public interface Wrong extends AnnotatedFunction {}",
+                    NAMED + "public interface Wrong extends TensorFunction {}",
                     FUNCTION + "on a type of kind INTERFACE (expected: a class)"),
             Arguments.of(
-                    NAMED + "public enum Wrong implements AnnotatedFunction { A; " + BODY.substring(1),
+                    NAMED + "public enum Wrong implements TensorFunction { A; " + BODY.substring(1),
                     FUNCTION + "on a type of kind ENUM (expected: a class)"),
             Arguments.of(
-                    NAMED + "class Wrong implements AnnotatedFunction { public Wrong() {} " + BODY.substring(1),
+                    NAMED + "class Wrong implements TensorFunction { public Wrong() {} " + BODY.substring(1),
                     FUNCTION + "on a class that the server cannot access: the class is not public (expected: public)"),
             Arguments.of(
                     NAMED + PUBLIC + "{ public Wrong(int size) {} private Wrong() {} " + BODY.substring(1),
                     FUNCTION + "on a class without a public constructor without parameters (found: public Wrong(int),"
                             + " private Wrong(); expected: public Wrong())"),
             Arguments.of(
-                    NAMED + "public record Wrong(int size) implements AnnotatedFunction " + BODY,
+                    NAMED + "public record Wrong(int size) implements TensorFunction " + BODY,
                     FUNCTION + "on a class without a public constructor without parameters (found: public Wrong(int);"
                             + " expected: public Wrong())"),
             Arguments.of(
                     NAMED + "public class Wrong {}",
-                    FUNCTION + "on a class that implements nothing (expected: AnnotatedFunction or"
-                            + " AnnotatedAsyncFunction)"),
+                    FUNCTION + "on a class that implements nothing (expected: TensorFunction, AsyncTensorFunction or"
+                            + " StreamingFunction)"),
             Arguments.of(
-                    NAMED + "public class Wrong implements TensorFunction { public String name() { return \"wrong\"; } "
-                            + BODY.substring(1),
+                    NAMED + "public class Wrong implements Runnable { public void run() {} }",
                     FUNCTION
-                            + "on a class that implements dev.nereid.spi.TensorFunction (expected: AnnotatedFunction or"
-                            + " AnnotatedAsyncFunction)"),
+                            + "on a class that implements java.lang.Runnable (expected: TensorFunction, AsyncTensorFunction"
+                            + " or StreamingFunction)"),
             Arguments.of(
                     "@Input(name = \"A\", type = DataType.FP32, dims = 1) " + PUBLIC + BODY,
                     FUNCTION + "missing beside @Input or @Output (expected: @BackendFunction(name = \"…\"))"),
@@ -135,7 +134,7 @@ final class FunctionMistakesTest {
     @FieldSource("DECLARATIONS")
     void areReportedByTheNameWithoutTheProcessor(String annotations, String message) throws Exception {
         compiler.with("-proc:none").compile("package dev.example;\n" + annotations + "\n" + PUBLIC + BODY);
-        AnnotatedFunction wrong = load("dev.example.Wrong");
+        TensorFunction wrong = load("dev.example.Wrong");
 
         assertThatIllegalStateException().isThrownBy(wrong::name).withMessage("class dev.example.Wrong: " + message);
         assertThatIllegalStateException().isThrownBy(wrong::completion);
@@ -161,7 +160,37 @@ final class FunctionMistakesTest {
         assertThatIllegalStateException()
                 .isThrownBy(load("Wrong")::name)
                 .withMessage("class Wrong: annotation @BackendFunction: missing (expected: @BackendFunction(name ="
-                        + " \"…\"))");
+                        + " \"…\"), or a method name())");
+    }
+
+    @Test
+    void aFunctionWithoutANameIsAWarning() {
+        String nested = "public class Outer { public static class Wrong implements TensorFunction " + BODY + " }";
+        for (String source : List.of(
+                PUBLIC + BODY,
+                "public class Wrong implements StreamingFunction"
+                        + " { public void apply(InferenceRequest request, ResponseSender sender) {} }",
+                nested)) {
+            assertThat(compiler.warnings(source))
+                    .singleElement()
+                    .asString()
+                    .matches("2: class (Outer\\$)?Wrong: annotation @BackendFunction: missing \\(expected:"
+                            + " @BackendFunction\\(name = \"…\"\\), or a method name\\(\\); a class that is not public if another"
+                            + " function opens it\\)");
+        }
+        assertThat(compiler.serviceFile()).doesNotExist();
+    }
+
+    @Test
+    void aFunctionThatNoServerCanCreateNeedsNoName() {
+        assertThat(compiler.warnings(
+                        "class Opened implements TensorFunction " + BODY,
+                        "public class Sized implements TensorFunction { public Sized(int size) {} " + BODY.substring(1),
+                        "public abstract class Base implements TensorFunction {}",
+                        "public class Named implements TensorFunction { public String name() { return \"named\"; } "
+                                + BODY.substring(1),
+                        NAMED + PUBLIC + BODY))
+                .isEmpty();
     }
 
     @ParameterizedTest
@@ -186,8 +215,8 @@ final class FunctionMistakesTest {
     @Test
     void twoFunctionsOfOneNameAreACompileError() {
         assertThat(compiler.errors(
-                        NAMED + "public class A implements AnnotatedFunction " + BODY,
-                        NAMED + "public class B implements AnnotatedFunction " + BODY))
+                        NAMED + "public class A implements TensorFunction " + BODY,
+                        NAMED + "public class B implements TensorFunction " + BODY))
                 .singleElement()
                 .asString()
                 .endsWith("class B: " + FUNCTION + "name: \"wrong\" is that of class A (expected: a name of its own)");
@@ -196,7 +225,7 @@ final class FunctionMistakesTest {
     @Test
     void errorsOfTheSourceAreLeftToTheCompiler() {
         for (String source : Stream.of(
-                        "@BackendFunction public class Wrong implements AnnotatedFunction " + BODY,
+                        "@BackendFunction public class Wrong implements TensorFunction " + BODY,
                         "@BackendFunction(name = 1) " + PUBLIC + BODY,
                         NAMED + "@Input(name = \"A\", type = DataType.FP33, dims = 1) " + PUBLIC + BODY,
                         NAMED + "@Input(name = \"A\", dims = 1) " + PUBLIC + BODY,
@@ -212,12 +241,11 @@ final class FunctionMistakesTest {
         }
     }
 
-    private AnnotatedFunction load(String name)
+    private TensorFunction load(String name)
             throws IOException, ClassNotFoundException, NoSuchMethodException, InstantiationException,
                     IllegalAccessException, InvocationTargetException {
         URLClassLoader loader = new URLClassLoader(
                 new URL[] {classes.toUri().toURL()}, getClass().getClassLoader());
-        return (AnnotatedFunction)
-                loader.loadClass(name).getDeclaredConstructor().newInstance();
+        return (TensorFunction) loader.loadClass(name).getDeclaredConstructor().newInstance();
     }
 }

@@ -2,12 +2,10 @@ package dev.nereid.spi.function;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.spi.AsyncTensorFunction;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.Shape;
-import dev.nereid.spi.TensorFunction;
 import dev.nereid.spi.TensorSpec;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -37,7 +35,7 @@ final class FunctionProcessorTest {
 
     private static String function(String name) {
         return "@BackendFunction(name = \"" + name.toLowerCase(java.util.Locale.ROOT) + "\") public final class " + name
-                + " implements AnnotatedFunction " + BODY;
+                + " implements TensorFunction " + BODY;
     }
 
     @Test
@@ -50,7 +48,7 @@ final class FunctionProcessorTest {
                 @Input(name = "LIMIT", type = DataType.INT32, dims = 1, optional = true)
                 @Output(name = "SCORES", type = DataType.FP32, dims = {-1, 4})
                 @Output(name = "TEXT", type = DataType.BYTES, dims = 1)
-                public class Scores implements AnnotatedFunction
+                public class Scores implements TensorFunction
                 """ + BODY);
 
         TensorFunction function = (TensorFunction) only(compiler.providers());
@@ -81,11 +79,11 @@ final class FunctionProcessorTest {
         compiler.compile(
                 "package dev.example;\n@BackendFunction(name = \"later\", maxBatchSize = 0)"
                         + " @Input(name = \"A\", type = DataType.BOOL, dims = 2)"
-                        + " public final class Later implements AnnotatedAsyncFunction " + ASYNC_BODY,
+                        + " public final class Later implements AsyncTensorFunction " + ASYNC_BODY,
                 "package dev.example;\npublic interface Group { @BackendFunction(name = \"nested\")"
-                        + " record Nested() implements AnnotatedFunction " + BODY + " }",
+                        + " record Nested() implements TensorFunction " + BODY + " }",
                 ONE,
-                "public abstract class Base implements AnnotatedFunction " + BODY,
+                "public abstract class Base implements TensorFunction " + BODY,
                 "@BackendFunction(name = \"derived\") public class Derived extends Base { public Derived() {}"
                         + " Derived(int size) {} }");
 
@@ -170,7 +168,7 @@ final class FunctionProcessorTest {
 
     @Test
     void letsAFunctionBuildItsCompletion() throws IOException {
-        compiler.compile("@BackendFunction(name = \"built\") public final class Built implements AnnotatedFunction {"
+        compiler.compile("@BackendFunction(name = \"built\") public final class Built implements TensorFunction {"
                 + " public ModelCompletion completion() {"
                 + " return ModelCompletion.builder().input(\"A\", DataType.INT8, 3).build(); } "
                 + BODY.substring(1));

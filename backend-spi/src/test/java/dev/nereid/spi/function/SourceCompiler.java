@@ -19,6 +19,7 @@ import java.util.ServiceLoader;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import javax.tools.Diagnostic;
 import javax.tools.DiagnosticCollector;
 import javax.tools.JavaCompiler;
 import javax.tools.JavaFileObject;
@@ -60,6 +61,15 @@ final class SourceCompiler {
 
     /** Compiles sources and returns the errors, each with its line. */
     List<String> errors(String... sources) {
+        return diagnostics(Diagnostic.Kind.ERROR, sources);
+    }
+
+    /** Compiles sources that have no errors and returns the warnings, each with its line. */
+    List<String> warnings(String... sources) {
+        return diagnostics(Diagnostic.Kind.WARNING, sources);
+    }
+
+    private List<String> diagnostics(Diagnostic.Kind kind, String... sources) {
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         DiagnosticCollector<JavaFileObject> problems = new DiagnosticCollector<>();
         try (StandardJavaFileManager files =
@@ -69,11 +79,14 @@ final class SourceCompiler {
             List<Source> units = Stream.of(sources).map(Source::new).toList();
             boolean ok = compiler.getTask(null, files, problems, arguments, null, units)
                     .call();
-            List<String> errors = problems.getDiagnostics().stream()
+            assertThat(problems.getDiagnostics().stream()
+                            .noneMatch(problem -> problem.getKind() == Diagnostic.Kind.ERROR))
+                    .as("%s", problems.getDiagnostics())
+                    .isEqualTo(ok);
+            return problems.getDiagnostics().stream()
+                    .filter(problem -> problem.getKind() == kind)
                     .map(problem -> problem.getLineNumber() + ": " + problem.getMessage(Locale.ROOT))
                     .toList();
-            assertThat(errors.isEmpty()).as("%s", errors).isEqualTo(ok);
-            return errors;
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -37,6 +37,7 @@ final class HotPluginIT {
             package times;
 
             import dev.nereid.spi.*;
+            import dev.nereid.spi.function.*;
             import java.lang.foreign.ValueLayout;
 
             public final class Times implements TensorFunction {

@@ -8,8 +8,8 @@ import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
-import dev.nereid.spi.TensorFunction;
 import dev.nereid.spi.TensorSpec;
+import dev.nereid.spi.function.TensorFunction;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 

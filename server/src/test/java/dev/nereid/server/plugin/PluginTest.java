@@ -25,7 +25,7 @@ final class PluginTest {
             import dev.nereid.spi.function.*;
             @BackendFunction(name = "annotated")
             @Input(name = "IN", type = DataType.FP32, dims = -1)
-            public class Probe implements AnnotatedFunction {
+            public class Probe implements TensorFunction {
                 public void apply(InferenceRequest request, ModelContext model) {}
             }
             """;

@@ -1,6 +1,5 @@
 package dev.nereid.examples.vision;
 
-import dev.nereid.spi.AsyncTensorFunction;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -10,6 +9,7 @@ import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
+import dev.nereid.spi.function.AsyncTensorFunction;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 import java.util.ArrayList;

@@ -1,7 +1,15 @@
-package dev.nereid.spi;
+package dev.nereid.spi.function;
 
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelInstance;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -15,38 +23,42 @@ import org.jspecify.annotations.Nullable;
  * <p>Each execution is deferred, and finished by whichever comes last: the start of all requests or the end of the last
  * one. That holds for stages that throw, complete twice or complete on the stack of the start.
  */
-final class AsyncFunctionBackend implements Backend {
+final class AsyncFunctionBackend extends FunctionBackend<AsyncTensorFunction> {
     private final AsyncTensorFunction function;
-    private final BackendTraits traits;
 
     AsyncFunctionBackend(AsyncTensorFunction function) {
+        super(
+                function,
+                BackendTraits.DEFAULT.withExecution(function.execution()).withMaxDeferred(function.maxDeferred()));
         this.function = function;
-        traits = BackendTraits.DEFAULT
-                .withExecution(function.execution())
-                .withMaxDeferred(function.maxDeferred())
-                .withParallelInstances();
     }
 
     @Override
-    public BackendTraits traits() {
-        return traits;
+    ModelCompletion completion(ModelContext context) {
+        return function.completion(context);
     }
 
     @Override
-    public Optional<ModelCompletion> complete(ModelContext context) {
-        return FunctionCompletion.of(function, function.completion(), context.settings());
+    boolean isDecoupled() {
+        return false;
     }
 
     @Override
-    public Model load(ModelContext context) {
-        complete(context); // for its checks, also where the server completes nothing
-        if (context.settings().decoupled()) {
-            throw FunctionBackend.decoupled(function, context);
-        }
-        return instance -> batch -> execute(batch, context);
+    AsyncTensorFunction open(ModelContext context) {
+        return function.open(context);
     }
 
-    private void execute(Batch batch, ModelContext context) {
+    @Override
+    void close(AsyncTensorFunction opened) {
+        opened.close();
+    }
+
+    @Override
+    ModelInstance instance(AsyncTensorFunction opened, ModelContext context) {
+        return batch -> execute(opened, batch, context);
+    }
+
+    private void execute(AsyncTensorFunction opened, Batch batch, ModelContext context) {
         List<InferenceRequest> requests = batch.requests();
         // One more than there are requests: the execution does not end before all of them have started.
         AtomicInteger open = new AtomicInteger(requests.size() + 1);
@@ -60,7 +72,7 @@ final class AsyncFunctionBackend implements Backend {
                 }
             };
             try {
-                start(request, context, end);
+                start(opened, request, context, end);
             } catch (RuntimeException
                     | Error e) { // thrown when the other requests have started: the execution has to end
                 fatal = e;
@@ -77,9 +89,9 @@ final class AsyncFunctionBackend implements Backend {
     }
 
     /** Calls the function; an exception becomes a failed stage. Runs the action when the request is complete. */
-    private void start(InferenceRequest request, ModelContext context, Runnable end) {
+    private void start(AsyncTensorFunction opened, InferenceRequest request, ModelContext context, Runnable end) {
         try {
-            CompletionStage<?> stage = function.apply(request, context);
+            CompletionStage<?> stage = opened.apply(request, context);
             if (stage == null) {
                 throw new NullPointerException("apply returned null");
             }
@@ -102,7 +114,7 @@ final class AsyncFunctionBackend implements Backend {
     private BackendException error(InferenceRequest request, ModelContext context, Throwable failure) {
         return failure instanceof CancellationException && request.isCancelled()
                 ? new BackendException(ErrorCode.CANCELLED, "request was cancelled", failure)
-                : FunctionBackend.failure(function, context, failure);
+                : failure(context, failure);
     }
 
     private static void end(AtomicInteger open, DeferredExecution execution) {

@@ -1,5 +1,12 @@
-package dev.nereid.spi;
+package dev.nereid.spi.function;
 
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendProvider;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;

@@ -1,0 +1,134 @@
+package dev.nereid.spi.function;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendProvider;
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelContext;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletionStage;
+
+/**
+ * A pre- or postprocessing step in Java that waits without holding a thread. <em>Implemented by backends.</em>
+ *
+ * <p>One method starts the work and returns at once; a stage completes when the response is filled. It is for steps
+ * that wait for a database, a service or another model. The plugin is made as that of a {@link TensorFunction}, with a
+ * name, tensors and what is opened for each model. The requests of a batch complete together, when all of their stages are complete; a model without batching responds to
+ * each request by itself.
+ *
+ * @since 1.0
+ */
+public interface AsyncTensorFunction extends BackendProvider {
+    /**
+     * Returns the name of the backend in a model's configuration ({@code backend: "…"}).
+     *
+     * @return the name: lower-case letters, digits, {@code _} and {@code -}; that of {@link BackendFunction#name()} unless
+     *     overridden
+     * @throws IllegalStateException if the class has neither this method nor the annotation, or if its annotations declare
+     *     what no model can have
+     */
+    @Override
+    default String name() {
+        return FunctionDeclaration.of(getClass()).name();
+    }
+
+    /**
+     * Starts to compute the response of one request. Called as {@link TensorFunction#apply}, but must not block: the
+     * threads of instances are few. Other requests of the same batch are used by other threads meanwhile.
+     *
+     * @param request the request, with its response in {@link InferenceRequest#response()}; both may be used until the
+     *     stage is complete, by one thread at a time
+     * @param model the configuration, files and log of the model
+     * @return completes when the response is filled, or exceptionally if this request failed: with a
+     *     {@link BackendException}, with a {@link CancellationException} after the request was cancelled, or with any
+     *     other exception, which is logged and reported as {@link ErrorCode#INTERNAL}. It has to complete some time,
+     *     since the server keeps the batch until then
+     * @throws BackendException if this request failed at once; the others of its batch are not touched, and neither are
+     *     they by any other exception
+     */
+    CompletionStage<?> apply(InferenceRequest request, ModelContext model);
+
+    /**
+     * Returns the kind of execution: how long {@link #apply} holds its thread. Called once, when the backend is
+     * created, on a control thread.
+     *
+     * @return {@link BackendTraits.Execution#LONG}, as by default: each instance has a thread of its own;
+     *     {@link BackendTraits.Execution#SHORT} as of {@link TensorFunction#execution()}
+     */
+    default BackendTraits.Execution execution() {
+        return BackendTraits.Execution.LONG;
+    }
+
+    /**
+     * Returns how many batches of one instance may wait for their stages. Called once, when the backend is created, on
+     * a control thread.
+     *
+     * @return as {@link BackendTraits#maxDeferred()}; 64 by default
+     */
+    default int maxDeferred() {
+        return 64;
+    }
+
+    /**
+     * Opens the function for one model. Called once for each load of a version, on a control thread that may block.
+     *
+     * <p>What the function needs for a model is made here, from its files, its parameters and its other services. The result
+     * serves this model alone, until it is closed. The server calls {@code apply} and {@link #close} of it; name,
+     * completion and execution are those of this function. So the result may be a lambda.
+     *
+     * @param model the configuration, files, log, metrics and client of the model, valid until the result is closed
+     * @return a new object; this function, as by default, if it needs nothing for a model
+     * @throws BackendException if the function cannot serve the model; its load fails with this error
+     */
+    default AsyncTensorFunction open(ModelContext model) {
+        return this;
+    }
+
+    /**
+     * Frees what {@link #open} made. Called once on its result, on a control thread, when no request uses it any more. Never
+     * called on a function that returned itself: the load fails if that has such a method. Does nothing by default.
+     */
+    default void close() {}
+
+    /**
+     * Returns the tensors and the batching of the models of this function. The configuration of a model may leave out
+     * what is said here, and must not contradict it: its load fails otherwise. Called on control threads, several times
+     * for each load and for several models at once; returns the same each time.
+     *
+     * @return inputs and outputs without batch dimension, and the largest batch that a configuration may ask for, which
+     *     also applies where it asks for 0; the transaction policy does not count, since a function gives
+     *     one response to each request.
+     *     Unless overridden, what the annotations of the class declare; {@link ModelCompletion#EMPTY} if they declare
+     *     nothing
+     * @throws IllegalStateException as {@link #name()}
+     */
+    default ModelCompletion completion() {
+        return FunctionDeclaration.completion(getClass());
+    }
+
+    /**
+     * Returns what {@link #completion()} returns, where that depends on the model. Makes nothing that has to be closed.
+     *
+     * @param model the model, as far as it is configured
+     * @return the result of {@link #completion()} by default
+     * @throws BackendException if the function cannot serve the model; its load fails with this error
+     */
+    default ModelCompletion completion(ModelContext model) {
+        return completion();
+    }
+
+    /**
+     * Creates the backend around this function.
+     *
+     * @param context not used
+     * @return a backend whose executions end when the stages of their requests are complete
+     */
+    @Override
+    default Backend create(BackendContext context) {
+        return new AsyncFunctionBackend(this);
+    }
+}

@@ -1,0 +1,140 @@
+package dev.nereid.spi.function;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendProvider;
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ResponseSender;
+
+/**
+ * A step in Java that sends any number of responses to a request. <em>Implemented by backends.</em>
+ *
+ * <p>Its models are decoupled. The plugin is made as that of a {@link TensorFunction}:
+ *
+ * {@snippet :
+ * @BackendFunction(name = "count")
+ * @Input(name = "N", type = DataType.INT32, dims = 1)
+ * @Output(name = "I", type = DataType.INT32, dims = 1)
+ * public final class Count implements StreamingFunction {
+ *     @Override
+ *     public void apply(InferenceRequest request, ResponseSender sender) {
+ *         int n = request.requireInput("N").ints()[0];
+ *         for (int i = 0; i < n && !sender.isCancelled(); i++) {
+ *             InferenceResponse response = sender.newResponse();
+ *             response.putInts("I", Shape.of(1), i);
+ *             sender.send(response);
+ *         }
+ *     }
+ * }
+ * }
+ *
+ * <p>A stream that goes on after its method returned, without holding a thread, is an {@link AsyncTensorFunction} that sends
+ * by {@link InferenceRequest#sender()}.
+ *
+ * @since 1.0
+ */
+public interface StreamingFunction extends BackendProvider {
+    /**
+     * Returns the name of the backend in a model's configuration ({@code backend: "…"}).
+     *
+     * @return the name: lower-case letters, digits, {@code _} and {@code -}; that of {@link BackendFunction#name()} unless
+     *     overridden
+     * @throws IllegalStateException if the class has neither this method nor the annotation, or if its annotations declare
+     *     what no model can have
+     */
+    @Override
+    default String name() {
+        return FunctionDeclaration.of(getClass()).name();
+    }
+
+    /**
+     * Sends the responses to one request. Called by one thread at a time for each instance of a model, and by several threads
+     * at once for several instances: fields are set by {@link #open} alone, or safe for that. May compute or wait for as long
+     * as it needs, unless {@link #execution()} says otherwise; the instance serves no other request meanwhile.
+     *
+     * <p>A client that reads slowly fills a buffer of limited size: {@link ResponseSender#isReady()} tells. A client that is
+     * gone is seen by {@link ResponseSender#isCancelled()}.
+     *
+     * @param request the request; it is not {@linkplain InferenceRequest#reschedule() rescheduled}
+     * @param sender sends the responses; the server ends it when this method returns, unless it is ended then
+     * @throws BackendException ends the request with this error, after the responses that were sent; the others of its
+     *     batch are not touched, and neither are they by any other exception, which is reported as
+     *     {@link ErrorCode#INTERNAL}
+     */
+    void apply(InferenceRequest request, ResponseSender sender);
+
+    /**
+     * Returns the kind of execution: how long {@link #apply} holds its thread. Called once, when the backend is created, on
+     * a control thread.
+     *
+     * @return {@link BackendTraits.Execution#LONG}, as by default: each instance has a thread of its own;
+     *     {@link BackendTraits.Execution#SHORT} as of {@link TensorFunction#execution()}
+     */
+    default BackendTraits.Execution execution() {
+        return BackendTraits.Execution.LONG;
+    }
+
+    /**
+     * Opens the function for one model. Called once for each load of a version, on a control thread that may block.
+     *
+     * <p>What the function needs for a model is made here, from its files, its parameters and its other services. The result
+     * serves this model alone, until it is closed. The server calls {@code apply} and {@link #close} of it; name,
+     * completion and execution are those of this function. So the result may be a lambda.
+     *
+     * @param model the configuration, files, log, metrics and client of the model, valid until the result is closed
+     * @return a new object; this function, as by default, if it needs nothing for a model
+     * @throws BackendException if the function cannot serve the model; its load fails with this error
+     */
+    default StreamingFunction open(ModelContext model) {
+        return this;
+    }
+
+    /**
+     * Frees what {@link #open} made. Called once on its result, on a control thread, when no request uses it any more. Never
+     * called on a function that returned itself: the load fails if that has such a method. Does nothing by default.
+     */
+    default void close() {}
+
+    /**
+     * Returns the tensors and the batching of the models of this function. The configuration of a model may leave out
+     * what is said here, and must not contradict it: its load fails otherwise. Called on control threads, several times
+     * for each load and for several models at once; returns the same each time.
+     *
+     * @return inputs and outputs without batch dimension, and the largest batch that a configuration may ask for, which
+     *     also applies where it asks for 0; the transaction policy does not count, since the models are
+     *     decoupled.
+     *     Unless overridden, what the annotations of the class declare; {@link ModelCompletion#EMPTY} if they declare
+     *     nothing
+     * @throws IllegalStateException as {@link #name()}
+     */
+    default ModelCompletion completion() {
+        return FunctionDeclaration.completion(getClass());
+    }
+
+    /**
+     * Returns what {@link #completion()} returns, where that depends on the model. Makes nothing that has to be closed.
+     *
+     * @param model the model, as far as it is configured
+     * @return the result of {@link #completion()} by default
+     * @throws BackendException if the function cannot serve the model; its load fails with this error
+     */
+    default ModelCompletion completion(ModelContext model) {
+        return completion();
+    }
+
+    /**
+     * Creates the backend around this function.
+     *
+     * @param context not used
+     * @return a backend with the executions that {@link #execution()} says
+     */
+    @Override
+    default Backend create(BackendContext context) {
+        return new StreamingFunctionBackend(this);
+    }
+}

@@ -1,0 +1,60 @@
+package dev.nereid.spi.function;
+
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ResponseSender;
+
+/** The backend around a {@link StreamingFunction}. Immutable. */
+final class StreamingFunctionBackend extends FunctionBackend<StreamingFunction> {
+    private final StreamingFunction function;
+
+    StreamingFunctionBackend(StreamingFunction function) {
+        super(function, BackendTraits.DEFAULT.withExecution(function.execution()));
+        this.function = function;
+    }
+
+    @Override
+    ModelCompletion completion(ModelContext context) {
+        return function.completion(context);
+    }
+
+    @Override
+    boolean isDecoupled() {
+        return true;
+    }
+
+    @Override
+    StreamingFunction open(ModelContext context) {
+        return function.open(context);
+    }
+
+    @Override
+    void close(StreamingFunction opened) {
+        opened.close();
+    }
+
+    @Override
+    ModelInstance instance(StreamingFunction opened, ModelContext context) {
+        return batch -> {
+            for (InferenceRequest request : batch.requests()) {
+                apply(opened, request, context);
+            }
+        };
+    }
+
+    private void apply(StreamingFunction opened, InferenceRequest request, ModelContext context) {
+        ResponseSender sender = request.sender();
+        try {
+            opened.apply(request, sender);
+            sender.complete(); // does nothing if the function has ended it
+        } catch (RuntimeException e) {
+            sender.fail(failure(context, e));
+        } catch (Error e) { // the server fails the requests that were not begun
+            sender.fail(failure(context, e));
+            throw e;
+        }
+    }
+}

@@ -1,0 +1,163 @@
+package dev.nereid.spi.function;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendProvider;
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelContext;
+
+/**
+ * A pre- or postprocessing step in Java: one method from tensors to tensors. <em>Implemented by backends.</em>
+ *
+ * <p>The whole plugin is one class:
+ *
+ * {@snippet :
+ * @BackendFunction(name = "twice", maxBatchSize = 8)
+ * @Input(name = "INPUT", type = DataType.FP32, dims = -1)
+ * @Output(name = "OUTPUT", type = DataType.FP32, dims = -1)
+ * public final class Twice implements TensorFunction {
+ *     @Override
+ *     public void apply(InferenceRequest request, ModelContext model) {
+ *         Tensor in = request.requireInput("INPUT");
+ *         float[] values = in.floats();
+ *         for (int i = 0; i < values.length; i++) {
+ *             values[i] *= 2;
+ *         }
+ *         request.response().putFloats("OUTPUT", in.shape(), values);
+ *     }
+ * }
+ * }
+ *
+ * <p>What it needs for each model, such as a vocabulary, belongs to a new object that {@link #open} returns:
+ *
+ * {@snippet :
+ * @BackendFunction(name = "tokens")
+ * public final class Tokens implements TensorFunction {
+ *     private Vocabulary vocabulary;
+ *
+ *     @Override
+ *     public TensorFunction open(ModelContext model) {
+ *         Tokens opened = new Tokens();
+ *         opened.vocabulary = Vocabulary.read(model.versionDirectory().resolve("vocab.txt"));
+ *         return opened;
+ *     }
+ *
+ *     @Override
+ *     public void apply(InferenceRequest request, ModelContext model) {
+ *         long[] ids = vocabulary.ids(request.requireInput("TEXT").strings());
+ *         request.response().putLongs("IDS", Shape.of(1, ids.length), ids);
+ *     }
+ *
+ *     @Override
+ *     public void close() {
+ *         vocabulary.close();
+ *     }
+ * }
+ * }
+ *
+ * <p>A class without annotations has a {@link #name()}, and is named in
+ * {@code META-INF/services/dev.nereid.spi.BackendProvider} by hand.
+ *
+ * @since 1.0
+ */
+public interface TensorFunction extends BackendProvider {
+    /**
+     * Returns the name of the backend in a model's configuration ({@code backend: "…"}).
+     *
+     * @return the name: lower-case letters, digits, {@code _} and {@code -}; that of {@link BackendFunction#name()} unless
+     *     overridden
+     * @throws IllegalStateException if the class has neither this method nor the annotation, or if its annotations declare
+     *     what no model can have
+     */
+    @Override
+    default String name() {
+        return FunctionDeclaration.of(getClass()).name();
+    }
+
+    /**
+     * Computes the response of one request. Called by one thread at a time for each instance of a model, and by
+     * several threads at once for several instances: fields are set by {@link #open} alone, or safe for that. May compute or
+     * wait for as long as it needs, unless {@link #execution()} says otherwise.
+     *
+     * @param request the request, with its response in {@link InferenceRequest#response()}
+     * @param model the configuration, files and log of the model
+     * @throws BackendException if this request failed; the others of its batch are not touched, and neither are they
+     *     by any other exception, which is reported as {@link ErrorCode#INTERNAL}
+     */
+    void apply(InferenceRequest request, ModelContext model);
+
+    /**
+     * Returns the kind of execution: how long {@link #apply} holds its thread. Called once, when the backend is created, on
+     * a control thread.
+     *
+     * @return {@link BackendTraits.Execution#LONG}, as by default: each instance has a thread of its own;
+     *     {@link BackendTraits.Execution#SHORT} for a function that takes microseconds and never blocks: threads that
+     *     serve the network may call it, and one that does not return stops all of their connections
+     */
+    default BackendTraits.Execution execution() {
+        return BackendTraits.Execution.LONG;
+    }
+
+    /**
+     * Opens the function for one model. Called once for each load of a version, on a control thread that may block.
+     *
+     * <p>What the function needs for a model is made here, from its files, its parameters and its other services. The result
+     * serves this model alone, until it is closed. The server calls {@code apply} and {@link #close} of it; name,
+     * completion and execution are those of this function. So the result may be a lambda.
+     *
+     * @param model the configuration, files, log, metrics and client of the model, valid until the result is closed
+     * @return a new object; this function, as by default, if it needs nothing for a model
+     * @throws BackendException if the function cannot serve the model; its load fails with this error
+     */
+    default TensorFunction open(ModelContext model) {
+        return this;
+    }
+
+    /**
+     * Frees what {@link #open} made. Called once on its result, on a control thread, when no request uses it any more. Never
+     * called on a function that returned itself: the load fails if that has such a method. Does nothing by default.
+     */
+    default void close() {}
+
+    /**
+     * Returns the tensors and the batching of the models of this function. The configuration of a model may leave out
+     * what is said here, and must not contradict it: its load fails otherwise. Called on control threads, several times
+     * for each load and for several models at once; returns the same each time.
+     *
+     * @return inputs and outputs without batch dimension, and the largest batch that a configuration may ask for, which
+     *     also applies where it asks for 0; the transaction policy does not count, since a function gives
+     *     one response to each request.
+     *     Unless overridden, what the annotations of the class declare; {@link ModelCompletion#EMPTY} if they declare
+     *     nothing
+     * @throws IllegalStateException as {@link #name()}
+     */
+    default ModelCompletion completion() {
+        return FunctionDeclaration.completion(getClass());
+    }
+
+    /**
+     * Returns what {@link #completion()} returns, where that depends on the model. Makes nothing that has to be closed.
+     *
+     * @param model the model, as far as it is configured
+     * @return the result of {@link #completion()} by default
+     * @throws BackendException if the function cannot serve the model; its load fails with this error
+     */
+    default ModelCompletion completion(ModelContext model) {
+        return completion();
+    }
+
+    /**
+     * Creates the backend around this function.
+     *
+     * @param context not used
+     * @return a backend with the executions that {@link #execution()} says
+     */
+    @Override
+    default Backend create(BackendContext context) {
+        return new TensorFunctionBackend(this);
+    }
+}
