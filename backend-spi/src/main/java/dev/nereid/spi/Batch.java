@@ -8,11 +8,11 @@ import java.util.Set;
  * {@link #defer} by the threads that continue it, one at a time; {@link InferenceRequest} says what its requests allow.
  * <em>Implemented by the server</em>: tests use the fakes of the testkit.
  *
- * <p>Two ways to work on it: as a whole, with {@link #gather} and {@link #scatter}, as models that batch do; or request
+ * <p>Two ways to work on it: as a whole, with {@link #gather} and {@link #put(String, Tensor, Runnable) put}, as models that batch do; or request
  * by request, with {@link InferenceRequest#input} and {@link InferenceRequest#response}. An output is written one way
  * or the other, once. The rules for outputs of {@link InferenceResponse} apply here too.
  *
- * <p>After the execution was finished every method throws {@link IllegalStateException}; {@link #scatter} runs its
+ * <p>After the execution was finished every method throws {@link IllegalStateException}; {@link #put(String, Tensor, Runnable) put} runs its
  * {@code release} even then. Two executions never hold requests of the same sequence at the same time, deferred ones
  * included.
  *
@@ -120,7 +120,19 @@ public interface Batch {
      *     method returns, and also when it throws. Short, must not block; its exceptions are logged
      * @throws BackendException if the tensor does not fit the batch, or lies in memory that other threads may not use
      */
-    void scatter(String output, Tensor tensor, Runnable release);
+    void put(String output, Tensor tensor, Runnable release);
+
+    /**
+     * Adds an output for the whole batch in memory that needs no release. It is a tensor of this batch's
+     * {@link #gather}, or memory that never changes and is freed by the garbage collector.
+     *
+     * @param output the name of an output
+     * @param tensor the output, as in {@link #put(String, Tensor, Runnable)}
+     * @throws BackendException as {@link #put(String, Tensor, Runnable)}
+     */
+    default void put(String output, Tensor tensor) {
+        put(output, tensor, () -> {});
+    }
 
     /**
      * Allocates an output for the whole batch in memory of one place.

@@ -105,7 +105,7 @@ public interface InferenceRequest extends RequestView {
 
     /**
      * Fails this request with an error; the others of the batch are not affected. A second error is ignored. The
-     * request keeps its items in the tensors of {@link Batch#gather} and {@link Batch#scatter}.
+     * request keeps its items in the tensors of {@link Batch#gather} and {@link Batch#put(String, Tensor, Runnable)}.
      *
      * @param error the error
      */

@@ -250,7 +250,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     @Override
-    public void scatter(String output, Tensor tensor, Runnable release) {
+    public void put(String output, Tensor tensor, Runnable release) {
         memory.add(release);
         add(output, tensor);
     }

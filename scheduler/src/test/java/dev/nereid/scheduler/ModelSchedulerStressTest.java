@@ -155,7 +155,7 @@ final class ModelSchedulerStressTest {
             switch (random.nextInt(12)) {
                 case 0 -> throw new BackendException(ErrorCode.NOT_FOUND, "moody");
                 case 1 -> throw new IllegalStateException("moody");
-                case 2 -> batch.scatter("OUT", batch.gather("IN"), () -> {});
+                case 2 -> batch.put("OUT", batch.gather("IN"));
                 case 3 -> {
                     FakeInstance.copy(batch);
                     DeferredExecution rest = batch.defer();

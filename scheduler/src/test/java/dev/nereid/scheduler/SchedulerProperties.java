@@ -462,7 +462,7 @@ public final class SchedulerProperties {
             }
             switch (backend) {
                 case RESPOND -> FakeInstance.copy(batch);
-                case ALIAS -> batch.scatter("OUT", batch.gather("IN"), () -> {});
+                case ALIAS -> batch.put("OUT", batch.gather("IN"));
                 case REFUSE -> throw new BackendException(ErrorCode.UNAVAILABLE, "refused");
                 case CRASH -> throw new IllegalStateException("crashed");
                 case FAIL_FIRST -> {

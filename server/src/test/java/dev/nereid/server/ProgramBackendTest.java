@@ -59,7 +59,7 @@ final class ProgramBackendTest {
                 private void execute(Batch batch) {
                     ClassLoader loader = Thread.currentThread().getContextClassLoader();
                     events.add(Objects.equals(loader, Copy.class.getClassLoader()) ? "own loader" : "other loader");
-                    batch.scatter("OUTPUT0", batch.gather("INPUT0"), () -> {});
+                    batch.put("OUTPUT0", batch.gather("INPUT0"));
                 }
 
                 @Override

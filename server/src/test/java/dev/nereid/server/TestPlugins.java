@@ -619,7 +619,7 @@ final class TestPlugins {
                         Arena arena = Arena.ofShared();
                         Tensor out = Tensor.of(DataType.FP32, in.shape(), arena.allocate(in.byteSize(), 64));
                         float first = in.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
-                        batch.scatter("OUTPUT0", out.withFence(new Work(first, out.data())), arena::close);
+                        batch.put("OUTPUT0", out.withFence(new Work(first, out.data())), arena::close);
                     };
                 }
 

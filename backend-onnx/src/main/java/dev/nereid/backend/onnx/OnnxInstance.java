@@ -196,7 +196,7 @@ final class OnnxInstance implements ModelInstance {
                 return;
             }
             Tensor tensor = Tensor.of(output.type(), shape, value.data());
-            batch.scatter(output.name(), tensor, value::close);
+            batch.put(output.name(), tensor, value::close);
             if (isState(output.name())) {
                 shared.put(output.name(), tensor);
             }

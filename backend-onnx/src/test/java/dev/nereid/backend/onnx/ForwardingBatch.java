@@ -62,8 +62,8 @@ interface ForwardingBatch extends Batch {
     }
 
     @Override
-    default void scatter(String output, Tensor tensor, Runnable release) {
-        batch().scatter(output, tensor, release);
+    default void put(String output, Tensor tensor, Runnable release) {
+        batch().put(output, tensor, release);
     }
 
     @Override

@@ -143,7 +143,7 @@ final class TensorFlowInstance implements ModelInstance {
                 return target;
             }
             Tensor tensor = Tensor.of(output.type(), shape, value.data());
-            batch.scatter(output.name(), tensor, value::close);
+            batch.put(output.name(), tensor, value::close);
             return tensor;
         } catch (RuntimeException e) {
             value.close(); // does nothing if the server has done so already

@@ -207,14 +207,14 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
     }
 
     @Override
-    public void scatter(String output, Tensor tensor, Runnable release) {
+    public void put(String output, Tensor tensor, Runnable release) {
         if (hasEnded()) {
             ReferenceCountedMemory.of(release, null).release();
             checkOpen();
         }
         GatheredInputs inputs = gathered;
         if (outputs == null || inputs == null) {
-            scatterToSingle(output, tensor, release);
+            putToSingle(output, tensor, release);
             return;
         }
         ReferenceCountedMemory memory = ReferenceCountedMemory.of(release, inputs.retain(tensor, null));
@@ -231,7 +231,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
         outputs.add(spec, received, memory);
     }
 
-    private void scatterToSingle(String output, Tensor tensor, Runnable release) {
+    private void putToSingle(String output, Tensor tensor, Runnable release) {
         Shape shape;
         try {
             shape = shapeOfSingle(output, tensor.shape());

@@ -45,7 +45,7 @@ final class BatchTensorsTest {
             assertThat(batch.size()).isEqualTo(3);
             assertThat(batch.inputs()).containsExactly("IN");
             assertThat(batch.requestedOutputs()).containsExactly("OUT", "MORE");
-            batch.scatter("OUT", in, () -> {});
+            batch.put("OUT", in);
         })) {
             CheckedRequest checked =
                     execution.request().floats("IN", Shape.of(3, 2), 1).of(3);
@@ -61,7 +61,7 @@ final class BatchTensorsTest {
 
     @Test
     void keepsGatheredMemoryForOutputsThatLieInIt() {
-        try (Execution execution = new Execution(model, batch -> batch.scatter("OUT", batch.gather("IN"), () -> {}))) {
+        try (Execution execution = new Execution(model, batch -> batch.put("OUT", batch.gather("IN")))) {
             RecordingObserver a = execution.submit(
                     execution.request().floats("IN", Shape.of(1, 2), 1).of(1));
             RecordingObserver b = execution.submit(
@@ -81,7 +81,7 @@ final class BatchTensorsTest {
         AtomicInteger released = new AtomicInteger();
         try (Execution execution = new Execution(model, batch -> {
             MemorySegment data = Arena.ofAuto().allocate(16L * batch.size(), 8);
-            batch.scatter("MORE", Tensor.of(DataType.FP32, Shape.of(batch.size(), 4), data), released::incrementAndGet);
+            batch.put("MORE", Tensor.of(DataType.FP32, Shape.of(batch.size(), 4), data), released::incrementAndGet);
         })) {
             Execution.submit(execution, 1, 2, 1);
 

@@ -221,7 +221,7 @@ final class DerivedInputsTest {
     }
 
     private static void giveCounts(Batch batch) {
-        batch.scatter("OUT", batch.gather("COUNT"), () -> {});
+        batch.put("OUT", batch.gather("COUNT"));
     }
 
     @Test

@@ -196,7 +196,7 @@ final class DeviceOutputTest {
                     TensorBuffer buffer = gpu.allocate(8L * batch.size());
                     gpu.write(batch.gather("IN").data(), buffer.segment());
                     Tensor out = Tensor.of(DataType.FP32, Shape.of(batch.size(), 2), buffer.segment(), GPU0);
-                    batch.scatter("OUT", out, releasing(buffer));
+                    batch.put("OUT", out, releasing(buffer));
                 },
                 batch -> {
                     for (InferenceRequest request : batch.requests()) {
@@ -286,7 +286,7 @@ final class DeviceOutputTest {
     @Test
     void withoutMemoryOfTheirDeviceAreRefusedAtOnce() {
         List<FakeInstance.Execution> ways =
-                List.of(batch -> batch.scatter("OUT", elsewhere(batch.size()), () -> released.add("output")), batch -> {
+                List.of(batch -> batch.put("OUT", elsewhere(batch.size()), () -> released.add("output")), batch -> {
                     for (InferenceRequest request : batch.requests()) {
                         request.response().put("OUT", elsewhere(1), () -> released.add("output"));
                     }
@@ -354,7 +354,7 @@ final class DeviceOutputTest {
         try (Execution execution = new Execution(strings, new LeakCheckingMemory(gpu), batch -> {
             TensorBuffer buffer = gpu.allocate(5);
             Tensor out = Tensor.of(DataType.BYTES, Shape.of(1), buffer.segment(), GPU0);
-            batch.scatter("OUT", out, releasing(buffer));
+            batch.put("OUT", out, releasing(buffer));
         })) {
             execution.submit(execution.request().of(1));
             execution.run();
@@ -400,7 +400,7 @@ final class DeviceOutputTest {
                 },
                 batch -> {
                     TensorBuffer buffer = gpu.allocate(8);
-                    batch.scatter("OUT", longWork(buffer), releasing(buffer));
+                    batch.put("OUT", longWork(buffer), releasing(buffer));
                 });
         for (FakeInstance.Execution way : ways) {
             released.clear();
@@ -506,7 +506,7 @@ final class DeviceOutputTest {
             gpu.write(batch.gather("IN").data(), buffer.segment());
             Tensor out = Tensor.of(DataType.FP32, Shape.of(batch.size(), 2), buffer.segment(), GPU0)
                     .withFence(fence);
-            batch.scatter("OUT", out, releasing(buffer));
+            batch.put("OUT", out, releasing(buffer));
         })) {
             Execution.submit(execution, 1);
             execution.run();

@@ -146,8 +146,8 @@ final class InputLifetimeTest {
     }
 
     @Test
-    void ofTheFirstRequestLastAsLongAsAScatteredOutputInThem() {
-        closeInAnyOrder(batch -> batch.scatter("OUT", batch.gather("SHAPE"), () -> {}));
+    void ofTheFirstRequestLastAsLongAsAnOutputOfTheBatchInThem() {
+        closeInAnyOrder(batch -> batch.put("OUT", batch.gather("SHAPE")));
     }
 
     @Test
@@ -160,11 +160,11 @@ final class InputLifetimeTest {
     }
 
     @Test
-    void ofAnyRequestLastAsLongAsAScatteredOutputInThem() {
+    void ofAnyRequestLastAsLongAsAnOutputOfTheBatchInThem() {
         for (int i = 0; i < 3; i++) {
             int source = i;
-            closeInAnyOrder(batch -> batch.scatter(
-                    "OUT", batch.requests().get(source).input("SHAPE").orElseThrow(), () -> {}));
+            closeInAnyOrder(batch ->
+                    batch.put("OUT", batch.requests().get(source).input("SHAPE").orElseThrow(), () -> {}));
         }
     }
 
@@ -225,8 +225,8 @@ final class InputLifetimeTest {
     void areReleasedIfAnOutputInThemIsRefused() {
         try (Execution execution = new Execution(shaped, batch -> {
             Tensor gathered = batch.gather("SHAPE");
-            batch.scatter("OUT", gathered, () -> {});
-            batch.scatter("OUT", gathered, () -> {});
+            batch.put("OUT", gathered);
+            batch.put("OUT", gathered);
         })) {
             submitShaped(execution, 2);
             execution.run();

@@ -79,7 +79,7 @@ final class OutputFenceTest {
                 },
                 batch -> {
                     TensorBuffer buffer = gpu.allocate(8L * batch.size());
-                    batch.scatter("OUT", ofBackend(batch.size(), buffer), buffer::close);
+                    batch.put("OUT", ofBackend(batch.size(), buffer), buffer::close);
                 });
         for (FakeInstance.Execution way : ways) {
             for (int number = 1; number <= 3; number++) {

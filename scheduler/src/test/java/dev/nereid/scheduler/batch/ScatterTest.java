@@ -40,7 +40,7 @@ final class ScatterTest {
     }
 
     private static void alias(Batch batch) {
-        batch.scatter("OUT", batch.gather("IN"), () -> {});
+        batch.put("OUT", batch.gather("IN"));
     }
 
     @Test
@@ -192,11 +192,11 @@ final class ScatterTest {
         FakeInstance.Execution right = batch -> {
             Shape shape = batch.gather("IN").shape();
             Tensor out = Tensor.of(DataType.FP32, shape, Arena.ofAuto().allocate(shape.byteSize(DataType.FP32), 4));
-            batch.scatter("OUT", out, released::incrementAndGet);
+            batch.put("OUT", out, released::incrementAndGet);
         };
         FakeInstance.Execution wrong = batch -> {
             Tensor out = Tensor.of(DataType.FP32, Shape.of(1), Arena.ofAuto().allocate(4, 4));
-            batch.scatter("OUT", out, released::incrementAndGet);
+            batch.put("OUT", out, released::incrementAndGet);
         };
         for (FakeInstance.Execution backend : List.of(right, wrong)) {
             for (int requests = 1; requests <= 2; requests++) {

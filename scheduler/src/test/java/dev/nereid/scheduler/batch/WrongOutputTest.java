@@ -92,14 +92,14 @@ final class WrongOutputTest {
         JAVA_ARRAY("lies in a Java array (expected: native memory that any thread may use)") {
             @Override
             void give(Batch batch) {
-                scatter(batch, MemorySegment.ofArray(new byte[8 * batch.size()]));
+                put(batch, MemorySegment.ofArray(new byte[8 * batch.size()]));
             }
         },
         CONFINED("lies in a confined arena (expected: native memory that any thread may use)") {
             @Override
             void give(Batch batch) {
                 try (Arena arena = Arena.ofConfined()) {
-                    scatter(batch, arena.allocate(8L * batch.size()));
+                    put(batch, arena.allocate(8L * batch.size()));
                 }
             }
         };
@@ -112,11 +112,11 @@ final class WrongOutputTest {
 
         abstract void give(Batch batch);
 
-        private static void scatter(Batch batch, MemorySegment data) {
+        private static void put(Batch batch, MemorySegment data) {
             AtomicInteger released = new AtomicInteger();
             try {
                 Tensor tensor = Tensor.of(DataType.FP32, Shape.of(batch.size(), 2), data);
-                batch.scatter("OUT", tensor, released::incrementAndGet);
+                batch.put("OUT", tensor, released::incrementAndGet);
             } finally {
                 assertThat(released).hasValue(1);
             }
@@ -266,7 +266,7 @@ final class WrongOutputTest {
             Tensor late =
                     Tensor.of(DataType.FP32, Shape.of(1, 2), Arena.global().allocate(8));
 
-            assertThatThrownBy(() -> kept[0].scatter("OUT", late, released::incrementAndGet))
+            assertThatThrownBy(() -> kept[0].put("OUT", late, released::incrementAndGet))
                     .isInstanceOf(IllegalStateException.class);
             assertThatThrownBy(() -> keptResponse[0].put("OUT", late, released::incrementAndGet))
                     .isInstanceOf(IllegalStateException.class);

@@ -196,12 +196,12 @@ final class StateLifetimeTest {
     }
 
     @Test
-    void lastsAsLongAsAScatteredOutputOfABatchOfOne() {
+    void lastsAsLongAsAnOutputPutForABatchOfOne() {
         execute(StateLifetimeTest::add, 1);
         RecordingObserver observer = execute(
                         batch -> {
                             add(batch);
-                            batch.scatter("OUT", state(batch, 0), this::release);
+                            batch.put("OUT", state(batch, 0), this::release);
                         },
                         1)
                 .getFirst();
@@ -238,12 +238,12 @@ final class StateLifetimeTest {
     }
 
     @Test
-    void lastsAsLongAsAnyPartOfAScatteredOutput() {
+    void lastsAsLongAsAnyPartOfAnOutputPutForTheBatch() {
         execute(StateLifetimeTest::add, 1, 2);
         List<RecordingObserver> of = execute(
                 batch -> {
                     add(batch);
-                    batch.scatter("ALL", state(batch, 1).withShape(Shape.of(1)), this::release);
+                    batch.put("ALL", state(batch, 1).withShape(Shape.of(1)), this::release);
                 },
                 1,
                 2);
@@ -263,7 +263,7 @@ final class StateLifetimeTest {
         List<RecordingObserver> of = execute(
                 batch -> {
                     add(batch);
-                    batch.scatter("OUT", batch.gather("SUM"), this::release);
+                    batch.put("OUT", batch.gather("SUM"), this::release);
                 },
                 1,
                 2);
@@ -306,7 +306,7 @@ final class StateLifetimeTest {
                     response.put("OUT", state, this::release);
                     assertThatThrownBy(() -> response.put("OUT", state, this::release))
                             .isInstanceOf(BackendException.class);
-                    assertThatThrownBy(() -> batch.scatter("OUT", state, this::release))
+                    assertThatThrownBy(() -> batch.put("OUT", state, this::release))
                             .isInstanceOf(BackendException.class);
                 },
                 1,

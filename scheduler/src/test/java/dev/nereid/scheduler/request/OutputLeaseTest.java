@@ -203,7 +203,7 @@ final class OutputLeaseTest {
         List<String> events = new ArrayList<>();
         FakeInstance instance = new FakeInstance(batch -> {
             MemorySegment data = Arena.ofAuto().allocate(8);
-            batch.scatter("OUT", Tensor.of(DataType.FP32, Shape.of(1, 2), data), () -> events.add("released"));
+            batch.put("OUT", Tensor.of(DataType.FP32, Shape.of(1, 2), data), () -> events.add("released"));
         });
         try (LeakCheckingMemory memory = new LeakCheckingMemory();
                 TimerThread timer = new TimerThread(System::nanoTime)) {

@@ -101,7 +101,7 @@ final class LocalServerTest {
         BlockingQueue<Integer> sizes = new LinkedBlockingQueue<>();
         TestBackend counting = new TestBackend("counting", place -> batch -> {
             sizes.add(batch.size());
-            batch.scatter("OUTPUT", batch.gather("INPUT"), () -> {});
+            batch.put("OUTPUT", batch.gather("INPUT"));
         });
         try (LocalServer server = LocalServer.with(counting).model("m", FOURS).start()) {
             List<PendingRequest> requests = new ArrayList<>();
@@ -284,7 +284,7 @@ final class LocalServerTest {
     void findsScratchMemoryThatIsLeft() {
         TestBackend leaking = new TestBackend("leaking", place -> {
             place.memory(MemoryPlace.HOST).allocate(64);
-            return batch -> batch.scatter("OUTPUT", batch.gather("INPUT"), () -> {});
+            return batch -> batch.put("OUTPUT", batch.gather("INPUT"));
         });
         LocalServer server = LocalServer.with(leaking).model("m", TENSORS).start();
         assertThat(server.infer("m", LocalRequest.of("INPUT", 1)).floats("OUTPUT"))

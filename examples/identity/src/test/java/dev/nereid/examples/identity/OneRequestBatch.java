@@ -47,7 +47,7 @@ record OneRequestBatch(RecordedRequest request) implements Batch {
     }
 
     @Override
-    public void scatter(String output, Tensor tensor, Runnable release) {
+    public void put(String output, Tensor tensor, Runnable release) {
         throw new AssertionError("a batch-wide " + output);
     }
 
