@@ -218,7 +218,7 @@ public interface Batch {
      * then ends the batch: if {@code execute} throws after this call, requests without a response get the error, but
      * inputs and buffers stay until the handle is ended.
      *
-     * @return the handle with which the execution is finished, from any thread, perhaps before {@code execute} returns
+     * @return the handle that completes the execution, from any thread, perhaps before {@code execute} returns
      * @throws IllegalStateException if called a second time
      */
     DeferredExecution defer();

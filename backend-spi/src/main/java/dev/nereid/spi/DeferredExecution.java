@@ -13,10 +13,10 @@ public interface DeferredExecution {
      * ModelInstance#execute}, and frees inputs and buffers. It waits for the {@link Fence}s of outputs, so it is not for a
      * thread that their work needs.
      */
-    void finish();
+    void complete();
 
     /**
-     * Ends the execution with an error. Every request that is not complete yet fails with it. Waits as {@link #finish}
+     * Ends the execution with an error. Every request that is not complete yet fails with it. Waits as {@link #complete}
      * does.
      *
      * @param error the error

@@ -351,26 +351,26 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     /**
-     * Waits until a deferred execution is finished.
+     * Waits until a deferred execution has ended.
      *
      * @param timeout the limit on the wait
-     * @return whether it is finished; {@code true} if the execution is not deferred
+     * @return whether it has ended; {@code true} if the execution is not deferred
      * @throws InterruptedException if the thread is interrupted
      */
-    public boolean awaitFinish(Duration timeout) throws InterruptedException {
+    public boolean awaitEnd(Duration timeout) throws InterruptedException {
         return deferred.isEmpty() || deferred.get().await(timeout);
     }
 
     /**
      * Finishes the execution: the requests count as complete, and all memory is released.
      *
-     * @throws AssertionError if outputs are missing, or if the execution was deferred and is not finished
+     * @throws AssertionError if outputs are missing, or if the execution was deferred and has not ended
      */
     @Override
     public void close() {
         try {
             if (deferred.filter(RecordedExecution::isOpen).isPresent()) {
-                throw new AssertionError("deferred execution: open (expected: finished)");
+                throw new AssertionError("deferred execution: open (expected: complete)");
             }
             checkComplete();
         } finally {
@@ -386,25 +386,25 @@ public final class FakeBatch implements Batch, AutoCloseable {
     private static final class RecordedExecution implements DeferredExecution {
         private final List<FakeRequest> requests;
         private final AtomicBoolean ended = new AtomicBoolean();
-        private final CountDownLatch finished = new CountDownLatch(1);
+        private final CountDownLatch end = new CountDownLatch(1);
 
         RecordedExecution(List<FakeRequest> requests) {
             this.requests = requests;
         }
 
         boolean isOpen() {
-            return finished.getCount() > 0;
+            return end.getCount() > 0;
         }
 
         boolean await(Duration timeout) throws InterruptedException {
-            return finished.await(timeout.toNanos(), TimeUnit.NANOSECONDS);
+            return end.await(timeout.toNanos(), TimeUnit.NANOSECONDS);
         }
 
         @Override
-        public void finish() {
+        public void complete() {
             if (ended.compareAndSet(false, true)) {
                 requests.forEach(FakeRequest::finish);
-                finished.countDown();
+                end.countDown();
             }
         }
 
@@ -412,7 +412,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
         public void fail(BackendException error) {
             if (ended.compareAndSet(false, true)) {
                 requests.forEach(request -> request.fail(error));
-                finished.countDown();
+                end.countDown();
             }
         }
     }

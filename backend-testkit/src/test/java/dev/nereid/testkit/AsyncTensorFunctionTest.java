@@ -62,7 +62,7 @@ final class AsyncTensorFunctionTest {
                 return CompletableFuture.completedStage(null);
             });
 
-            assertThat(batch.awaitFinish(Duration.ZERO)).isTrue();
+            assertThat(batch.awaitEnd(Duration.ZERO)).isTrue();
             assertThat(outcome(one)).isEqualTo("done");
             assertThat(outcome(two)).isEqualTo("done");
         }
@@ -80,10 +80,10 @@ final class AsyncTensorFunctionTest {
             threads.execute(() -> stages.get("c").complete("3"));
             threads.execute(() -> stages.get("a").complete("1"));
             assertThat(stages.get("a").get()).isEqualTo("1");
-            assertThat(batch.awaitFinish(Duration.ofMillis(20))).isFalse();
+            assertThat(batch.awaitEnd(Duration.ofMillis(20))).isFalse();
             threads.execute(() -> stages.get("b").complete("2"));
 
-            assertThat(batch.awaitFinish(TIMEOUT)).isTrue();
+            assertThat(batch.awaitEnd(TIMEOUT)).isTrue();
             assertThat(List.of(outcome(one), outcome(two), outcome(three))).containsExactly("1", "2", "3");
         }
     }
@@ -98,7 +98,7 @@ final class AsyncTensorFunctionTest {
             stages.get("a").completeExceptionally(new CompletionException(error));
             stages.get("b").complete("2");
 
-            assertThat(batch.awaitFinish(Duration.ZERO)).isTrue();
+            assertThat(batch.awaitEnd(Duration.ZERO)).isTrue();
             assertThat(one.failure()).contains(error);
             assertThat(outcome(two)).isEqualTo("2");
             assertThat(context.logger().lines()).isEmpty();
@@ -113,7 +113,7 @@ final class AsyncTensorFunctionTest {
                 execute(batch, this::later);
                 stages.get("a").completeExceptionally(bug);
 
-                assertThat(batch.awaitFinish(Duration.ZERO)).isTrue();
+                assertThat(batch.awaitEnd(Duration.ZERO)).isTrue();
                 BackendException failure = request.failure().orElseThrow();
                 assertThat(failure.code()).isEqualTo(ErrorCode.INTERNAL);
                 assertThat(failure)
@@ -137,7 +137,7 @@ final class AsyncTensorFunctionTest {
             });
             stages.get("c").complete("3");
 
-            assertThat(batch.awaitFinish(Duration.ZERO)).isTrue();
+            assertThat(batch.awaitEnd(Duration.ZERO)).isTrue();
             assertThat(one.failure().orElseThrow()).hasMessage("not so");
             assertThat(two.failure().orElseThrow().code()).isEqualTo(ErrorCode.INTERNAL);
             assertThat(outcome(three)).isEqualTo("3");
@@ -150,7 +150,7 @@ final class AsyncTensorFunctionTest {
         try (FakeBatch batch = new FakeBatch(settings, memory, request)) {
             execute(batch, (ignored, model) -> null);
 
-            assertThat(batch.awaitFinish(Duration.ZERO)).isTrue();
+            assertThat(batch.awaitEnd(Duration.ZERO)).isTrue();
             assertThat(request.failure().orElseThrow())
                     .hasMessage("model 'm': backend 'later' failed:"
                             + " java.lang.NullPointerException: apply returned null");
@@ -172,9 +172,9 @@ final class AsyncTensorFunctionTest {
                     }))
                     .isSameAs(fatal);
 
-            assertThat(batch.awaitFinish(Duration.ZERO)).isFalse();
+            assertThat(batch.awaitEnd(Duration.ZERO)).isFalse();
             stages.get("b").complete("2");
-            assertThat(batch.awaitFinish(Duration.ZERO)).isTrue();
+            assertThat(batch.awaitEnd(Duration.ZERO)).isTrue();
             assertThat(outcome(two)).isEqualTo("2");
         }
     }
@@ -197,9 +197,9 @@ final class AsyncTensorFunctionTest {
             execute(batch, (request, model) -> text(request).equals("a") ? broken : later(request, model));
             action.get().accept("", null);
 
-            assertThat(batch.awaitFinish(Duration.ZERO)).isFalse();
+            assertThat(batch.awaitEnd(Duration.ZERO)).isFalse();
             stages.get("b").complete("2");
-            assertThat(batch.awaitFinish(Duration.ZERO)).isTrue();
+            assertThat(batch.awaitEnd(Duration.ZERO)).isTrue();
         }
     }
 
@@ -216,7 +216,7 @@ final class AsyncTensorFunctionTest {
             cancelled.cancel();
             stages.get("b").completeExceptionally(new CancellationException());
 
-            assertThat(batch.awaitFinish(Duration.ZERO)).isTrue();
+            assertThat(batch.awaitEnd(Duration.ZERO)).isTrue();
             assertThat(cancelled.failure().orElseThrow().code()).isEqualTo(ErrorCode.CANCELLED);
             assertThat(other.failure().orElseThrow().code()).isEqualTo(ErrorCode.INTERNAL);
             assertThat(context.logger().lines()).containsExactly("ERROR backend failed");

@@ -164,14 +164,14 @@ final class FakeRequestTest {
     }
 
     @Test
-    void failsOnADeferredExecutionThatIsNotFinished() {
+    void failsOnADeferredExecutionThatIsNotComplete() {
         FakeBatch batch = new FakeBatch(settings, memory, new FakeRequest(1, List.of()));
         var _ = batch.defer();
 
         assertThatIllegalStateException().isThrownBy(batch::defer);
         assertThatThrownBy(batch::close)
                 .isInstanceOf(AssertionError.class)
-                .hasMessage("deferred execution: open (expected: finished)");
+                .hasMessage("deferred execution: open (expected: complete)");
     }
 
     @Test
@@ -184,7 +184,7 @@ final class FakeRequestTest {
             var execution = batch.defer();
             one.fail(early);
             execution.fail(late);
-            execution.finish();
+            execution.complete();
         }
 
         assertThat(one.failure()).contains(early);

@@ -51,7 +51,7 @@ final class ModelRequestsTest {
             assertThat(phrase.inputs().get("LABEL").strings()).containsExactly("cat");
             phrase.respond(Map.of("TEXT", text("a cat")));
 
-            assertThat(batch.awaitFinish(Duration.ZERO)).isTrue();
+            assertThat(batch.awaitEnd(Duration.ZERO)).isTrue();
             assertThat(request.failure()).isEmpty();
             assertThat(request.outputs().get("TEXT").strings()).containsExactly("a cat");
             assertThat(memory.buffersInUse()).isEqualTo(1); // the output alone
@@ -66,7 +66,7 @@ final class ModelRequestsTest {
             models.sent().getFirst().respond(Map.of("LABEL", text("cat")));
             models.sent().getLast().fail(error);
 
-            assertThat(batch.awaitFinish(Duration.ZERO)).isTrue();
+            assertThat(batch.awaitEnd(Duration.ZERO)).isTrue();
             assertThat(request.failure()).contains(error);
         }
     }
@@ -77,7 +77,7 @@ final class ModelRequestsTest {
         try (FakeBatch batch = start(request)) {
             models.sent().getFirst().respond(Map.of("OTHER", text("cat")));
 
-            assertThat(batch.awaitFinish(Duration.ZERO)).isTrue();
+            assertThat(batch.awaitEnd(Duration.ZERO)).isTrue();
             assertThat(request.failure().orElseThrow())
                     .hasMessage("output 'LABEL': not in the response (it has: [OTHER])");
         }
@@ -92,7 +92,7 @@ final class ModelRequestsTest {
             request.cancel();
 
             assertThat(models.sent().getLast().isComplete()).isTrue();
-            assertThat(batch.awaitFinish(Duration.ZERO)).isTrue();
+            assertThat(batch.awaitEnd(Duration.ZERO)).isTrue();
             assertThat(request.failure().orElseThrow().code()).isEqualTo(ErrorCode.CANCELLED);
         }
     }

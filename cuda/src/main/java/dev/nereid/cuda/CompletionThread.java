@@ -65,7 +65,7 @@ public final class CompletionThread implements AutoCloseable {
      *
      * @param fence as of {@link #add(EventFence, Completion)}
      * @param before run once, after the actions that were added before, while the work may be under way, such as {@link
-     *     dev.nereid.spi.DeferredExecution#finish()} for outputs with this fence. May wait for the work; its exceptions
+     *     dev.nereid.spi.DeferredExecution#complete()} for outputs with this fence. May wait for the work; its exceptions
      *     are logged
      * @param action run once, after that and after the work
      * @throws IllegalStateException as there

@@ -184,7 +184,7 @@ public final class TroubleBackendProvider implements BackendProvider {
             request.response().put("OUTPUT0", input, () -> {});
             Thread.ofPlatform().name("deferred").start(() -> {
                 await(gate());
-                execution.finish();
+                execution.complete();
             });
         }
 
@@ -202,7 +202,7 @@ public final class TroubleBackendProvider implements BackendProvider {
                             response.close();
                         }
                         await(gate());
-                        execution.finish();
+                        execution.complete();
                     });
         }
 

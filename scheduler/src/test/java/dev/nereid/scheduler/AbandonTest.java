@@ -151,7 +151,7 @@ final class AbandonTest {
 
         observer.await().assertError(ErrorCode.UNAVAILABLE, "[request id: a] " + EXECUTING);
         assertThat(scheduler.inFlight()).isEqualTo(1);
-        deferred.getFirst().finish();
+        deferred.getFirst().complete();
         scheduler.close();
         assertThat(scheduler.inFlight()).isZero();
     }
@@ -303,7 +303,7 @@ final class AbandonTest {
                 assertThat(error.code()).isEqualTo(ErrorCode.UNAVAILABLE);
             });
             while (scheduler.inFlight() > 0) { // one may be about to be deferred
-                deferred.forEach(DeferredExecution::finish);
+                deferred.forEach(DeferredExecution::complete);
                 Thread.onSpinWait();
             }
             scheduler.close();

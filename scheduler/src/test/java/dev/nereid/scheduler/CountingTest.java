@@ -285,7 +285,7 @@ final class CountingTest {
             assertThat(read(execution).executions().executionCount()).isZero();
             pass(30);
 
-            deferred.get().finish();
+            deferred.get().complete();
 
             assertThat(read(execution).inferences().compute().infer()).isEqualTo(new Timing(1, 30));
             assertThat(read(execution).executions().executionCount()).isEqualTo(1);

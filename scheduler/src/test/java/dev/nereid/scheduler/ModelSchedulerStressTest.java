@@ -159,7 +159,7 @@ final class ModelSchedulerStressTest {
                 case 3 -> {
                     FakeInstance.copy(batch);
                     DeferredExecution rest = batch.defer();
-                    Thread.startVirtualThread(rest::finish);
+                    Thread.startVirtualThread(rest::complete);
                 }
                 case 4 -> {
                     for (InferenceRequest request : batch.requests()) {

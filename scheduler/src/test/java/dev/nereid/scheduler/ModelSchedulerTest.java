@@ -137,7 +137,7 @@ final class ModelSchedulerTest {
 
         assertThat(observer.isSilent()).isTrue();
         assertThat(inner.isClosed()).isFalse();
-        execution.finish();
+        execution.complete();
         assertThat(observer.await().response().outputs()).isEmpty();
         observer.close();
         join(closer);

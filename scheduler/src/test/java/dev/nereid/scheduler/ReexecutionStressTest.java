@@ -182,7 +182,7 @@ final class ReexecutionStressTest {
                 if (fails) {
                     handle.fail(error);
                 } else {
-                    handle.finish();
+                    handle.complete();
                 }
             });
         }

@@ -340,7 +340,7 @@ final class ReexecutionTest {
         scheduler().step();
         assertThat(scheduler().queue.waiting()).isZero();
 
-        deferred.getFirst().finish();
+        deferred.getFirst().complete();
         assertThat(scheduler().queue.waiting()).isEqualTo(1);
         deferred.getFirst().fail(new BackendException(ErrorCode.INTERNAL, "stale"));
         scheduler().drain();
@@ -435,7 +435,7 @@ final class ReexecutionTest {
         Threads.await("the worker is gone", () -> scheduler().workers.getFirst().isGone());
         Threads.awaitAsleep(own);
 
-        deferred.getFirst().finish();
+        deferred.getFirst().complete();
 
         assertThat(observers.getFirst().error().publicMessage())
                 .startsWith("no instance of model 'm' version 1 is left");
@@ -476,7 +476,7 @@ final class ReexecutionTest {
         scheduler().step();
         submit("b");
 
-        deferred.getFirst().finish();
+        deferred.getFirst().complete();
 
         assertThat(scheduler().queue.waiting()).isEqualTo(2);
         scheduler().drain();
@@ -633,7 +633,7 @@ final class ReexecutionTest {
             Threads.awaitIdle(Threads.named("instance/m/1/i1"));
             assertThat(scheduler.problems()).isEmpty();
 
-            deferred.getFirst().finish();
+            deferred.getFirst().complete();
 
             assertThat(observer.await().responses()).hasSize(1);
             observer.close();

@@ -429,7 +429,7 @@ public final class SchedulerProperties {
         private void finish(int index) {
             if (!deferred.isEmpty()) {
                 Deferred one = deferred.remove(index % deferred.size());
-                one.handle.finish();
+                one.handle.complete();
                 returned(one.again);
             }
         }

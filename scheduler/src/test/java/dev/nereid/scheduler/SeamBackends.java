@@ -129,7 +129,7 @@ final class SeamBackends {
             }
         } finally {
             if (deferred != null) {
-                later.add(deferred::finish);
+                later.add(deferred::complete);
             }
         }
     }

@@ -179,7 +179,7 @@ final class SupervisionTest {
                     .isFalse();
             assertThat(scheduler.isServing()).isTrue();
 
-            executions.getFirst().finish();
+            executions.getFirst().complete();
             one.await(); // and its response stays open
             look(LIMIT.multipliedBy(2));
             assertThat(scheduler.problems()).isEmpty();
@@ -262,7 +262,7 @@ final class SupervisionTest {
             assertThat(scheduler.problems()).isEqualTo("requests whose deferred executions take longer than 30 s: 1");
             assertThat(scheduler.isReady()).isTrue();
 
-            executions.forEach(DeferredExecution::finish);
+            executions.forEach(DeferredExecution::complete);
             one.await().close();
         }
     }

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The backend around an {@link AsyncTensorFunction}. Immutable.
  *
- * <p>Each execution is deferred, and finished by whichever comes last: the start of all requests or the end of the last
+ * <p>Each execution is deferred, and completed by whichever comes last: the start of all requests or the end of the last
  * one. That holds for stages that throw, complete twice or complete on the stack of the start.
  */
 final class AsyncFunctionBackend extends FunctionBackend<AsyncTensorFunction> {
@@ -119,7 +119,7 @@ final class AsyncFunctionBackend extends FunctionBackend<AsyncTensorFunction> {
 
     private static void end(AtomicInteger open, DeferredExecution execution) {
         if (open.decrementAndGet() == 0) {
-            execution.finish();
+            execution.complete();
         }
     }
 

@@ -77,7 +77,7 @@ final class TensorRtInstance implements ModelInstance {
             EventFence fence = start(batch, buffers, prepared);
             DeferredExecution execution = batch.defer();
             if (prepared.passedOn) {
-                completions.add(fence, execution::finish, _ -> idle.add(buffers));
+                completions.add(fence, execution::complete, _ -> idle.add(buffers));
             } else {
                 completions.add(fence, failure -> end(batch, execution, prepared, buffers, failure));
             }
@@ -99,7 +99,7 @@ final class TensorRtInstance implements ModelInstance {
             prepared.copyShapeTensors(buffers);
             idle.add(buffers);
             batch.outputsComputed();
-            execution.finish();
+            execution.complete();
         } else {
             idle.add(buffers);
             execution.fail(failure);

@@ -98,7 +98,7 @@ final class TensorRtExecutionTest {
 
     private static void finish(Sent sent) throws InterruptedException {
         try (FakeBatch batch = sent.batch()) {
-            assertThat(batch.awaitFinish(SECONDS)).isTrue();
+            assertThat(batch.awaitEnd(SECONDS)).isTrue();
             assertThat(batch.outputs().get("OUT").floats()).containsExactly(floats(sent.expected()));
         }
     }

@@ -87,7 +87,7 @@ final class TensorRtInstanceTest {
         try (batch) {
             instance.execute(batch);
             assertThat(batch.isDeferred()).isTrue();
-            assertThat(batch.awaitFinish(Duration.ofSeconds(30))).isTrue();
+            assertThat(batch.awaitEnd(Duration.ofSeconds(30))).isTrue();
             Tensor out = batch.outputs().get("OUT"); // memory of the host, wherever it says it lies
             outputPlace = out.place();
             if (out.place().equals(GPU)) {
@@ -188,7 +188,7 @@ final class TensorRtInstanceTest {
                         .with("S_IN", Tensor.ofFloats(Shape.of(1, 2), 10, 20))
                         .withState("S_OUT", memory))) {
             instance.execute(batch);
-            assertThat(batch.awaitFinish(Duration.ofSeconds(30))).isTrue();
+            assertThat(batch.awaitEnd(Duration.ofSeconds(30))).isTrue();
 
             assertThat(batch.outputs().get("OUT").floats()).containsExactly(11, 22);
             Tensor state = batch.writtenState("S_OUT").orElseThrow();
@@ -208,7 +208,7 @@ final class TensorRtInstanceTest {
                         .takingOutputsIn(GPU)
                         .withoutMemoryIn(GPU)) {
             instance.execute(batch);
-            assertThat(batch.awaitFinish(Duration.ofSeconds(30))).isTrue();
+            assertThat(batch.awaitEnd(Duration.ofSeconds(30))).isTrue();
 
             assertThat(batch.outputs().get("OUT").floats()).containsExactly(11, 22);
             assertThat(batch.writtenState("S_OUT").orElseThrow().floats()).containsExactly(11, 22);
@@ -241,7 +241,7 @@ final class TensorRtInstanceTest {
                                 new FakeRequest(1, List.of("OUT")).with("IN", Tensor.ofFloats(Shape.of(1, 1), 4)))
                         .withDevice(GPU)) {
             instance.execute(batch);
-            assertThat(batch.awaitFinish(Duration.ofSeconds(30))).isTrue();
+            assertThat(batch.awaitEnd(Duration.ofSeconds(30))).isTrue();
             assertThat(batch.outputs().get("OUT").floats()).containsExactly(1, 2, 3, 4);
         }
     }
@@ -282,7 +282,7 @@ final class TensorRtInstanceTest {
                                         .with("IN", Tensor.ofFloats(Shape.of(1, 4, 1, 1), 4, 5, 6, 0)))
                         .withDevice(GPU)) {
             instance.execute(batch);
-            assertThat(batch.awaitFinish(Duration.ofSeconds(30))).isTrue();
+            assertThat(batch.awaitEnd(Duration.ofSeconds(30))).isTrue();
 
             assertThat(batch.outputs().get("OUT").shape()).isEqualTo(largest);
             assertThat(batch.outputs().get("OUT").floats()).containsExactly(1, 2, 3, 4, 5, 6);

@@ -127,8 +127,8 @@ final class LocalExecution implements AutoCloseable {
 
     private void awaitEnd() {
         try {
-            if (!batch.awaitFinish(timeout)) {
-                throw new AssertionError("deferred execution: not finished after " + timeout + " (expected: finished)");
+            if (!batch.awaitEnd(timeout)) {
+                throw new AssertionError("deferred execution: open after " + timeout + " (expected: complete)");
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

@@ -385,7 +385,7 @@ final class BackendContractTest {
     }
 
     @Test
-    void findsDeferredExecutionsThatAreNeverFinished() {
+    void findsDeferredExecutionsThatAreNeverCompleted() {
         finds(
                 batch -> {
                     batch.defer();
@@ -393,7 +393,7 @@ final class BackendContractTest {
                 },
                 batching().withTimeout(Duration.ofMillis(20)),
                 BackendContract::respondsToEachRequest,
-                "deferred execution: not finished");
+                "deferred execution: open after PT0.02S (expected: complete)");
     }
 
     @Test

@@ -384,7 +384,7 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
     /** The handle of a deferred execution. Safe for use by any thread. */
     private final class Deferred implements DeferredExecution {
         @Override
-        public void finish() {
+        public void complete() {
             end(null, scope.model().nanoTime().getAsLong());
         }
 

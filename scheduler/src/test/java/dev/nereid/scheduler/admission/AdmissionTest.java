@@ -151,7 +151,7 @@ final class AdmissionTest {
     void takesTheNextOnceAResponseIsClosed() throws InterruptedException {
         ModelScheduler scheduler = start(new AdmissionLimits(1, ITEM));
         RecordingObserver first = submit(scheduler, "a", 1);
-        executions.take().finish();
+        executions.take().complete();
         first.await();
 
         assertThat(submit(scheduler, "b", 1).hasEnded()).as("refused").isTrue();
@@ -313,7 +313,7 @@ final class AdmissionTest {
     /** Lets executions end, and closes their responses. */
     private void finish(RecordingObserver... taken) throws InterruptedException {
         for (int i = 0; i < taken.length; i++) {
-            executions.take().finish();
+            executions.take().complete();
         }
         for (RecordingObserver observer : taken) {
             observer.await().response();

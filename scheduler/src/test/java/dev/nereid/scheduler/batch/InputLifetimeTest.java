@@ -285,7 +285,7 @@ final class InputLifetimeTest {
 
             assertThat(requests.getFirst().input("IN").orElseThrow().data().get(ValueLayout.JAVA_FLOAT, 0))
                     .isZero();
-            executions.getFirst().finish();
+            executions.getFirst().complete();
 
             assertThat(execution.memory.buffersInUse()).as("the output").isEqualTo(1);
         }

@@ -59,13 +59,13 @@ final class CachedOrderTest {
     void aHitWaitsForEarlierResponses() {
         RecordingObserver known = submit("known", 1);
         scheduler.drain();
-        executions.get("known").finish();
+        executions.get("known").complete();
         RecordingObserver slow = submit("slow", 2);
         scheduler.drain();
 
         RecordingObserver hit = submit("hit", 1);
         assertThat(hit.isSilent()).as("the slow one was taken before").isTrue();
-        executions.get("slow").finish();
+        executions.get("slow").complete();
 
         assertThat(hit.floats("OUT")).containsExactly(1);
         assertThat(executions).containsOnlyKeys("known", "slow");
@@ -77,7 +77,7 @@ final class CachedOrderTest {
     void aHitOvertakesWhatIsStillQueued() {
         RecordingObserver known = submit("known", 1);
         scheduler.drain();
-        executions.get("known").finish();
+        executions.get("known").complete();
         RecordingObserver queued = submit("queued", 2);
 
         RecordingObserver hit = submit("hit", 1);
@@ -85,7 +85,7 @@ final class CachedOrderTest {
         assertThat(hit.floats("OUT")).containsExactly(1);
         assertThat(queued.isSilent()).isTrue();
         scheduler.drain();
-        executions.get("queued").finish();
+        executions.get("queued").complete();
         List.of(known, queued, hit).forEach(RecordingObserver::close);
         assertThat(scheduler.inFlight()).isZero();
     }

@@ -118,14 +118,14 @@ final class MaxDeferredTest {
         assertThat(scheduler.step()).isTrue();
         assertThat(scheduler.step()).isTrue();
         assertThat(scheduler.step()).isFalse();
-        deferred.get(1).finish();
+        deferred.get(1).complete();
         assertThat(scheduler.step()).isTrue();
         assertThat(scheduler.step()).isFalse();
         assertThat(scheduler.queue.waiting()).isEqualTo(1);
-        deferred.get(0).finish();
-        deferred.get(2).finish();
+        deferred.get(0).complete();
+        deferred.get(2).complete();
         assertThat(scheduler.step()).isTrue();
-        deferred.get(3).finish();
+        deferred.get(3).complete();
     }
 
     @Test
@@ -138,9 +138,9 @@ final class MaxDeferredTest {
             assertThat(scheduler.waiting()).isEqualTo(1);
             assertThat(second.isSilent()).isTrue();
 
-            deferred.getFirst().finish();
+            deferred.getFirst().complete();
             awaitDeferred(2);
-            deferred.get(1).finish();
+            deferred.get(1).complete();
             completed();
         }
     }
@@ -158,7 +158,7 @@ final class MaxDeferredTest {
             }
             assertThat(instance.batches()).hasSize(3);
             assertThat(other.batches()).hasSize(3);
-            deferred.forEach(DeferredExecution::finish);
+            deferred.forEach(DeferredExecution::complete);
             completed();
         }
     }
@@ -174,9 +174,9 @@ final class MaxDeferredTest {
             Threads.awaitIdle(Threads.named("instance/m/1/i0"));
             Threads.awaitIdle(Threads.named("instance/m/1/i1"));
             assertThat(scheduler.waiting()).isEqualTo(1);
-            deferred.get(1).finish();
+            deferred.get(1).complete();
             awaitDeferred(3);
-            deferred.forEach(DeferredExecution::finish);
+            deferred.forEach(DeferredExecution::complete);
             completed();
         }
     }
@@ -190,13 +190,13 @@ final class MaxDeferredTest {
             assertThat(deferred).hasSize(1);
             assertThat(scheduler.waiting()).isEqualTo(1);
 
-            deferred.getFirst().finish();
+            deferred.getFirst().complete();
             awaitDeferred(2);
             Threads.awaitIdle(Threads.named("instance/m/1/i0"));
-            deferred.get(1).finish();
+            deferred.get(1).complete();
             submit(scheduler, "c");
             assertThat(deferred).as("directly again").hasSize(3);
-            deferred.get(2).finish();
+            deferred.get(2).complete();
             completed();
         }
     }
@@ -212,9 +212,9 @@ final class MaxDeferredTest {
         Thread closing = Thread.ofPlatform().start(scheduler::close);
         Threads.await("stopped", () -> !scheduler.isServing());
         assertThat(deferred).hasSize(1);
-        deferred.getFirst().finish();
+        deferred.getFirst().complete();
         awaitDeferred(2);
-        deferred.get(1).finish();
+        deferred.get(1).complete();
         completed();
         closing.join();
 
@@ -234,11 +234,11 @@ final class MaxDeferredTest {
         Threads.awaitIdle(Threads.named("instance/m/1/i1"));
         Thread closing = Thread.ofPlatform().start(scheduler::close);
         Threads.await("stopped", () -> !scheduler.isServing());
-        deferred.get(1).finish();
+        deferred.get(1).complete();
         awaitDeferred(3);
 
-        deferred.get(0).finish();
-        deferred.get(2).finish();
+        deferred.get(0).complete();
+        deferred.get(2).complete();
         completed();
         closing.join();
 
@@ -255,10 +255,10 @@ final class MaxDeferredTest {
             awaitDeferred(2);
             scheduler.replace(List.of(), List.of(instance), List.of());
             submit(scheduler, "c");
-            deferred.forEach(DeferredExecution::finish);
+            deferred.forEach(DeferredExecution::complete);
             awaitDeferred(3);
             assertThat(other.batches()).contains(List.of("c"));
-            deferred.get(2).finish();
+            deferred.get(2).complete();
             completed();
             Threads.await("closed", instance::isClosed);
         }
@@ -275,7 +275,7 @@ final class MaxDeferredTest {
         scheduler.abandon();
         assertThat(first.error().code()).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(second.error().code()).isEqualTo(ErrorCode.UNAVAILABLE);
-        deferred.getFirst().finish();
+        deferred.getFirst().complete();
         scheduler.close();
     }
 
@@ -293,9 +293,9 @@ final class MaxDeferredTest {
         Threads.awaitIdle(Threads.named("instance/m/1/i0"));
         assertThat(limiter.waiting()).isZero();
 
-        deferred.getFirst().finish();
+        deferred.getFirst().complete();
         awaitDeferred(2);
-        deferred.get(1).finish();
+        deferred.get(1).complete();
         completed();
         scheduler.close();
     }

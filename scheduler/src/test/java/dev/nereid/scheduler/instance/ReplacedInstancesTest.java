@@ -219,7 +219,7 @@ final class ReplacedInstancesTest {
             assertThat(own.isAlive()).isTrue();
             assertThat(first.isSilent()).isTrue();
             events.add("finish");
-            rest.finish();
+            rest.complete();
             first.await().close();
             own.join();
         }

@@ -262,7 +262,7 @@ final class WarmupTest {
         try (ModelScheduler scheduler = start(model, List.of(sample("s", 1, 1)), instance)) {
             Threads.awaitAsleep(thread.join());
             assertThat(released).hasValue(0);
-            rest.join().finish();
+            rest.join().complete();
             scheduler.awaitWarm();
         }
 

@@ -392,9 +392,9 @@ final class BoundSourceTest {
         RecordingObserver next = submit(1, 6);
         assertThat(worker.step()).isFalse();
 
-        deferred.getFirst().finish();
+        deferred.getFirst().complete();
         assertThat(worker.step()).isTrue();
-        deferred.get(1).finish();
+        deferred.get(1).complete();
 
         assertThat(result(next)).isEqualTo(11);
     }

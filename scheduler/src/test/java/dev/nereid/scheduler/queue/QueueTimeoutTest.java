@@ -196,7 +196,7 @@ final class QueueTimeoutTest {
             queued.scheduler.advance(TIMEOUT + 1);
 
             assertThat(queued.observer("a").isSilent()).isTrue();
-            deferred.getFirst().finish();
+            deferred.getFirst().complete();
             assertThat(queued.observer("a").response().outputs()).hasSize(1);
         }
     }

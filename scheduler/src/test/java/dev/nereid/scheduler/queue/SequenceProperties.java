@@ -239,7 +239,7 @@ final class SequenceProperties {
                     DeferredExecution handle = batch.defer();
                     later.add(() -> {
                         stored.forEach(this::add);
-                        handle.finish();
+                        handle.complete();
                     });
                     return;
                 }

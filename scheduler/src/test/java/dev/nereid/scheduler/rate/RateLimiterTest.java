@@ -440,7 +440,7 @@ final class RateLimiterTest {
         assertThat(scheduler.step()).as("its own permit is in use").isFalse();
         assertThat(grants).isEmpty();
 
-        deferred.getFirst().finish();
+        deferred.getFirst().complete();
 
         assertThat(grants).as("it was there for as long, and had less").containsExactly("other");
         assertThat(observers.get("a").hasEnded()).isTrue();
@@ -454,7 +454,7 @@ final class RateLimiterTest {
     void anExecutionThatIsDeferredAndEndedAtOnceGivesItsResourcesBackOnce() {
         SteppedScheduler scheduler = scheduler(BatchingPolicy.NONE, new FakeInstance(batch -> {
             FakeInstance.copy(batch);
-            batch.defer().finish();
+            batch.defer().complete();
         }));
         submit(scheduler, "a");
         submit(scheduler, "b");

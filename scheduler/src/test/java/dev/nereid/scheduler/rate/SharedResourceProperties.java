@@ -265,7 +265,7 @@ final class SharedResourceProperties {
         private void finish(int index) {
             if (!unfinished.isEmpty()) {
                 Unfinished ending = unfinished.remove(index % unfinished.size());
-                ending.execution().finish();
+                ending.execution().complete();
                 resources.giveBack(ending.need());
                 ending.worker().end();
             }

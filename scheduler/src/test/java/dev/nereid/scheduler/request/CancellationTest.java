@@ -125,7 +125,7 @@ final class CancellationTest {
 
             assertThat(requests.getFirst().isCancelled()).isTrue();
             assertThat(ran).containsExactly("cancelled");
-            deferred.getFirst().finish();
+            deferred.getFirst().complete();
         }
     }
 
@@ -140,8 +140,8 @@ final class CancellationTest {
             assertThat(requests.get(0).isCancelled()).isTrue();
             assertThat(requests.get(1).isCancelled()).isFalse();
             assertThat(execution.observers.get(0).isSilent()).isTrue();
-            deferred.getFirst().finish();
-            deferred.getFirst().finish();
+            deferred.getFirst().complete();
+            deferred.getFirst().complete();
             execution.observers.get(0).assertError(ErrorCode.CANCELLED, "request was cancelled");
             assertThat(execution.observers.get(1).floats("OUT")).containsExactly(10, 11);
         }
@@ -180,7 +180,7 @@ final class CancellationTest {
             requests.getFirst().onCancel(() -> ran.add("at once")).close();
 
             assertThat(ran).containsExactly("first", "at once");
-            deferred.getFirst().finish();
+            deferred.getFirst().complete();
         }
     }
 
@@ -191,7 +191,7 @@ final class CancellationTest {
             execution.run();
             requests.getFirst().onCancel(() -> ran.add("waiting"));
 
-            deferred.getFirst().finish();
+            deferred.getFirst().complete();
             execution.requests.getFirst().cancel();
             requests.getFirst().onCancel(() -> ran.add("late"));
 
@@ -215,7 +215,7 @@ final class CancellationTest {
             Thread canceller = Thread.startVirtualThread(execution.requests.getFirst()::cancel);
             await(running);
 
-            deferred.getFirst().finish(); // does not wait
+            deferred.getFirst().complete(); // does not wait
 
             assertThat(execution.observers.getFirst().isSilent()).isTrue();
             assertThat(execution.scheduler.inFlight()).isEqualTo(1);
@@ -256,7 +256,7 @@ final class CancellationTest {
             closer.join();
 
             assertThat(ran).containsExactly("action", "closed");
-            deferred.getFirst().finish();
+            deferred.getFirst().complete();
         }
     }
 
@@ -272,7 +272,7 @@ final class CancellationTest {
 
             throwing.observers.getFirst().assertError(ErrorCode.INTERNAL, "not started");
             assertThat(throwing.scheduler.inFlight()).isEqualTo(1); // inputs stay until the handle is ended
-            handles.getFirst().finish();
+            handles.getFirst().complete();
             assertThat(throwing.scheduler.inFlight()).isZero();
         }
     }

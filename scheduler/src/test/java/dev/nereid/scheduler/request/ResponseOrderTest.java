@@ -110,9 +110,9 @@ final class ResponseOrderTest {
         step(scheduler, 0);
         step(scheduler, 1);
 
-        executions.get("b").finish();
+        executions.get("b").complete();
         assertThat(observers.get("b").isSilent()).isTrue();
-        executions.get("a").finish();
+        executions.get("a").complete();
 
         assertThat(observers.get("a").hasEnded()).isTrue();
         assertThat(observers.get("b").hasEnded()).isTrue();
@@ -125,12 +125,12 @@ final class ResponseOrderTest {
         submit(scheduler, "c");
         step(scheduler, 1);
         step(scheduler, 0);
-        executions.get("b").finish();
+        executions.get("b").complete();
         step(scheduler, 0);
-        executions.get("c").finish();
+        executions.get("c").complete();
         assertThat(List.of(observers.get("b"), observers.get("c"))).allMatch(RecordingObserver::isSilent);
 
-        executions.get("a").finish();
+        executions.get("a").complete();
 
         assertThat(List.of(observers.get("b"), observers.get("c"))).allMatch(RecordingObserver::hasEnded);
     }
@@ -150,8 +150,8 @@ final class ResponseOrderTest {
         assertThat(observers.get("late as well").hasEnded())
                 .as("completed at once")
                 .isTrue();
-        executions.get("a").finish();
-        executions.get("b").finish();
+        executions.get("a").complete();
+        executions.get("b").complete();
 
         assertThat(observers.get("b").hasEnded()).isTrue();
     }
@@ -162,7 +162,7 @@ final class ResponseOrderTest {
         submit(scheduler, "b");
         step(scheduler, 0);
         step(scheduler, 1);
-        executions.get("b").finish();
+        executions.get("b").complete();
 
         executions.get("a").fail(new BackendException(ErrorCode.NOT_FOUND, "failed"));
 
@@ -177,10 +177,10 @@ final class ResponseOrderTest {
         step(scheduler, 0);
         step(scheduler, 1);
         b.cancel();
-        executions.get("b").finish();
+        executions.get("b").complete();
         assertThat(observers.get("b").isSilent()).isTrue();
 
-        executions.get("a").finish();
+        executions.get("a").complete();
 
         observers.get("b").assertError(ErrorCode.CANCELLED, "request was cancelled");
     }

@@ -92,10 +92,10 @@ final class OldestTest {
             Sent other = s.send(sequence(2).start(), 3);
             assertThat(s.step(0)).isTrue();
             assertThat(s.step(0)).isFalse();
-            deferred.removeFirst().finish();
+            deferred.removeFirst().complete();
             assertThat(other.sum()).isEqualTo(3);
             assertThat(s.step(0)).isTrue();
-            deferred.removeFirst().finish();
+            deferred.removeFirst().complete();
             assertThat(second.sum()).isEqualTo(2);
         }
     }

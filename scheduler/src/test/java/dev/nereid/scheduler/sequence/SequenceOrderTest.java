@@ -43,10 +43,10 @@ final class SequenceOrderTest {
             RecordingObserver first = send(scheduler, 1);
             RecordingObserver second = send(scheduler, 2);
 
-            executions.get(1).finish();
+            executions.get(1).complete();
             assertThat(second.isSilent()).isTrue();
 
-            executions.get(0).finish();
+            executions.get(0).complete();
             first.await().close();
             second.await().close();
         }
@@ -58,11 +58,11 @@ final class SequenceOrderTest {
             RecordingObserver first = send(scheduler, 1);
             RecordingObserver second = send(scheduler, 2);
 
-            executions.get(1).finish();
+            executions.get(1).complete();
             second.await().close();
             assertThat(first.isSilent()).isTrue();
 
-            executions.get(0).finish();
+            executions.get(0).complete();
             first.await().close();
         }
     }

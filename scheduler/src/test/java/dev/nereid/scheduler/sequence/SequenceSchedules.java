@@ -168,13 +168,13 @@ final class SequenceSchedules {
     private void finish(Deferred one) {
         deferred.remove(one);
         if (gone.contains(one.instance())) { // its batch is not used any more
-            one.execution().finish();
+            one.execution().complete();
             return;
         }
         if (random.nextInt(10) > 0) {
             try {
                 compute(one.batch());
-                one.execution().finish();
+                one.execution().complete();
             } catch (BackendException e) {
                 one.execution().fail(e);
             }

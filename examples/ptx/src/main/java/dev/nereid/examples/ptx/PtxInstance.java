@@ -123,7 +123,7 @@ final class PtxInstance implements ModelInstance {
         completions.add(fence, failure -> {
             idle.add(slot);
             if (failure == null) {
-                execution.finish();
+                execution.complete();
             } else {
                 execution.fail(failure);
             }
@@ -136,7 +136,7 @@ final class PtxInstance implements ModelInstance {
         try {
             batch.inputsRead();
             batch.fence(out.name(), fence);
-            completions.add(fence, batch.defer()::finish, _ -> idle.add(slot));
+            completions.add(fence, batch.defer()::complete, _ -> idle.add(slot));
             passedOn = true;
         } finally {
             if (!passedOn) {

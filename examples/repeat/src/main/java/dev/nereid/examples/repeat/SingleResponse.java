@@ -59,7 +59,7 @@ final class SingleResponse {
                     .allocate(RepeatBackend.IDX, DataType.UINT32, ONE)
                     .data()
                     .set(Repetition.INT, 0, 0);
-            execution.finish();
+            execution.complete();
         } catch (BackendException e) {
             execution.fail(e);
         } catch (RuntimeException | Error e) {
