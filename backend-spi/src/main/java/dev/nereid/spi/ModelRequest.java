@@ -4,8 +4,8 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 
 /**
- * A request to another model of the same server, under construction. Confined to one thread at a time, and sent once.
- * <em>Implemented by the server.</em>
+ * A request to another model of the same server. It is sent once. All methods but {@link #cancel} are confined to one
+ * thread at a time. <em>Implemented by the server.</em>
  *
  * <p>Methods that add something return this request, so that calls can be chained. Names, types and shapes are checked
  * when the request is sent: wrong ones fail it as they fail a client's request.
@@ -102,8 +102,7 @@ public interface ModelRequest {
     ModelRequest sequence(Sequence sequence);
 
     /**
-     * Sends the request to a model that is not decoupled. Never blocks. To be able to cancel it, tie it to its cause or
-     * use {@link #send(ModelResponseObserver)}.
+     * Sends the request to a model that is not decoupled. Never blocks.
      *
      * @return completes with the response, which its receiver closes, or exceptionally with a {@link BackendException};
      *     on a thread of its own, with the context class loader of the plugin, perhaps before this method returns: an
@@ -116,7 +115,7 @@ public interface ModelRequest {
      * Sends the request to a model that is not decoupled, and waits for the response. For executions on threads of their
      * own ({@link BackendTraits.Execution#LONG}), and threads of the backend. The instance serves nobody else meanwhile:
      * {@link #send()} does not hold it. If the thread is interrupted, or the causing request is cancelled, this one is
-     * cancelled.
+     * cancelled; another thread may cancel it by {@link #cancel}.
      *
      * @return the response, which the caller closes
      * @throws BackendException if the request failed; {@link ErrorCode#INVALID_ARGUMENT} if the model waits, in turn, for
@@ -139,8 +138,15 @@ public interface ModelRequest {
      * Sends the request to any model. Never blocks.
      *
      * @param observer receives the responses, perhaps before this method returns
-     * @return the request as sent
      * @throws IllegalStateException if the request was sent before
      */
-    SentRequest send(ModelResponseObserver observer);
+    void send(ModelResponseObserver observer);
+
+    /**
+     * Cancels the request. It ends with {@link ErrorCode#CANCELLED}, at its stage, its waiting thread or its observer: at
+     * once while it waits in the queue, otherwise when its execution notices or ends. A request that was not sent yet fails
+     * when it is sent, and does not reach the other model. Later calls do nothing, nor do calls after the end. Safe for use
+     * by any thread; never blocks.
+     */
+    void cancel();
 }

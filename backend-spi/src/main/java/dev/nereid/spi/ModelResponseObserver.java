@@ -5,19 +5,12 @@ package dev.nereid.spi;
  *
  * <p>Called on threads of the server, one call at a time: methods return quickly and never block. Exactly one call is
  * terminal, {@link #onCompleted} or {@link #onError}. An exception of a method is logged; one of {@link #onResponse}
- * cancels the request.
+ * cancels the request. An observer that cancels by {@link ModelRequest#cancel} is given the request by its creator.
  *
  * @since 1.0
  */
 @Incubating
 public interface ModelResponseObserver {
-    /**
-     * Receives the request as sent, before any other call. Does nothing by default.
-     *
-     * @param request the request, to be cancelled if need be
-     */
-    default void onStart(SentRequest request) {}
-
     /**
      * Receives a response.
      *

@@ -10,7 +10,6 @@ import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
 import dev.nereid.spi.ParameterValue;
-import dev.nereid.spi.SentRequest;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
@@ -29,9 +28,10 @@ import java.util.function.Consumer;
  * A request of a {@link FakeModelClient}, completed by the test. Confined to one thread at a time, except its cancellation.
  *
  * <p>Outputs are copied into memory that detects leaks; it is freed when the response is closed and the leases of the output
- * have ended. A cancelled request fails at once with {@link ErrorCode#CANCELLED}.
+ * have ended. A cancelled request fails at once with {@link ErrorCode#CANCELLED}; one that was cancelled before it was sent
+ * does not reach the client.
  */
-public final class FakeModelRequest implements ModelRequest, SentRequest {
+public final class FakeModelRequest implements ModelRequest {
     private final String model;
     private final LeakCheckingMemory memory;
     private final Consumer<FakeModelRequest> send;
@@ -41,9 +41,10 @@ public final class FakeModelRequest implements ModelRequest, SentRequest {
     private final AtomicBoolean sent = new AtomicBoolean();
     private final AtomicBoolean completed = new AtomicBoolean();
     private Optional<InferenceRequest> cause = Optional.empty();
-    private Optional<CancelHook> hook = Optional.empty();
+    private volatile Optional<CancelHook> hook = Optional.empty();
     private Optional<Sequence> sequence = Optional.empty();
-    private Optional<ModelResponseObserver> observer = Optional.empty();
+    private volatile Optional<ModelResponseObserver> observer = Optional.empty();
+    private volatile boolean cancelled;
 
     FakeModelRequest(String model, LeakCheckingMemory memory, Consumer<FakeModelRequest> send) {
         this.model = model;
@@ -133,12 +134,14 @@ public final class FakeModelRequest implements ModelRequest, SentRequest {
     }
 
     /**
-     * Sends a response.
+     * Sends a response; none if the request is complete.
      *
      * @param values the outputs, which are copied
      */
     public void respond(Map<String, Tensor> values) {
-        observer.orElseThrow().onResponse(new Response(memory, values));
+        if (!completed.get()) {
+            observer.orElseThrow().onResponse(new Response(memory, values));
+        }
     }
 
     /** Ends the request without an error. */
@@ -163,7 +166,10 @@ public final class FakeModelRequest implements ModelRequest, SentRequest {
 
     @Override
     public void cancel() {
-        fail(new BackendException(ErrorCode.CANCELLED, "request was cancelled"));
+        cancelled = true;
+        if (observer.isPresent()) {
+            fail(new BackendException(ErrorCode.CANCELLED, "request was cancelled"));
+        }
     }
 
     @Override
@@ -243,15 +249,17 @@ public final class FakeModelRequest implements ModelRequest, SentRequest {
     }
 
     @Override
-    public SentRequest send(ModelResponseObserver receiver) {
+    public void send(ModelResponseObserver receiver) {
         if (!sent.compareAndSet(false, true)) {
             throw new IllegalStateException("request to '" + model + "': sent before (expected: once)");
         }
         observer = Optional.of(receiver);
-        receiver.onStart(this);
+        if (cancelled) {
+            cancel();
+            return;
+        }
         send.accept(this);
         hook = cause.map(request -> request.onCancel(this::cancel));
-        return this;
     }
 
     /** A response with an output of each name. Confined to one thread at a time, except the leases. */

@@ -326,6 +326,66 @@ final class ModelClientTest {
     }
 
     @Test
+    void cancelsARequestThatIsNotSent() throws Exception {
+        calling("caller", "cancel_before", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            InferenceException error = RecordingObserver.to(server, "caller", 1).error();
+            assertThat(error.code()).isEqualTo(ErrorCode.CANCELLED);
+            assertThat(error.publicMessage()).isEqualTo("request was cancelled");
+            await(() -> server.memory().bytesInUse() == 0);
+            assertThat(successes(server, "a")).isZero();
+        }
+    }
+
+    @Test
+    void cancelsARequestThatWaits() throws Exception {
+        calling("caller", "cancel_later", "a");
+        models.recording("a", parameter("gate", gate.toString()));
+        Files.createFile(gate);
+        try (NereidServer server = start()) {
+            RecordingObserver first = RecordingObserver.to(server, "a", 1);
+
+            assertThat(RecordingObserver.to(server, "caller", 1).error().code()).isEqualTo(ErrorCode.CANCELLED);
+
+            Files.delete(gate);
+            assertThat(first.response().values()).containsExactly(1f);
+            await(() -> server.memory().bytesInUse() == 0);
+            assertThat(successes(server, "a")).isOne();
+        }
+    }
+
+    @Test
+    void cancelsRequestsWhileTheyAreSent() throws Exception {
+        calling("caller", "cancel_meanwhile", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            for (int i = 0; i < 200; i++) {
+                RecordingObserver observer = RecordingObserver.to(server, "caller", i);
+                observer.await();
+                if (observer.isFailed()) {
+                    assertThat(observer.error().code()).isEqualTo(ErrorCode.CANCELLED);
+                } else {
+                    assertThat(observer.response().values()).containsExactly((float) i);
+                }
+            }
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void doesNotCancelRequestsThatHaveEnded() throws Exception {
+        calling("caller", "cancel_after", "a");
+        models.recording("a", "");
+        try (NereidServer server = start()) {
+            assertThat(RecordingObserver.to(server, "caller", 3).response().values())
+                    .containsExactly(3f);
+            await(() -> server.memory().bytesInUse() == 0);
+            assertThat(successes(server, "caller")).isOne();
+        }
+    }
+
+    @Test
     void endsAtTheDeadlineOfTheCausingRequest() throws Exception {
         calling("caller", "forward", "a");
         models.recording("a", parameter("gate", gate.toString()));

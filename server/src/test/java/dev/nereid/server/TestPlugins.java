@@ -409,6 +409,23 @@ final class TestPlugins {
                                     .sequence(new Sequence(new Sequence.Id.Numeric(7), true, false))
                                     .input("INPUT0", input)));
                             return CompletableFuture.completedStage(null);
+                        case "cancel_before", "cancel_meanwhile", "cancel_later", "cancel_after":
+                            ModelRequest cancelled = ask(models, to.get(0), request, input);
+                            Thread cancelling = new Thread(cancelled::cancel);
+                            if (parameters.get("mode").equals("cancel_before")) {
+                                cancelled.cancel();
+                            } else if (parameters.get("mode").equals("cancel_meanwhile")) {
+                                cancelling.start();
+                            }
+                            CompletionStage<ModelResponse> answer = cancelled.send();
+                            if (parameters.get("mode").equals("cancel_later")) {
+                                cancelling.start();
+                            }
+                            return answer.thenAccept(response -> {
+                                cancelled.cancel(); // after the end
+                                respond(request, response);
+                                cancelled.cancel();
+                            });
                         case "stage_throws":
                             return ask(models, to.get(0), request, input).send().thenAccept(response -> {
                                 response.close();

@@ -1,5 +1,6 @@
 package dev.nereid.server.client;
 
+import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
@@ -10,6 +11,7 @@ import dev.nereid.api.RequestedOutput;
 import dev.nereid.scheduler.client.CausingRequest;
 import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.request.ObserverScope;
+import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
@@ -18,7 +20,6 @@ import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
 import dev.nereid.spi.ParameterValue;
-import dev.nereid.spi.SentRequest;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
@@ -35,7 +36,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/** A request of a model to another one under construction. Confined to one thread at a time. */
+/** A request of a model to another one. Confined to one thread at a time, except its cancellation. */
 final class OutgoingRequest implements ModelRequest {
     private static final CancelHook NO_HOOK = () -> {};
 
@@ -55,6 +56,11 @@ final class OutgoingRequest implements ModelRequest {
     private Optional<Sequence> sequence = Optional.empty();
     private Optional<InferenceException> refusal = Optional.empty();
     private boolean sent;
+
+    /** Cancels the request; {@code null} until it is submitted. */
+    private volatile @Nullable Cancellation submitted;
+
+    private volatile boolean cancelled;
 
     /**
      * Creates a request without inputs.
@@ -141,7 +147,7 @@ final class OutgoingRequest implements ModelRequest {
 
     @Override
     public CompletionStage<ModelResponse> send() {
-        SingleResponse single = new SingleResponse(model, actions);
+        SingleResponse single = new SingleResponse(this, model, actions);
         send(single);
         return single.outcome();
     }
@@ -157,26 +163,38 @@ final class OutgoingRequest implements ModelRequest {
                             ? "submitted the request that it executes (expected: send, or executions that are LONG)"
                             : "calls observers of other requests (expected: send)"));
         }
-        SingleResponse single = new SingleResponse(model, Runnable::run);
+        SingleResponse single = new SingleResponse(this, model, Runnable::run);
         send(single, current.map(RunningExecution::callers).orElse(Set.of()));
         return single.await();
     }
 
     @Override
-    public SentRequest send(ModelResponseObserver observer) {
-        return send(observer, Set.of());
+    public void send(ModelResponseObserver observer) {
+        send(observer, Set.of());
     }
 
-    private SentRequest send(ModelResponseObserver observer, Collection<ModelRef> waiting) {
+    @Override
+    public void cancel() {
+        cancelled = true;
+        Cancellation cancellation = submitted;
+        if (cancellation != null) {
+            cancellation.cancel();
+        }
+    }
+
+    private void send(ModelResponseObserver observer, Collection<ModelRef> waiting) {
         if (sent) {
             throw new IllegalStateException("request to model '" + model + "': sent before (expected: sent once)");
         }
         sent = true;
-        SentModelRequest request = new SentModelRequest(model, observer, clients.responses());
+        SentModelRequest request = new SentModelRequest(this, model, observer, clients.responses());
         KeptInputs kept = new KeptInputs();
         InferenceServer server;
         InferRequest outgoing;
         try {
+            if (cancelled) {
+                throw SchedulerErrors.cancelled();
+            }
             refusal.ifPresent(reason -> {
                 throw reason;
             });
@@ -187,14 +205,17 @@ final class OutgoingRequest implements ModelRequest {
             request.begin(causing == null ? _ -> NO_HOOK : causing::onCancel);
         } catch (InferenceException e) {
             kept.run();
-            request.refuse(e);
-            return request;
+            request.onError(e);
+            return;
         } catch (RuntimeException | Error e) { // such as a cause whose execution is finished
             kept.run();
             throw e;
         }
-        request.submit(server, outgoing);
-        return request;
+        Cancellation cancellation = server.infer(outgoing, request);
+        submitted = cancellation;
+        if (cancelled) { // while it was submitted
+            cancellation.cancel();
+        }
     }
 
     private InferRequest request(Collection<ModelRef> waiting, Runnable release) {

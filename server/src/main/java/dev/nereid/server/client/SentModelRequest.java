@@ -1,34 +1,26 @@
 package dev.nereid.server.client;
 
-import dev.nereid.api.Cancellation;
-import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.ModelResponseObserver;
-import dev.nereid.spi.SentRequest;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A request of a model to another one, from its submission to its end. Safe for use by any thread. */
-final class SentModelRequest implements SentRequest, ResponseObserver {
+/** Delivers the responses of a request of a model to another one, from its submission to its end. */
+final class SentModelRequest implements ResponseObserver {
     private static final Logger LOG = LoggerFactory.getLogger(SentModelRequest.class);
 
+    private final OutgoingRequest request;
     private final String model;
     private final ModelResponseObserver observer;
     private final OpenResponses open;
     private final ResponseFlow flow;
-
-    /** Cancels the request; {@code null} until it is submitted. */
-    private volatile @Nullable Cancellation submitted;
-
-    private volatile boolean cancelled;
 
     /** The action on cancellation of the cause; completed requests close it. */
     private final AtomicReference<@Nullable CancelHook> hook = new AtomicReference<>();
@@ -36,11 +28,13 @@ final class SentModelRequest implements SentRequest, ResponseObserver {
     /**
      * Creates a request that is not submitted yet.
      *
+     * @param request cancelled with its cause, and by an observer that fails
      * @param model the name of the other model, for the log
      * @param observer receives the responses
      * @param open takes note of the responses
      */
-    SentModelRequest(String model, ModelResponseObserver observer, OpenResponses open) {
+    SentModelRequest(OutgoingRequest request, String model, ModelResponseObserver observer, OpenResponses open) {
+        this.request = request;
         this.model = model;
         this.observer = observer;
         this.open = open;
@@ -53,32 +47,7 @@ final class SentModelRequest implements SentRequest, ResponseObserver {
      * @param cause registers an action that runs when the causing request is cancelled
      */
     void begin(Function<Runnable, CancelHook> cause) {
-        hook.set(cause.apply(this::cancel));
-        guard("onStart", () -> observer.onStart(this));
-    }
-
-    /** Submits the request, which has begun. */
-    void submit(InferenceServer server, InferRequest request) {
-        Cancellation cancellation = server.infer(request, this);
-        submitted = cancellation;
-        if (cancelled) { // before it was submitted
-            cancellation.cancel();
-        }
-    }
-
-    /** Ends a request that has not begun. */
-    void refuse(InferenceException reason) {
-        guard("onStart", () -> observer.onStart(this));
-        onError(reason);
-    }
-
-    @Override
-    public void cancel() {
-        cancelled = true;
-        Cancellation cancellation = submitted;
-        if (cancellation != null) {
-            cancellation.cancel();
-        }
+        hook.set(cause.apply(request::cancel));
     }
 
     @Override
@@ -91,7 +60,7 @@ final class SentModelRequest implements SentRequest, ResponseObserver {
         } finally { // also after an error of the virtual machine: somebody may wait for the end
             if (!accepted) {
                 received.close();
-                cancel();
+                request.cancel();
             }
             if (last) {
                 end("onCompleted", observer::onCompleted);

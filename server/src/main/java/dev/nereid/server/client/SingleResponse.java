@@ -2,9 +2,9 @@ package dev.nereid.server.client;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
-import dev.nereid.spi.SentRequest;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
@@ -17,19 +17,22 @@ import org.jspecify.annotations.Nullable;
  * response, which is one of the other model.
  */
 final class SingleResponse implements ModelResponseObserver {
+    private final ModelRequest request;
     private final String model;
     private final Executor completion;
     private final CompletableFuture<ModelResponse> outcome = new CompletableFuture<>();
-    private volatile @Nullable SentRequest sent;
     private @Nullable ModelResponse response;
     private boolean isOneOfSeveral;
 
     /**
      * Creates the receiver for a request to a model.
      *
+     * @param request cancelled by an interrupt of the waiting thread, and by a second response
+     * @param model the name of the model
      * @param completion runs the completion of the outcome, and with it the actions of the backend on it
      */
-    SingleResponse(String model, Executor completion) {
+    SingleResponse(ModelRequest request, String model, Executor completion) {
+        this.request = request;
         this.model = model;
         this.completion = completion;
     }
@@ -49,20 +52,12 @@ final class SingleResponse implements ModelResponseObserver {
                     : new BackendException(ErrorCode.INTERNAL, "internal error: " + e.getCause(), e);
         } catch (InterruptedException e) {
             outcome.cancel(false); // a response that comes is closed
-            SentRequest request = sent;
-            if (request != null) {
-                request.cancel();
-            }
+            request.cancel();
             if (!outcome.isCancelled() && !outcome.isCompletedExceptionally()) {
                 outcome.join().close();
             }
             throw e;
         }
-    }
-
-    @Override
-    public void onStart(SentRequest request) {
-        sent = request;
     }
 
     @Override
@@ -73,10 +68,7 @@ final class SingleResponse implements ModelResponseObserver {
         }
         received.close();
         isOneOfSeveral = true;
-        SentRequest request = sent;
-        if (request != null) {
-            request.cancel();
-        }
+        request.cancel();
     }
 
     @Override

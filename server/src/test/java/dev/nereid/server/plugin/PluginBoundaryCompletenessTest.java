@@ -36,7 +36,6 @@ import dev.nereid.spi.ModelResponseObserver;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.RequestView;
 import dev.nereid.spi.ResponseSender;
-import dev.nereid.spi.SentRequest;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceEnd;
 import dev.nereid.spi.SequenceState;
@@ -141,7 +140,6 @@ final class PluginBoundaryCompletenessTest {
             ModelResponse.class,
             RequestView.class,
             ResponseSender.class,
-            SentRequest.class,
             SequenceState.class,
             Tracing.class,
             Tracing.Span.class,

@@ -6,7 +6,6 @@ import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
 import dev.nereid.spi.ParameterValue;
-import dev.nereid.spi.SentRequest;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
 import java.util.concurrent.CompletionStage;
@@ -92,7 +91,12 @@ public final class IsolatedModelRequest implements ModelRequest {
     }
 
     @Override
-    public SentRequest send(ModelResponseObserver observer) {
-        return request.send(new IsolatedResponseObserver(observer, boundary));
+    public void send(ModelResponseObserver observer) {
+        request.send(new IsolatedResponseObserver(observer, boundary));
+    }
+
+    @Override
+    public void cancel() {
+        request.cancel();
     }
 }

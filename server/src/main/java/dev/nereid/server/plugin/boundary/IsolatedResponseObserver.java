@@ -3,7 +3,6 @@ package dev.nereid.server.plugin.boundary;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
-import dev.nereid.spi.SentRequest;
 
 /**
  * The observer of a plugin, through the plugin boundary. Its exceptions pass: the server logs them, and cancels the
@@ -16,11 +15,6 @@ public final class IsolatedResponseObserver implements ModelResponseObserver {
     public IsolatedResponseObserver(ModelResponseObserver observer, PluginBoundary boundary) {
         this.observer = observer;
         this.boundary = boundary;
-    }
-
-    @Override
-    public void onStart(SentRequest request) {
-        run("onStart", () -> observer.onStart(request));
     }
 
     @Override

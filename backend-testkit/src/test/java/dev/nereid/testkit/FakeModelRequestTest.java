@@ -1,0 +1,146 @@
+package dev.nereid.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelRequest;
+import dev.nereid.spi.ModelResponse;
+import dev.nereid.spi.ModelResponseObserver;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+
+final class FakeModelRequestTest {
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    private final FakeModelClient client = new FakeModelClient(memory);
+    private final List<String> calls = new ArrayList<>();
+
+    private final ModelResponseObserver observer = new ModelResponseObserver() {
+        @Override
+        public void onResponse(ModelResponse response) {
+            calls.add("response");
+            response.close();
+        }
+
+        @Override
+        public void onCompleted() {
+            calls.add("completed");
+        }
+
+        @Override
+        public void onError(BackendException error) {
+            calls.add(error.code().toString());
+        }
+    };
+
+    @Test
+    void failsAtTheObserverIfCancelledBeforeItIsSent() {
+        ModelRequest request = client.request("m");
+        request.cancel();
+        request.cancel();
+        assertThat(calls).isEmpty();
+
+        request.send(observer);
+
+        assertThat(calls).containsExactly("CANCELLED");
+        assertThat(client.sent()).isEmpty();
+        assertThatIllegalStateException().isThrownBy(() -> request.send(observer));
+    }
+
+    @Test
+    void failsItsStageIfCancelledBeforeItIsSent() {
+        ModelRequest request = client.request("m");
+        request.cancel();
+
+        assertCancelled(request.send().toCompletableFuture());
+    }
+
+    @Test
+    void failsOnceWhenCancelled() {
+        ModelRequest request = client.request("m");
+        request.send(observer);
+        FakeModelRequest sent = client.sent().getFirst();
+        sent.respond(values());
+
+        request.cancel();
+        request.cancel();
+        sent.respond(values());
+        sent.complete();
+
+        assertThat(calls).containsExactly("response", "CANCELLED");
+    }
+
+    @Test
+    void failsItsStageWhenCancelled() {
+        ModelRequest request = client.request("m");
+        CompletableFuture<ModelResponse> stage = request.send().toCompletableFuture();
+
+        request.cancel();
+
+        assertCancelled(stage);
+    }
+
+    @Test
+    void doesNothingWhenCancelledAfterItsEnd() {
+        ModelRequest request = client.request("m");
+        request.send(observer);
+        client.sent().getFirst().complete();
+
+        request.cancel();
+
+        assertThat(calls).containsExactly("completed");
+    }
+
+    @Test
+    void endsOnceWhenCancelledWhileItIsSent() throws InterruptedException {
+        for (int i = 0; i < 1_000; i++) {
+            AtomicInteger ends = new AtomicInteger();
+            ModelRequest request = client.request("m");
+            Thread cancelling = Thread.ofVirtual().start(request::cancel);
+            request.send(new ModelResponseObserver() {
+                @Override
+                public void onResponse(ModelResponse response) {
+                    throw new AssertionError("a response");
+                }
+
+                @Override
+                public void onCompleted() {
+                    throw new AssertionError("an end without error");
+                }
+
+                @Override
+                public void onError(BackendException error) {
+                    ends.incrementAndGet();
+                }
+            });
+            cancelling.join();
+            assertThat(ends).hasValue(1);
+        }
+    }
+
+    private static void assertCancelled(CompletableFuture<ModelResponse> stage) {
+        assertThat(stage).isCompletedExceptionally();
+        assertThatThrownBy(stage::get)
+                .isInstanceOf(ExecutionException.class)
+                .cause()
+                .isInstanceOfSatisfying(
+                        BackendException.class,
+                        error -> assertThat(error.code()).isEqualTo(ErrorCode.CANCELLED));
+    }
+
+    private static Map<String, Tensor> values() {
+        return Map.of("OUT", Tensor.ofStrings(Shape.of(1), List.of("a")));
+    }
+}
