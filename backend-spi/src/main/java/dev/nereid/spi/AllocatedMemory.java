@@ -3,19 +3,28 @@ package dev.nereid.spi;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Scratch memory of a backend. Owned by its holder, which closes it before the close of the instance returns.
+ * Scratch memory of an instance. Owned by its holder, which closes it before the close of the instance returns.
  * <em>Implemented by the server.</em>
  *
  * @since 1.0
  */
 public interface AllocatedMemory extends AutoCloseable {
     /**
-     * Returns the memory. Any thread may use it until it is closed; {@link MemoryAllocator#place()} says whether Java
-     * code may read and write it.
+     * Returns the memory. Any thread may use it until it is closed; {@link #place()} says whether Java code may read
+     * and write it.
      *
-     * @return a segment of exactly the requested size; an address and a size alone for memory of a device
+     * @return a segment of exactly the requested size, aligned to 64 bytes, content undefined; an address and a size
+     *     alone for memory of a device
      */
     MemorySegment segment();
+
+    /**
+     * Returns where the memory lies.
+     *
+     * @return the place that was asked for, or {@link MemoryPlace#HOST} in place of pinned memory that the server does
+     *     not have
+     */
+    MemoryPlace place();
 
     /** Frees the memory, on any thread. Work of a device on it has ended before. Later calls do nothing. */
     @Override

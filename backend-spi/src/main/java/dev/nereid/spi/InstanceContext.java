@@ -51,16 +51,18 @@ public interface InstanceContext {
     }
 
     /**
-     * Returns the allocator of scratch memory in one place. What it allocates counts as tensor memory of the server,
-     * whose limit it shares, until it is closed. What is open when the instance has been closed is freed then, and
-     * logged.
+     * Allocates scratch memory of the instance. Never blocks, on any thread. The memory counts as tensor memory of the
+     * server, whose limit it shares, until it is closed. The server frees and logs what is open when the instance has
+     * been closed.
      *
-     * @param place where the memory is to lie; {@link MemoryAllocator#place()} says where it lies
-     * @return the allocator, the same at every call
+     * @param place where the memory is to lie; {@link AllocatedMemory#place()} says where it lies
+     * @param byteSize the size needed, 0 or more
+     * @return the memory, owned by the caller
      * @throws BackendException {@link ErrorCode#UNSUPPORTED} if the server has no memory there; memory of the host is
-     *     always there
+     *     always there. {@link ErrorCode#UNAVAILABLE} if none is left
+     * @throws IllegalArgumentException if the size is negative
      */
-    default MemoryAllocator memory(MemoryPlace place) {
+    default AllocatedMemory allocate(MemoryPlace place, long byteSize) {
         throw new BackendException(ErrorCode.UNSUPPORTED, "memory of " + place + ": not available from this server");
     }
 }

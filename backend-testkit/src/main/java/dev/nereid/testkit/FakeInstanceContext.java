@@ -10,7 +10,6 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InstanceContext;
-import dev.nereid.spi.MemoryAllocator;
 import dev.nereid.spi.MemoryPlace;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -45,28 +44,24 @@ public record FakeInstanceContext(String name, Device device, List<String> profi
     }
 
     @Override
-    public MemoryAllocator memory(MemoryPlace place) {
+    public AllocatedMemory allocate(MemoryPlace place, long byteSize) {
+        if (byteSize < 0) {
+            throw new IllegalArgumentException("byteSize: " + byteSize + " (expected: >= 0)");
+        }
         if (!place.isHost() && memory.device(place).isEmpty()) {
             throw new BackendException(
                     ErrorCode.UNSUPPORTED, "no memory in " + place + " (expected: memory of the host)");
         }
-        return new Allocator(place.isHost() ? MemoryPlace.HOST : place, memory);
-    }
-
-    /** Allocates in one place. */
-    private record Allocator(MemoryPlace place, TensorMemory memory) implements MemoryAllocator {
-        @Override
-        public AllocatedMemory allocate(long byteSize) {
-            try {
-                return new Allocated(memory.allocate(byteSize, place), new AtomicBoolean());
-            } catch (InferenceException e) {
-                throw new BackendException(e.code(), e.publicMessage());
-            }
+        MemoryPlace given = place.isHost() ? MemoryPlace.HOST : place;
+        try {
+            return new Allocated(memory.allocate(byteSize, given), given, new AtomicBoolean());
+        } catch (InferenceException e) {
+            throw new BackendException(e.code(), e.publicMessage());
         }
     }
 
     /** A buffer that may be closed more than once. */
-    private record Allocated(TensorBuffer buffer, AtomicBoolean closed) implements AllocatedMemory {
+    private record Allocated(TensorBuffer buffer, MemoryPlace place, AtomicBoolean closed) implements AllocatedMemory {
         @Override
         public MemorySegment segment() {
             return buffer.segment();

@@ -2,10 +2,12 @@ package dev.nereid.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.MemoryPlace;
 import java.util.List;
@@ -20,19 +22,23 @@ final class FakeInstanceContextTest {
         LeakCheckingMemory memory = new LeakCheckingMemory(100, device);
         InstanceContext context = new FakeInstanceContext("i", Device.CPU, List.of(), memory);
 
-        AllocatedMemory host = context.memory(MemoryPlace.HOST).allocate(60);
-        AllocatedMemory other = context.memory(GPU).allocate(8);
+        AllocatedMemory host = context.allocate(MemoryPlace.HOST, 60);
+        AllocatedMemory other = context.allocate(GPU, 8);
         assertThatExceptionOfType(AssertionError.class).isThrownBy(memory::close);
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> context.memory(MemoryPlace.HOST).allocate(60))
+                .isThrownBy(() -> context.allocate(MemoryPlace.HOST, 60))
                 .withMessageStartingWith("out of memory");
+        assertThat(other.place()).isEqualTo(GPU);
         host.close();
         host.close();
         other.close();
 
         memory.close();
-        assertThat(context.memory(GPU).place()).isEqualTo(GPU);
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> context.memory(new MemoryPlace(MemoryPlace.Kind.GPU, 1)));
+                .isThrownBy(() -> context.allocate(new MemoryPlace(MemoryPlace.Kind.GPU, 1), 8))
+                .matches(e -> e.code() == ErrorCode.UNSUPPORTED);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> context.allocate(MemoryPlace.HOST, -1))
+                .withMessage("byteSize: -1 (expected: >= 0)");
     }
 }

@@ -10,7 +10,6 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.MemoryAllocator;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ParameterValue;
@@ -149,16 +148,15 @@ final class FakeRequestTest {
     @Test
     void allocatesScratchMemory() {
         FakeInstanceContext context = new FakeInstanceContext("m_0_0", Device.CPU, List.of(), memory);
-        MemoryAllocator pinned = context.memory(new MemoryPlace(MemoryPlace.Kind.PINNED, 0));
 
-        assertThat(pinned.place()).isEqualTo(MemoryPlace.HOST);
-        AllocatedMemory scratch = pinned.allocate(100);
+        AllocatedMemory scratch = context.allocate(new MemoryPlace(MemoryPlace.Kind.PINNED, 0), 100);
+        assertThat(scratch.place()).isEqualTo(MemoryPlace.HOST);
         assertThat(scratch.segment().byteSize()).isEqualTo(100);
         scratch.close();
         scratch.close();
         assertThat(memory.buffersInUse()).isZero();
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> context.memory(GPU))
+                .isThrownBy(() -> context.allocate(GPU, 8))
                 .extracting(BackendException::code)
                 .isEqualTo(ErrorCode.UNSUPPORTED);
     }

@@ -408,7 +408,7 @@ final class BackendContractTest {
     /** Leaves its scratch memory if there is none for the output. */
     private static ModelInstance leakingScratch(InstanceContext place) {
         return batch -> {
-            var scratch = place.memory(MemoryPlace.HOST).allocate(64);
+            var scratch = place.allocate(MemoryPlace.HOST, 64);
             InferenceRequest request = batch.requests().getFirst();
             Doubling.respond(request, request.response(), 2);
             scratch.close();

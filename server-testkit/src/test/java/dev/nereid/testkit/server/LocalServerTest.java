@@ -283,7 +283,7 @@ final class LocalServerTest {
     @Test
     void findsScratchMemoryThatIsLeft() {
         TestBackend leaking = new TestBackend("leaking", place -> {
-            place.memory(MemoryPlace.HOST).allocate(64);
+            place.allocate(MemoryPlace.HOST, 64);
             return batch -> batch.put("OUTPUT", batch.gather("INPUT"));
         });
         LocalServer server = LocalServer.with(leaking).model("m", TENSORS).start();

@@ -1,16 +1,15 @@
 package dev.nereid.server.instance;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.MemoryAllocator;
 import dev.nereid.spi.MemoryPlace;
 import java.lang.foreign.MemorySegment;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -29,7 +28,6 @@ final class InstanceMemory implements AutoCloseable {
     private final String instance;
     private final TensorMemory memory;
     private final ObjLongConsumer<String> leftMemory;
-    private final Map<MemoryPlace, MemoryAllocator> allocators = new ConcurrentHashMap<>();
     private final Set<Allocated> open = ConcurrentHashMap.newKeySet();
     private volatile boolean closed;
 
@@ -47,23 +45,61 @@ final class InstanceMemory implements AutoCloseable {
     }
 
     /**
-     * Returns the allocator of a place; that of ordinary memory in place of pinned memory if there is none.
+     * Allocates memory of one place; ordinary memory in place of pinned memory if there is none. Never blocks.
      *
-     * @throws BackendException {@link ErrorCode#UNSUPPORTED} if the server has no memory there
+     * @param byteSize the size needed, 0 or more
+     * @return the memory, owned by the caller
+     * @throws BackendException {@link ErrorCode#UNSUPPORTED} if the server has no memory there, {@link
+     *     ErrorCode#UNAVAILABLE} if none is left
+     * @throws IllegalArgumentException if the size is negative
      */
-    MemoryAllocator allocator(MemoryPlace place) {
-        if (!place.isHost() && memory.device(place).isEmpty()) {
-            throw new BackendException(
-                    ErrorCode.UNSUPPORTED, "no memory in " + place + " (expected: memory of the host)");
+    AllocatedMemory allocate(MemoryPlace place, long byteSize) {
+        if (byteSize < 0) {
+            throw new IllegalArgumentException("byteSize: " + byteSize + " (expected: >= 0)");
         }
-        return allocators.computeIfAbsent(
-                place.isHost() && !hasPinned(place) ? MemoryPlace.HOST : place, Allocator::new);
+        Allocated allocated;
+        try {
+            allocated = allocateIn(place, byteSize);
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        }
+        open.add(allocated);
+        if (closed) {
+            allocated.close();
+            throw new BackendException(ErrorCode.UNAVAILABLE, "instance '" + instance + "': closed");
+        }
+        return allocated;
     }
 
-    private boolean hasPinned(MemoryPlace place) {
-        if (place.kind() != MemoryPlace.Kind.PINNED) {
-            return false;
+    private Allocated allocateIn(MemoryPlace place, long byteSize) {
+        if (place.kind() == MemoryPlace.Kind.PINNED) {
+            return allocatePinned(place, byteSize);
         }
+        if (place.isHost()) {
+            return new Allocated(memory.allocate(byteSize), MemoryPlace.HOST);
+        }
+        DeviceMemory device = memory.device(place)
+                .orElseThrow(() -> new BackendException(
+                        ErrorCode.UNSUPPORTED, "no memory in " + place + " (expected: memory of the host)"));
+        return new Allocated(device.allocate(byteSize), place);
+    }
+
+    /** Refuses the memory where pinned memory runs out: an instance does not get another place from time to time. */
+    private Allocated allocatePinned(MemoryPlace place, long byteSize) {
+        Optional<TensorBuffer> pinned = memory.allocatePinned(byteSize);
+        if (pinned.isPresent()) {
+            return new Allocated(pinned.get(), place);
+        }
+        if (hasPinned()) {
+            throw new InferenceException(
+                    ErrorCode.UNAVAILABLE,
+                    "no pinned memory for " + byteSize
+                            + " bytes. Use --pinned-memory-pool-byte-size to increase the limit.");
+        }
+        return new Allocated(memory.allocate(byteSize), MemoryPlace.HOST);
+    }
+
+    private boolean hasPinned() {
         Optional<TensorBuffer> probe = memory.allocatePinned(0);
         probe.ifPresent(TensorBuffer::close);
         return probe.isPresent();
@@ -87,64 +123,25 @@ final class InstanceMemory implements AutoCloseable {
         }
     }
 
-    private AllocatedMemory allocate(long byteSize, MemoryPlace place) {
-        Allocated allocated;
-        try {
-            allocated = new Allocated(allocateIn(place, byteSize));
-        } catch (InferenceException e) {
-            throw SchedulerErrors.of(e);
-        }
-        open.add(allocated);
-        if (closed) {
-            allocated.close();
-            throw new BackendException(ErrorCode.UNAVAILABLE, "instance '" + instance + "': closed");
-        }
-        return allocated;
-    }
-
-    /** Scratch memory keeps its place: where pinned memory runs out, it is refused. */
-    private TensorBuffer allocateIn(MemoryPlace place, long byteSize) {
-        if (place.kind() != MemoryPlace.Kind.PINNED) {
-            return memory.allocate(byteSize, place);
-        }
-        return memory.allocatePinned(byteSize)
-                .orElseThrow(() -> new InferenceException(
-                        ErrorCode.UNAVAILABLE,
-                        "no pinned memory for " + byteSize
-                                + " bytes. Use --pinned-memory-pool-byte-size to increase the limit."));
-    }
-
-    /** Allocates in one place. Immutable. */
-    private final class Allocator implements MemoryAllocator {
-        private final MemoryPlace place;
-
-        Allocator(MemoryPlace place) {
-            this.place = place;
-        }
-
-        @Override
-        public MemoryPlace place() {
-            return place;
-        }
-
-        @Override
-        public AllocatedMemory allocate(long byteSize) {
-            return InstanceMemory.this.allocate(byteSize, place);
-        }
-    }
-
     /** A buffer that may be closed more than once. Safe for use by any thread. */
     private final class Allocated implements AllocatedMemory {
         private final TensorBuffer buffer;
+        private final MemoryPlace place;
         private final AtomicBoolean freed = new AtomicBoolean();
 
-        Allocated(TensorBuffer buffer) {
+        Allocated(TensorBuffer buffer, MemoryPlace place) {
             this.buffer = buffer;
+            this.place = place;
         }
 
         @Override
         public MemorySegment segment() {
             return buffer.segment();
+        }
+
+        @Override
+        public MemoryPlace place() {
+            return place;
         }
 
         @Override

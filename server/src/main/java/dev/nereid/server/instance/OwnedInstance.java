@@ -2,12 +2,12 @@ package dev.nereid.server.instance;
 
 import dev.nereid.api.memory.DeviceMemory;
 import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.spi.AllocatedMemory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InstanceContext;
-import dev.nereid.spi.MemoryAllocator;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
@@ -138,8 +138,8 @@ public final class OwnedInstance implements ModelInstance {
         }
 
         @Override
-        public MemoryAllocator memory(MemoryPlace place) {
-            return scratch.allocator(place);
+        public AllocatedMemory allocate(MemoryPlace place, long byteSize) {
+            return scratch.allocate(place, byteSize);
         }
     }
 }

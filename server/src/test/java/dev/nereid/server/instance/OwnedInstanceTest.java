@@ -2,6 +2,7 @@ package dev.nereid.server.instance;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.nereid.server.memory.TensorPool;
@@ -11,7 +12,6 @@ import dev.nereid.spi.Batch;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InstanceContext;
-import dev.nereid.spi.MemoryAllocator;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
@@ -54,10 +54,10 @@ final class OwnedInstanceTest {
     @Test
     void allocatesMemoryOfTheHost() {
         ModelInstance instance = OwnedInstance.create(model, plan, memory);
-        MemoryAllocator allocator = contexts.getFirst().memory(MemoryPlace.HOST);
+        InstanceContext context = contexts.getFirst();
 
-        AllocatedMemory allocated = allocator.allocate(100);
-        assertThat(allocator.place()).isEqualTo(MemoryPlace.HOST);
+        AllocatedMemory allocated = context.allocate(MemoryPlace.HOST, 100);
+        assertThat(allocated.place()).isEqualTo(MemoryPlace.HOST);
         assertThat(allocated.segment().byteSize()).isEqualTo(100);
         assertThat(allocated.segment().address() % 64).isZero();
         allocated.segment().set(ValueLayout.JAVA_BYTE, 99, (byte) 1);
@@ -66,8 +66,42 @@ final class OwnedInstanceTest {
         allocated.close();
 
         assertThat(memory.bytesInUse()).isZero();
-        assertThat(contexts.getFirst().memory(MemoryPlace.HOST)).isSameAs(allocator);
-        assertThat(contexts.getFirst().memory(PINNED)).as("readable like it").isSameAs(allocator);
+        try (AllocatedMemory pinned = context.allocate(PINNED, 8)) {
+            assertThat(pinned.place()).as("readable like it").isEqualTo(MemoryPlace.HOST);
+        }
+        try (AllocatedMemory empty = context.allocate(MemoryPlace.HOST, 0)) {
+            assertThat(empty.segment().byteSize()).isZero();
+        }
+        instance.close();
+        memory.close();
+    }
+
+    @Test
+    void refusesSizesThatNoMemoryHas() {
+        ModelInstance instance = OwnedInstance.create(model, plan, memory);
+        for (MemoryPlace place : List.of(MemoryPlace.HOST, PINNED, GPU0, GPU1)) {
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> contexts.getFirst().allocate(place, Long.MIN_VALUE))
+                    .withMessage("byteSize: -9223372036854775808 (expected: >= 0)");
+        }
+        instance.close();
+        memory.close();
+    }
+
+    @Test
+    void keepsThePlaceWherePinnedMemoryRunsOut() {
+        memory.withPinned(100);
+        ModelInstance instance = OwnedInstance.create(model, plan, memory);
+        InstanceContext context = contexts.getFirst();
+
+        AllocatedMemory pinned = context.allocate(PINNED, 60);
+        BackendException refused = catchThrowableOfType(BackendException.class, () -> context.allocate(PINNED, 60));
+
+        assertThat(pinned.place()).isEqualTo(PINNED);
+        assertThat(refused.code()).isEqualTo(ErrorCode.UNAVAILABLE);
+        assertThat(refused)
+                .hasMessage("no pinned memory for 60 bytes. Use --pinned-memory-pool-byte-size to increase the limit.");
+        pinned.close();
         instance.close();
         memory.close();
     }
@@ -81,8 +115,7 @@ final class OwnedInstanceTest {
                     plan,
                     memory,
                     InstanceOptions.DEFAULT.withLeftMemory((name, bytes) -> left.add(name + ": " + bytes)));
-            AllocatedMemory allocated =
-                    contexts.getLast().memory(MemoryPlace.HOST).allocate(8);
+            AllocatedMemory allocated = contexts.getLast().allocate(MemoryPlace.HOST, 8);
             if (isFreed) {
                 allocated.close();
             }
@@ -99,10 +132,10 @@ final class OwnedInstanceTest {
         ModelInstance instance = OwnedInstance.create(model, plan, memory);
         InstanceContext context = contexts.getFirst();
 
-        AllocatedMemory allocated = context.memory(GPU0).allocate(8);
-        assertThat(context.memory(GPU0).place()).isEqualTo(GPU0);
+        AllocatedMemory allocated = context.allocate(GPU0, 8);
+        assertThat(allocated.place()).isEqualTo(GPU0);
         assertThat(gpu.floats(allocated.segment())).containsExactly(0, 0);
-        BackendException refused = catchThrowableOfType(BackendException.class, () -> context.memory(GPU1));
+        BackendException refused = catchThrowableOfType(BackendException.class, () -> context.allocate(GPU1, 8));
 
         assertThat(refused).hasMessage("no memory in " + GPU1 + " (expected: memory of the host)");
         assertThat(refused.code()).isEqualTo(ErrorCode.UNSUPPORTED);
@@ -163,11 +196,12 @@ final class OwnedInstanceTest {
     void countsAsTensorMemory() {
         try (TensorPool pool = new TensorPool(1 << 20, 0)) {
             ModelInstance instance = OwnedInstance.create(model, plan, pool);
-            MemoryAllocator allocator = contexts.getFirst().memory(MemoryPlace.HOST);
+            InstanceContext context = contexts.getFirst();
 
-            AllocatedMemory allocated = allocator.allocate(500_000);
+            AllocatedMemory allocated = context.allocate(MemoryPlace.HOST, 500_000);
             assertThat(pool.bytesInUse()).isEqualTo(500_000);
-            BackendException refused = catchThrowableOfType(BackendException.class, () -> allocator.allocate(600_000));
+            BackendException refused =
+                    catchThrowableOfType(BackendException.class, () -> context.allocate(MemoryPlace.HOST, 600_000));
 
             assertThat(refused.code()).isEqualTo(ErrorCode.UNAVAILABLE);
             allocated.close();
@@ -179,10 +213,10 @@ final class OwnedInstanceTest {
     @Test
     void freesWhatTheInstanceLeaves() {
         ModelInstance instance = OwnedInstance.create(model, plan, memory);
-        MemoryAllocator allocator = contexts.getFirst().memory(MemoryPlace.HOST);
-        AllocatedMemory left = allocator.allocate(8);
-        allocator.allocate(16);
-        contexts.getFirst().memory(GPU0).allocate(32);
+        InstanceContext context = contexts.getFirst();
+        AllocatedMemory left = context.allocate(MemoryPlace.HOST, 8);
+        context.allocate(MemoryPlace.HOST, 16);
+        context.allocate(GPU0, 32);
 
         instance.close();
         left.close();
@@ -190,7 +224,7 @@ final class OwnedInstanceTest {
         assertThat(events).containsExactly("close");
         memory.close();
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> allocator.allocate(1))
+                .isThrownBy(() -> context.allocate(MemoryPlace.HOST, 1))
                 .withMessage("instance 'm_0': closed");
         memory.close();
     }
@@ -198,7 +232,7 @@ final class OwnedInstanceTest {
     @Test
     void freesTheMemoryOfAnInstanceThatFails() {
         Model failing = context -> {
-            context.memory(MemoryPlace.HOST).allocate(8);
+            context.allocate(MemoryPlace.HOST, 8);
             throw new BackendException(ErrorCode.INTERNAL, "broken");
         };
 

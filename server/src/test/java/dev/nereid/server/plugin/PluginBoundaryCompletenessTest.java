@@ -22,7 +22,6 @@ import dev.nereid.spi.FormingBatch;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.InstanceContext;
-import dev.nereid.spi.MemoryAllocator;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Metrics;
@@ -129,7 +128,6 @@ final class PluginBoundaryCompletenessTest {
             InferenceRequest.class,
             InferenceResponse.class,
             InstanceContext.class,
-            MemoryAllocator.class,
             Metrics.class,
             Metrics.Counter.class,
             Metrics.Gauge.class,

@@ -13,7 +13,6 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InstanceContext;
-import dev.nereid.spi.MemoryAllocator;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
@@ -71,7 +70,7 @@ final class PtxInstance implements ModelInstance {
         completions = new CompletionThread(context.name() + "-completions");
         boolean opened = false;
         try {
-            open(context.memory(device));
+            open(context);
             opened = true;
         } catch (GpuException e) {
             throw unavailable(e);
@@ -82,9 +81,9 @@ final class PtxInstance implements ModelInstance {
         }
     }
 
-    private void open(MemoryAllocator memory) {
+    private void open(InstanceContext context) {
         for (int i = 0; i <= PtxBackend.IN_FLIGHT; i++) {
-            Slot slot = new Slot(memory.allocate(2 * bytesOfSlot), arena);
+            Slot slot = new Slot(context.allocate(device, 2 * bytesOfSlot), arena);
             slots.add(slot);
             idle.add(slot);
         }
