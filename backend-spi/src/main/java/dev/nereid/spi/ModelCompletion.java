@@ -1,5 +1,8 @@
 package dev.nereid.spi;
 
+import static java.util.Objects.requireNonNull;
+
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -25,7 +28,7 @@ public final class ModelCompletion {
     private final boolean dynamicBatching;
     private final Optional<Boolean> decoupled;
 
-    ModelCompletion(
+    private ModelCompletion(
             OptionalInt maxBatchSize,
             List<TensorSpec> inputs,
             List<TensorSpec> outputs,
@@ -36,15 +39,6 @@ public final class ModelCompletion {
         this.outputs = List.copyOf(outputs);
         this.dynamicBatching = dynamicBatching;
         this.decoupled = decoupled;
-    }
-
-    /**
-     * Starts a completion that is built tensor by tensor.
-     *
-     * @return an empty builder
-     */
-    public static ModelCompletionBuilder builder() {
-        return new ModelCompletionBuilder();
     }
 
     /**
@@ -61,6 +55,30 @@ public final class ModelCompletion {
     }
 
     /**
+     * Adds a plain input.
+     *
+     * @param name the name of the tensor
+     * @param type the type of its elements
+     * @param dims its dimensions without the batch dimension, {@link Shape#VARIABLE} where any size will do
+     * @return the changed completion
+     * @throws IllegalArgumentException as {@link #withInput(TensorSpec)}
+     */
+    public ModelCompletion withInput(String name, DataType type, long... dims) {
+        return withInput(TensorSpec.of(name, type, Shape.of(dims)));
+    }
+
+    /**
+     * Adds an input.
+     *
+     * @param spec the input, without batch dimension if the model batches
+     * @return the changed completion
+     * @throws IllegalArgumentException if there is an input of this name
+     */
+    public ModelCompletion withInput(TensorSpec spec) {
+        return new ModelCompletion(maxBatchSize, added("input", inputs, spec), outputs, dynamicBatching, decoupled);
+    }
+
+    /**
      * Sets all inputs.
      *
      * @param specs the inputs, without batch dimension if the model batches
@@ -71,6 +89,30 @@ public final class ModelCompletion {
     }
 
     /**
+     * Adds a plain output.
+     *
+     * @param name the name of the tensor
+     * @param type the type of its elements
+     * @param dims its dimensions without the batch dimension, {@link Shape#VARIABLE} where any size will do
+     * @return the changed completion
+     * @throws IllegalArgumentException as {@link #withOutput(TensorSpec)}
+     */
+    public ModelCompletion withOutput(String name, DataType type, long... dims) {
+        return withOutput(TensorSpec.of(name, type, Shape.of(dims)));
+    }
+
+    /**
+     * Adds an output.
+     *
+     * @param spec the output, without batch dimension if the model batches
+     * @return the changed completion
+     * @throws IllegalArgumentException if there is an output of this name
+     */
+    public ModelCompletion withOutput(TensorSpec spec) {
+        return new ModelCompletion(maxBatchSize, inputs, added("output", outputs, spec), dynamicBatching, decoupled);
+    }
+
+    /**
      * Sets all outputs.
      *
      * @param specs the outputs, without batch dimension if the model batches
@@ -78,6 +120,17 @@ public final class ModelCompletion {
      */
     public ModelCompletion withOutputs(List<TensorSpec> specs) {
         return new ModelCompletion(maxBatchSize, inputs, specs, dynamicBatching, decoupled);
+    }
+
+    private static List<TensorSpec> added(String role, List<TensorSpec> specs, TensorSpec spec) {
+        requireNonNull(spec, role);
+        if (specs.stream().anyMatch(known -> known.name().equals(spec.name()))) {
+            throw new IllegalArgumentException(
+                    role + " '" + spec.name() + "': added twice (expected: each " + role + " once)");
+        }
+        List<TensorSpec> all = new ArrayList<>(specs);
+        all.add(spec);
+        return all;
     }
 
     /**

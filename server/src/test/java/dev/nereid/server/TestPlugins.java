@@ -58,8 +58,8 @@ final class TestPlugins {
                         return Optional.of(ModelCompletion.EMPTY
                                 .withMaxBatchSize(4)
                                 .withDynamicBatching()
-                                .withInputs(List.of(TensorSpec.of("INPUT0", DataType.FP32, Shape.of(-1))))
-                                .withOutputs(List.of(TensorSpec.of("OUTPUT0", DataType.FP32, Shape.of(-1)))));
+                                .withInput("INPUT0", DataType.FP32, -1)
+                                .withOutput("OUTPUT0", DataType.FP32, -1));
                     }
 
                     public Model load(ModelContext context) {

@@ -3,7 +3,6 @@ package dev.nereid.spi.function;
 import static java.util.stream.Collectors.joining;
 
 import dev.nereid.spi.ModelCompletion;
-import dev.nereid.spi.ModelCompletionBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import java.util.ArrayList;
@@ -89,19 +88,19 @@ record FunctionDeclaration(BackendFunction function, List<Input> inputs, List<Ou
     }
 
     ModelCompletion completion() {
-        ModelCompletionBuilder completion = ModelCompletion.builder();
+        ModelCompletion completion = ModelCompletion.EMPTY;
         if (function.maxBatchSize() != BackendFunction.AS_CONFIGURED) {
-            completion.maxBatchSize(function.maxBatchSize());
+            completion = completion.withMaxBatchSize(function.maxBatchSize());
         }
         for (Input input : inputs) {
             TensorSpec spec = TensorSpec.of(input.name(), input.type(), Shape.of(input.dims()));
             spec = input.optional() ? spec.with(TensorSpec.Trait.OPTIONAL) : spec;
-            completion.input(input.ragged() ? spec.with(TensorSpec.Trait.RAGGED) : spec);
+            completion = completion.withInput(input.ragged() ? spec.with(TensorSpec.Trait.RAGGED) : spec);
         }
         for (Output output : outputs) {
-            completion.output(output.name(), output.type(), output.dims());
+            completion = completion.withOutput(output.name(), output.type(), output.dims());
         }
-        return (function.dynamicBatching() ? completion.dynamicBatching() : completion).build();
+        return function.dynamicBatching() ? completion.withDynamicBatching() : completion;
     }
 
     /** Returns what no model can have; empty if all is well. */

@@ -54,17 +54,16 @@ final class FunctionProcessorTest {
         TensorFunction function = (TensorFunction) only(compiler.providers());
         assertThat(function.name()).isEqualTo("scores-2_x");
         assertThat(function.completion())
-                .isEqualTo(ModelCompletion.builder()
-                        .maxBatchSize(8)
-                        .dynamicBatching()
-                        .input("TEXT", DataType.BYTES, 1)
-                        .input(TensorSpec.of("IMAGE", DataType.UINT8, Shape.of(-1, 224, 3))
+                .isEqualTo(ModelCompletion.EMPTY
+                        .withMaxBatchSize(8)
+                        .withDynamicBatching()
+                        .withInput("TEXT", DataType.BYTES, 1)
+                        .withInput(TensorSpec.of("IMAGE", DataType.UINT8, Shape.of(-1, 224, 3))
                                 .with(TensorSpec.Trait.RAGGED))
-                        .input(TensorSpec.of("LIMIT", DataType.INT32, Shape.of(1))
+                        .withInput(TensorSpec.of("LIMIT", DataType.INT32, Shape.of(1))
                                 .with(TensorSpec.Trait.OPTIONAL))
-                        .output("SCORES", DataType.FP32, -1, 4)
-                        .output("TEXT", DataType.BYTES, 1)
-                        .build());
+                        .withOutput("SCORES", DataType.FP32, -1, 4)
+                        .withOutput("TEXT", DataType.BYTES, 1));
     }
 
     @Test
@@ -93,10 +92,7 @@ final class FunctionProcessorTest {
                 .containsExactly("derived", "one", "nested", "later");
         AsyncTensorFunction later = (AsyncTensorFunction) compiler.providers().getLast();
         assertThat(later.completion())
-                .isEqualTo(ModelCompletion.builder()
-                        .maxBatchSize(0)
-                        .input("A", DataType.BOOL, 2)
-                        .build());
+                .isEqualTo(ModelCompletion.EMPTY.withMaxBatchSize(0).withInput("A", DataType.BOOL, 2));
     }
 
     @Test
@@ -170,7 +166,7 @@ final class FunctionProcessorTest {
     void letsAFunctionBuildItsCompletion() throws IOException {
         compiler.compile("@BackendFunction(name = \"built\") public final class Built implements TensorFunction {"
                 + " public ModelCompletion completion() {"
-                + " return ModelCompletion.builder().input(\"A\", DataType.INT8, 3).build(); } "
+                + " return ModelCompletion.EMPTY.withInput(\"A\", DataType.INT8, 3); } "
                 + BODY.substring(1));
 
         assertThat(((TensorFunction) only(compiler.providers())).completion().inputs())

@@ -197,8 +197,7 @@ final class BackendContractTest {
                 return new Backend() {
                     @Override
                     public Optional<ModelCompletion> complete(ModelContext model) {
-                        return Optional.of(
-                                ModelCompletion.EMPTY.withInputs(List.of(TensorSpec.of("IN", DataType.INT8, ANY))));
+                        return Optional.of(ModelCompletion.EMPTY.withInput(TensorSpec.of("IN", DataType.INT8, ANY)));
                     }
 
                     @Override

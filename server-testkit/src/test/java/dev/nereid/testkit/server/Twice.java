@@ -8,10 +8,8 @@ import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
-import dev.nereid.spi.TensorSpec;
 import dev.nereid.spi.function.TensorFunction;
 import java.lang.foreign.ValueLayout;
-import java.util.List;
 
 /** Returns OUTPUT = 2 × INPUT; refuses numbers that are not finite. */
 final class Twice implements TensorFunction {
@@ -24,8 +22,8 @@ final class Twice implements TensorFunction {
     public ModelCompletion completion() {
         return ModelCompletion.EMPTY
                 .withMaxBatchSize(8)
-                .withInputs(List.of(TensorSpec.of("INPUT", DataType.FP32, Shape.of(Shape.VARIABLE))))
-                .withOutputs(List.of(TensorSpec.of("OUTPUT", DataType.FP32, Shape.of(Shape.VARIABLE))));
+                .withInput("INPUT", DataType.FP32, Shape.VARIABLE)
+                .withOutput("OUTPUT", DataType.FP32, Shape.VARIABLE);
     }
 
     @Override

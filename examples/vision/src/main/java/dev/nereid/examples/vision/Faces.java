@@ -8,7 +8,6 @@ import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
-import dev.nereid.spi.TensorSpec;
 import dev.nereid.spi.function.AsyncTensorFunction;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
@@ -43,11 +42,10 @@ public final class Faces implements AsyncTensorFunction {
     public ModelCompletion completion() {
         return ModelCompletion.EMPTY
                 .withMaxBatchSize(0)
-                .withInputs(List.of(TensorSpec.of("IMAGE", DataType.BYTES, Shape.of(1))))
-                .withOutputs(List.of(
-                        TensorSpec.of("BOXES", DataType.FP32, Shape.of(Shape.VARIABLE, 4)),
-                        TensorSpec.of("SCORES", DataType.FP32, Shape.of(Shape.VARIABLE)),
-                        TensorSpec.of("EXPRESSIONS", DataType.BYTES, Shape.of(Shape.VARIABLE))));
+                .withInput("IMAGE", DataType.BYTES, 1)
+                .withOutput("BOXES", DataType.FP32, Shape.VARIABLE, 4)
+                .withOutput("SCORES", DataType.FP32, Shape.VARIABLE)
+                .withOutput("EXPRESSIONS", DataType.BYTES, Shape.VARIABLE);
     }
 
     @Override
