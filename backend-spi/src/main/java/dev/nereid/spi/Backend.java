@@ -22,7 +22,8 @@ public interface Backend extends AutoCloseable {
 
     /**
      * Completes a configuration from the model's own files: inputs, outputs, batching. Called before each load unless
-     * auto-completion is off; the server merges the result, checks it, and then calls {@link #load}.
+     * auto-completion is off; the server merges the result, checks it, and then calls {@link #load}. Where it is off,
+     * no limit of the batch size is checked either: {@code load} refuses what the model cannot run.
      *
      * @param context the model as configured so far, and its files
      * @return the values of the files, or empty if nothing needs completion

@@ -9,32 +9,42 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * Configuration values that a backend read from the files of a model. Immutable; starts empty, and what is left empty
- * stays as configured.
+ * Replaces inputs and outputs; adds batch size, batching and transaction policy that a configuration lacks.
  *
- * <p>The server replaces the largest batch size, the inputs and the outputs by the values here, and takes over
- * dynamic batching and the transaction policy if the configuration chooses neither.
+ * <p>Immutable; starts empty, and what is left empty stays as configured. Inputs and outputs replace the configured
+ * ones as a whole list each. The proposed batch size, dynamic batching and the transaction policy apply only where the
+ * configuration says nothing about them: a configured value is never changed. A configured batch size beyond the limit
+ * is refused.
  *
  * @since 1.0
  */
 public final class ModelCompletion {
     /** The completion that changes nothing. */
-    public static final ModelCompletion EMPTY =
-            new ModelCompletion(OptionalInt.empty(), List.of(), List.of(), false, Optional.empty());
+    public static final ModelCompletion EMPTY = new ModelCompletion(
+            OptionalInt.empty(), OptionalInt.empty(), List.of(), List.of(), false, Optional.empty());
 
-    private final OptionalInt maxBatchSize;
+    private final OptionalInt proposedMaxBatchSize;
+    private final OptionalInt maxBatchSizeLimit;
     private final List<TensorSpec> inputs;
     private final List<TensorSpec> outputs;
     private final boolean dynamicBatching;
     private final Optional<Boolean> decoupled;
 
     private ModelCompletion(
-            OptionalInt maxBatchSize,
+            OptionalInt proposedMaxBatchSize,
+            OptionalInt maxBatchSizeLimit,
             List<TensorSpec> inputs,
             List<TensorSpec> outputs,
             boolean dynamicBatching,
             Optional<Boolean> decoupled) {
-        this.maxBatchSize = maxBatchSize;
+        if (proposedMaxBatchSize.isPresent()
+                && maxBatchSizeLimit.isPresent()
+                && proposedMaxBatchSize.getAsInt() > maxBatchSizeLimit.getAsInt()) {
+            throw new IllegalArgumentException("proposedMaxBatchSize: " + proposedMaxBatchSize.getAsInt()
+                    + " (expected: at most maxBatchSizeLimit: " + maxBatchSizeLimit.getAsInt() + ")");
+        }
+        this.proposedMaxBatchSize = proposedMaxBatchSize;
+        this.maxBatchSizeLimit = maxBatchSizeLimit;
         this.inputs = List.copyOf(inputs);
         this.outputs = List.copyOf(outputs);
         this.dynamicBatching = dynamicBatching;
@@ -42,16 +52,46 @@ public final class ModelCompletion {
     }
 
     /**
-     * Sets the largest batch.
+     * Proposes a largest batch. It applies where the configuration has no {@code max_batch_size}; a 0 that is written
+     * there stays, and the tensors get the batch dimension as their first one.
      *
      * @param size the largest batch of the model; 0 if its tensors have no batch dimension
      * @return the changed completion
+     * @throws IllegalArgumentException if the size is below 0 or beyond the limit
      */
-    public ModelCompletion withMaxBatchSize(int size) {
+    public ModelCompletion withProposedMaxBatchSize(int size) {
+        return new ModelCompletion(
+                notNegative("proposedMaxBatchSize", size),
+                maxBatchSizeLimit,
+                inputs,
+                outputs,
+                dynamicBatching,
+                decoupled);
+    }
+
+    /**
+     * Limits the largest batch. A configuration with a greater {@code max_batch_size} is refused with
+     * {@link ErrorCode#INVALID_ARGUMENT}; one without stays without, unless a size is proposed too.
+     *
+     * @param size the greatest {@code max_batch_size} that the model can have; 0 if its tensors have no batch dimension
+     * @return the changed completion
+     * @throws IllegalArgumentException if the size is below 0 or below the proposed one
+     */
+    public ModelCompletion withMaxBatchSizeLimit(int size) {
+        return new ModelCompletion(
+                proposedMaxBatchSize,
+                notNegative("maxBatchSizeLimit", size),
+                inputs,
+                outputs,
+                dynamicBatching,
+                decoupled);
+    }
+
+    private static OptionalInt notNegative(String name, int size) {
         if (size < 0) {
-            throw new IllegalArgumentException("size: " + size + " (expected: >= 0)");
+            throw new IllegalArgumentException(name + ": " + size + " (expected: >= 0)");
         }
-        return new ModelCompletion(OptionalInt.of(size), inputs, outputs, dynamicBatching, decoupled);
+        return OptionalInt.of(size);
     }
 
     /**
@@ -75,7 +115,13 @@ public final class ModelCompletion {
      * @throws IllegalArgumentException if there is an input of this name
      */
     public ModelCompletion withInput(TensorSpec spec) {
-        return new ModelCompletion(maxBatchSize, added("input", inputs, spec), outputs, dynamicBatching, decoupled);
+        return new ModelCompletion(
+                proposedMaxBatchSize,
+                maxBatchSizeLimit,
+                added("input", inputs, spec),
+                outputs,
+                dynamicBatching,
+                decoupled);
     }
 
     /**
@@ -85,7 +131,7 @@ public final class ModelCompletion {
      * @return the changed completion
      */
     public ModelCompletion withInputs(List<TensorSpec> specs) {
-        return new ModelCompletion(maxBatchSize, specs, outputs, dynamicBatching, decoupled);
+        return new ModelCompletion(proposedMaxBatchSize, maxBatchSizeLimit, specs, outputs, dynamicBatching, decoupled);
     }
 
     /**
@@ -109,7 +155,13 @@ public final class ModelCompletion {
      * @throws IllegalArgumentException if there is an output of this name
      */
     public ModelCompletion withOutput(TensorSpec spec) {
-        return new ModelCompletion(maxBatchSize, inputs, added("output", outputs, spec), dynamicBatching, decoupled);
+        return new ModelCompletion(
+                proposedMaxBatchSize,
+                maxBatchSizeLimit,
+                inputs,
+                added("output", outputs, spec),
+                dynamicBatching,
+                decoupled);
     }
 
     /**
@@ -119,7 +171,7 @@ public final class ModelCompletion {
      * @return the changed completion
      */
     public ModelCompletion withOutputs(List<TensorSpec> specs) {
-        return new ModelCompletion(maxBatchSize, inputs, specs, dynamicBatching, decoupled);
+        return new ModelCompletion(proposedMaxBatchSize, maxBatchSizeLimit, inputs, specs, dynamicBatching, decoupled);
     }
 
     private static List<TensorSpec> added(String role, List<TensorSpec> specs, TensorSpec spec) {
@@ -139,7 +191,7 @@ public final class ModelCompletion {
      * @return the changed completion
      */
     public ModelCompletion withDynamicBatching() {
-        return new ModelCompletion(maxBatchSize, inputs, outputs, true, decoupled);
+        return new ModelCompletion(proposedMaxBatchSize, maxBatchSizeLimit, inputs, outputs, true, decoupled);
     }
 
     /**
@@ -149,16 +201,26 @@ public final class ModelCompletion {
      * @return the changed completion
      */
     public ModelCompletion withDecoupled(boolean value) {
-        return new ModelCompletion(maxBatchSize, inputs, outputs, dynamicBatching, Optional.of(value));
+        return new ModelCompletion(
+                proposedMaxBatchSize, maxBatchSizeLimit, inputs, outputs, dynamicBatching, Optional.of(value));
     }
 
     /**
-     * Returns the largest batch found.
+     * Returns the largest batch for a configuration that has none.
      *
-     * @return the size, or empty to keep the configured value
+     * @return the size, or empty for none
      */
-    public OptionalInt maxBatchSize() {
-        return maxBatchSize;
+    public OptionalInt proposedMaxBatchSize() {
+        return proposedMaxBatchSize;
+    }
+
+    /**
+     * Returns the greatest {@code max_batch_size} that a configuration may have.
+     *
+     * @return the size, or empty for any
+     */
+    public OptionalInt maxBatchSizeLimit() {
+        return maxBatchSizeLimit;
     }
 
     /**
@@ -200,7 +262,8 @@ public final class ModelCompletion {
     @Override
     public boolean equals(Object other) {
         return other instanceof ModelCompletion completion
-                && maxBatchSize.equals(completion.maxBatchSize)
+                && proposedMaxBatchSize.equals(completion.proposedMaxBatchSize)
+                && maxBatchSizeLimit.equals(completion.maxBatchSizeLimit)
                 && inputs.equals(completion.inputs)
                 && outputs.equals(completion.outputs)
                 && dynamicBatching == completion.dynamicBatching
@@ -209,12 +272,12 @@ public final class ModelCompletion {
 
     @Override
     public int hashCode() {
-        return Objects.hash(maxBatchSize, inputs, outputs, dynamicBatching, decoupled);
+        return Objects.hash(proposedMaxBatchSize, maxBatchSizeLimit, inputs, outputs, dynamicBatching, decoupled);
     }
 
     @Override
     public String toString() {
-        return "maxBatchSize " + maxBatchSize + ", inputs " + inputs + ", outputs " + outputs + ", dynamicBatching "
-                + dynamicBatching + ", decoupled " + decoupled;
+        return "proposedMaxBatchSize " + proposedMaxBatchSize + ", maxBatchSizeLimit " + maxBatchSizeLimit + ", inputs "
+                + inputs + ", outputs " + outputs + ", dynamicBatching " + dynamicBatching + ", decoupled " + decoupled;
     }
 }

@@ -38,7 +38,8 @@ final class FunctionCompletionTest {
             TensorSpec.of("LIMIT", DataType.INT32, Shape.of(1)).with(TensorSpec.Trait.OPTIONAL);
     private static final TensorSpec SCORES = TensorSpec.of("SCORES", DataType.FP32, Shape.of(Shape.VARIABLE, 4));
     private static final ModelCompletion SAID = ModelCompletion.EMPTY
-            .withMaxBatchSize(8)
+            .withProposedMaxBatchSize(8)
+            .withMaxBatchSizeLimit(8)
             .withInputs(List.of(TEXT, LIMIT))
             .withOutputs(List.of(SCORES))
             .withDynamicBatching();
@@ -100,7 +101,8 @@ final class FunctionCompletionTest {
         for (BackendProvider function : List.of(new Function(SAID), new AsyncFunction(SAID))) {
             ModelCompletion found = complete(function, settings());
 
-            assertThat(found.maxBatchSize()).hasValue(8);
+            assertThat(found.proposedMaxBatchSize()).hasValue(8);
+            assertThat(found.maxBatchSizeLimit()).hasValue(8);
             assertThat(found.inputs()).containsExactly(TEXT, LIMIT);
             assertThat(found.outputs()).containsExactly(SCORES);
             assertThat(found.dynamicBatching()).isTrue();
@@ -116,7 +118,7 @@ final class FunctionCompletionTest {
                         .input(TEXT)
                         .output(TensorSpec.of("SCORES", DataType.FP32, Shape.of(2, Shape.VARIABLE))));
 
-        assertThat(found.maxBatchSize()).hasValue(4);
+        assertThat(found.maxBatchSizeLimit()).hasValue(8);
         assertThat(found.inputs()).isEmpty();
         assertThat(found.outputs()).isEmpty();
     }
@@ -132,7 +134,8 @@ final class FunctionCompletionTest {
                 new Function(ModelCompletion.EMPTY.withDynamicBatching()),
                 settings().maxBatchSize(64).input(TensorSpec.of("ANY", DataType.INT8, Shape.of(1))));
 
-        assertThat(batching.maxBatchSize()).isEmpty();
+        assertThat(batching.proposedMaxBatchSize()).isEmpty();
+        assertThat(batching.maxBatchSizeLimit()).isEmpty();
         assertThat(batching.dynamicBatching()).isTrue();
     }
 
@@ -183,7 +186,27 @@ final class FunctionCompletionTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 8})
     void acceptsBatchesUpToTheLargest(int size) {
-        assertThat(complete(new Function(SAID), settings().maxBatchSize(size)).maxBatchSize())
-                .hasValue(size);
+        assertThat(complete(new Function(SAID), settings().maxBatchSize(size)).maxBatchSizeLimit())
+                .hasValue(8);
+    }
+
+    @Test
+    void acceptsAnyBatchWithoutALimit() {
+        Function proposing = new Function(ModelCompletion.EMPTY.withProposedMaxBatchSize(8));
+
+        assertThat(complete(proposing, settings().maxBatchSize(9))).isEqualTo(proposing.completion());
+    }
+
+    /** The server completes such tensors where a configuration turns batching off. */
+    @Test
+    void acceptsTensorsWithTheirBatchDimensionWithoutBatching() {
+        TensorSpec whole = TensorSpec.of("TEXT", DataType.BYTES, Shape.of(Shape.VARIABLE, 1));
+
+        assertThat(complete(new Function(SAID), settings().input(whole)).inputs())
+                .isEmpty();
+        refuses(settings().maxBatchSize(1).input(whole), "input 'TEXT': dims: [-1,1] (expected: [1])");
+        refuses(
+                settings().input(TensorSpec.of("TEXT", DataType.BYTES, Shape.of(2, 2))),
+                "input 'TEXT': dims: [2,2] (expected: [1])");
     }
 }

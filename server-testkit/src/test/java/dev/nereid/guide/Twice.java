@@ -19,7 +19,8 @@ final class Twice implements TensorFunction {
     @Override
     public ModelCompletion completion() {
         return ModelCompletion.EMPTY
-                .withMaxBatchSize(8)
+                .withProposedMaxBatchSize(8)
+                .withMaxBatchSizeLimit(8)
                 .withInput("INPUT", DataType.FP32, Shape.VARIABLE)
                 .withOutput("OUTPUT", DataType.FP32, Shape.VARIABLE);
     }

@@ -111,6 +111,20 @@ final class AnnotatedFunctionTest {
     }
 
     @Test
+    void keepsABatchSizeOfZeroThatIsWritten() throws Exception {
+        build(2);
+        models.model("m", "backend: \"times\" max_batch_size: 0");
+        try (NereidServer server = NereidServer.start(options())) {
+            load(server, "m");
+
+            assertThat(server.models().metadata(ModelRef.latest("m")).maxBatchSize())
+                    .isZero();
+            assertThat(server.models().config(ModelRef.latest("m")).getInput(0).getDimsList())
+                    .containsExactly(-1L, -1L);
+        }
+    }
+
+    @Test
     void refusesAConfigurationThatContradictsAnAnnotation() throws Exception {
         build(2);
         models.model("m", "backend: \"times\" max_batch_size: 9")

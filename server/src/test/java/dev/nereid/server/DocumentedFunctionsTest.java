@@ -166,7 +166,7 @@ final class DocumentedFunctionsTest {
 
     private static ModelSettingsBuilder complete(String name, ModelCompletion declared) {
         ModelSettingsBuilder settings = ModelSettings.builder(name, 1)
-                .maxBatchSize(declared.maxBatchSize().orElseThrow());
+                .maxBatchSize(declared.proposedMaxBatchSize().orElse(0));
         declared.inputs().forEach(settings::input);
         declared.outputs().forEach(settings::output);
         return settings;

@@ -377,6 +377,26 @@ final class ModelControlTest {
         }
     }
 
+    /** The backend proposes 4, and allows 8. */
+    @Test
+    void keepsAConfiguredBatchSizeWithinTheLimitOfTheBackend() throws Exception {
+        models.model("auto_small", "backend: \"recording\"\nmax_batch_size: 2\n");
+        models.model("auto_large", "backend: \"recording\"\nmax_batch_size: 8\n");
+        models.model("auto_beyond", "backend: \"recording\"\nmax_batch_size: 9\n");
+        try (NereidServer server = NereidServer.start(options("auto_small", "auto_large"))) {
+            assertThat(server.models().config(ModelRef.latest("auto_small")).getMaxBatchSize())
+                    .isEqualTo(2);
+            assertThat(server.models().config(ModelRef.latest("auto_large")).getMaxBatchSize())
+                    .isEqualTo(8);
+            assertThatThrownBy(() -> load(server, "auto_beyond"))
+                    .hasMessageContaining("model 'auto_beyond': max_batch_size: 9 (expected: at most 8, which backend"
+                            + " 'recording' allows)");
+            load(server, "auto_beyond", "{\"backend\": \"recording\", \"max_batch_size\": 8}");
+            assertThat(server.models().config(ModelRef.latest("auto_beyond")).getMaxBatchSize())
+                    .isEqualTo(8);
+        }
+    }
+
     /** The plain load and the poll of what was given keep it too. */
     @Test
     void keepsTheBatchSizeOfZeroThatAClientGave() throws Exception {

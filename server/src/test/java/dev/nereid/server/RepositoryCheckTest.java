@@ -70,6 +70,8 @@ final class RepositoryCheckTest {
         models.recording("good", "")
                 .model("misspelt", "backend: \"recording\"\nmax_batch: 8\ninput { nam: \"x\" }\n")
                 .model("negative", "backend: \"recording\"\nmax_batch_size: -1")
+                .model("auto_beyond", "backend: \"recording\"\nmax_batch_size: 16")
+                .model("auto_limit", "backend: \"recording\"\nmax_batch_size: 8")
                 .model("nothing", "")
                 .model("orphan", "backend: \"lost\"\n" + TestModels.TENSORS)
                 .model("series", "platform: \"ensemble\" ensemble_scheduling {}");
@@ -79,6 +81,10 @@ final class RepositoryCheckTest {
 
         assertThat(report.isValid()).isFalse();
         assertThat(model(report, "good").isValid()).isTrue();
+        assertThat(model(report, "auto_limit").isValid()).isTrue();
+        assertThat(messages(report, "auto_beyond"))
+                .containsExactly("version 1: model 'auto_beyond': max_batch_size: 16 (expected: at most 8, which"
+                        + " backend 'recording' allows)");
         assertThat(model(report, "misspelt").file()).isEqualTo(root.resolve("misspelt/config.pbtxt"));
         assertThat(model(report, "misspelt").errors())
                 .extracting(ConfigProblem::line, ConfigProblem::column, ConfigProblem::suggestion)

@@ -56,7 +56,8 @@ final class TestPlugins {
                             return Optional.empty();
                         }
                         return Optional.of(ModelCompletion.EMPTY
-                                .withMaxBatchSize(4)
+                                .withProposedMaxBatchSize(4)
+                                .withMaxBatchSizeLimit(8)
                                 .withDynamicBatching()
                                 .withInput("INPUT0", DataType.FP32, -1)
                                 .withOutput("OUTPUT0", DataType.FP32, -1));

@@ -35,7 +35,7 @@ final class OnnxCompletion {
         OnnxTensors.requireTensors(session.outputs());
         int maxBatchSize = maxBatchSize(context, session, Math.max(0, defaultMaxBatchSize));
         boolean batches = maxBatchSize > 0;
-        ModelCompletion completion = ModelCompletion.EMPTY.withMaxBatchSize(maxBatchSize);
+        ModelCompletion completion = ModelCompletion.EMPTY.withProposedMaxBatchSize(maxBatchSize);
         if (settings.inputs().isEmpty() && settings.batchInputs().isEmpty()) {
             completion = completion.withInputs(specs(session.requiredInputs(), "input", batches));
         }

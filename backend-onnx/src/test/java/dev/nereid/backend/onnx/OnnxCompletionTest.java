@@ -22,7 +22,7 @@ class OnnxCompletionTest {
     void fillsEverythingFromAModelThatCanBatch() {
         ModelCompletion completion = complete(settings("batched_add_sub.onnx"));
 
-        assertThat(completion.maxBatchSize()).hasValue(4);
+        assertThat(completion.proposedMaxBatchSize()).hasValue(4);
         assertThat(completion.dynamicBatching()).isTrue();
         assertThat(completion.inputs()).containsExactly(fp32("a", Shape.of(4)), fp32("b", Shape.of(4)));
         assertThat(completion.outputs()).containsExactly(fp32("sum", Shape.of(4)), fp32("difference", Shape.of(4)));
@@ -33,7 +33,7 @@ class OnnxCompletionTest {
     void fillsEverythingFromAModelThatCannotBatch() {
         ModelCompletion completion = complete(settings("add_sub.onnx"));
 
-        assertThat(completion.maxBatchSize()).hasValue(0);
+        assertThat(completion.proposedMaxBatchSize()).hasValue(0);
         assertThat(completion.dynamicBatching()).isFalse();
         assertThat(completion.inputs()).containsExactly(fp32("a", Shape.of(4)), fp32("b", Shape.of(4)));
         assertThat(completion.outputs()).containsExactly(fp32("sum", Shape.of(4)), fp32("difference", Shape.of(4)));
@@ -52,7 +52,7 @@ class OnnxCompletionTest {
         "compress.onnx, 0"
     })
     void batchesWhereEveryTensorHasAnOpenFirstDimension(String file, int maxBatchSize) {
-        assertThat(complete(settings(file)).maxBatchSize()).hasValue(maxBatchSize);
+        assertThat(complete(settings(file)).proposedMaxBatchSize()).hasValue(maxBatchSize);
     }
 
     @Test
@@ -69,7 +69,7 @@ class OnnxCompletionTest {
     /** The owner knows better. */
     @Test
     void takesTheConfiguredBatchSizeWhereFirstDimensionsDiffer() {
-        assertThat(complete(settings("compress.onnx").maxBatchSize(8)).maxBatchSize())
+        assertThat(complete(settings("compress.onnx").maxBatchSize(8)).proposedMaxBatchSize())
                 .hasValue(8);
     }
 
@@ -90,7 +90,7 @@ class OnnxCompletionTest {
             ModelCompletion completion =
                     backend.backend.complete(TestBackend.model(settings)).orElseThrow();
 
-            assertThat(completion.maxBatchSize()).hasValue(expected);
+            assertThat(completion.proposedMaxBatchSize()).hasValue(expected);
             assertThat(completion.dynamicBatching()).isEqualTo(dynamic);
             Shape dims = expected == 0 ? Shape.of(-1, 4) : Shape.of(4);
             assertThat(completion.inputs()).contains(fp32("a", dims));
@@ -116,7 +116,7 @@ class OnnxCompletionTest {
         assertThat(inputsGiven.outputs()).hasSize(2);
         assertThat(outputsGiven.inputs()).hasSize(2);
         assertThat(outputsGiven.outputs()).isEmpty();
-        assertThat(outputsGiven.maxBatchSize()).hasValue(4);
+        assertThat(outputsGiven.proposedMaxBatchSize()).hasValue(4);
     }
 
     @Test

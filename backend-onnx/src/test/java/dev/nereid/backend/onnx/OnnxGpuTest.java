@@ -172,7 +172,7 @@ class OnnxGpuTest {
         ModelCompletion completion = backend.complete(TestBackend.model(empty)).orElseThrow();
         ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
                 .modelFilename(file)
-                .maxBatchSize(completion.maxBatchSize().orElseThrow());
+                .maxBatchSize(completion.proposedMaxBatchSize().orElseThrow());
         completion.inputs().forEach(settings::input);
         completion.outputs().forEach(settings::output);
         return settings;

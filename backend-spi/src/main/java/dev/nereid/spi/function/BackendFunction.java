@@ -33,8 +33,9 @@ public @interface BackendFunction {
     /**
      * Returns the largest batch that a configuration may ask for. It also applies where a configuration asks for none.
      *
-     * @return the size, as of {@link ModelCompletion#maxBatchSize()}: 0 if the tensors have no batch dimension;
-     *     {@link #AS_CONFIGURED} by default
+     * @return the size, as of {@link ModelCompletion#proposedMaxBatchSize()} and {@link
+     *     ModelCompletion#maxBatchSizeLimit()}: 0 if the tensors have no batch dimension; {@link #AS_CONFIGURED} by
+     *     default
      */
     int maxBatchSize() default AS_CONFIGURED;
 

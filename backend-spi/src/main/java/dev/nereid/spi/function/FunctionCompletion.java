@@ -31,9 +31,11 @@ final class FunctionCompletion {
             return Optional.empty();
         }
         String where = "model '" + settings.name() + "', backend '" + function.name() + "': ";
-        checkBatching(where, declared.maxBatchSize(), settings);
-        checkTensors(where + "input", settings.inputs(), declared.inputs());
-        checkTensors(where + "output", settings.outputs(), declared.outputs());
+        checkBatching(where, declared.maxBatchSizeLimit(), settings);
+        boolean mayBeWhole =
+                !settings.batches() && declared.proposedMaxBatchSize().orElse(0) > 0;
+        checkTensors(where + "input", settings.inputs(), declared.inputs(), mayBeWhole);
+        checkTensors(where + "output", settings.outputs(), declared.outputs(), mayBeWhole);
         Set<String> supplied = suppliedByServer(settings);
         List<TensorSpec> inputs = declared.inputs().stream()
                 .filter(spec -> !supplied.contains(spec.name()))
@@ -41,16 +43,8 @@ final class FunctionCompletion {
         if (!settings.inputs().isEmpty()) {
             checkInputsAreThere(where, settings, inputs);
         }
-        ModelCompletion completion = ModelCompletion.EMPTY
-                .withInputs(settings.inputs().isEmpty() ? inputs : List.of())
-                .withOutputs(settings.outputs().isEmpty() ? declared.outputs() : List.of());
-        if (declared.maxBatchSize().isPresent()) {
-            completion = completion.withMaxBatchSize(
-                    settings.batches()
-                            ? settings.maxBatchSize()
-                            : declared.maxBatchSize().getAsInt());
-        }
-        return Optional.of(declared.dynamicBatching() ? completion.withDynamicBatching() : completion);
+        return Optional.of(declared.withInputs(settings.inputs().isEmpty() ? inputs : List.of())
+                .withOutputs(settings.outputs().isEmpty() ? declared.outputs() : List.of()));
     }
 
     /** Returns the inputs that no client sends: derived ones, controls and states. */
@@ -64,14 +58,21 @@ final class FunctionCompletion {
         return names;
     }
 
-    private static void checkBatching(String where, OptionalInt declared, ModelSettings settings) {
-        if (declared.isPresent() && settings.maxBatchSize() > declared.getAsInt()) {
+    private static void checkBatching(String where, OptionalInt limit, ModelSettings settings) {
+        if (limit.isPresent() && settings.maxBatchSize() > limit.getAsInt()) {
             throw invalid(where + "max_batch_size: " + settings.maxBatchSize() + " (expected: at most "
-                    + declared.getAsInt() + ")");
+                    + limit.getAsInt() + ")");
         }
     }
 
-    private static void checkTensors(String where, List<TensorSpec> configured, List<TensorSpec> declared) {
+    /**
+     * Compares tensors.
+     *
+     * @param mayBeWhole whether the configured dimensions may have the batch dimension as their first one, since the
+     *     configuration turns batching off
+     */
+    private static void checkTensors(
+            String where, List<TensorSpec> configured, List<TensorSpec> declared, boolean mayBeWhole) {
         if (declared.isEmpty()) {
             return;
         }
@@ -86,9 +87,11 @@ final class FunctionCompletion {
                         + spec.type().configName() + " (expected: "
                         + expected.type().configName() + ")");
             }
-            if (!fits(spec.backendDims(), expected.backendDims())) {
-                throw invalid(where + " '" + spec.name() + "': dims: " + spec.backendDims() + " (expected: "
-                        + expected.backendDims() + ")");
+            Shape dims = expected.backendDims();
+            if (!fits(spec.backendDims(), dims)
+                    && !(mayBeWhole && fits(spec.backendDims(), dims.prepend(Shape.VARIABLE)))) {
+                throw invalid(
+                        where + " '" + spec.name() + "': dims: " + spec.backendDims() + " (expected: " + dims + ")");
             }
         }
     }

@@ -90,7 +90,9 @@ record FunctionDeclaration(BackendFunction function, List<Input> inputs, List<Ou
     ModelCompletion completion() {
         ModelCompletion completion = ModelCompletion.EMPTY;
         if (function.maxBatchSize() != BackendFunction.AS_CONFIGURED) {
-            completion = completion.withMaxBatchSize(function.maxBatchSize());
+            completion = completion
+                    .withProposedMaxBatchSize(function.maxBatchSize())
+                    .withMaxBatchSizeLimit(function.maxBatchSize());
         }
         for (Input input : inputs) {
             TensorSpec spec = TensorSpec.of(input.name(), input.type(), Shape.of(input.dims()));

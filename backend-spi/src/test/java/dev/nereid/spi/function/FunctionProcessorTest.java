@@ -55,7 +55,8 @@ final class FunctionProcessorTest {
         assertThat(function.name()).isEqualTo("scores-2_x");
         assertThat(function.completion())
                 .isEqualTo(ModelCompletion.EMPTY
-                        .withMaxBatchSize(8)
+                        .withProposedMaxBatchSize(8)
+                        .withMaxBatchSizeLimit(8)
                         .withDynamicBatching()
                         .withInput("TEXT", DataType.BYTES, 1)
                         .withInput(TensorSpec.of("IMAGE", DataType.UINT8, Shape.of(-1, 224, 3))
@@ -92,7 +93,10 @@ final class FunctionProcessorTest {
                 .containsExactly("derived", "one", "nested", "later");
         AsyncTensorFunction later = (AsyncTensorFunction) compiler.providers().getLast();
         assertThat(later.completion())
-                .isEqualTo(ModelCompletion.EMPTY.withMaxBatchSize(0).withInput("A", DataType.BOOL, 2));
+                .isEqualTo(ModelCompletion.EMPTY
+                        .withProposedMaxBatchSize(0)
+                        .withMaxBatchSizeLimit(0)
+                        .withInput("A", DataType.BOOL, 2));
     }
 
     @Test

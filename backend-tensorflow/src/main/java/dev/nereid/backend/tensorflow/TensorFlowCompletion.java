@@ -35,7 +35,7 @@ final class TensorFlowCompletion {
         ModelSettings settings = context.settings();
         int maxBatchSize = maxBatchSize(settings, model, Math.max(0, defaultMaxBatchSize));
         boolean batches = maxBatchSize > 0;
-        ModelCompletion completion = ModelCompletion.EMPTY.withMaxBatchSize(maxBatchSize);
+        ModelCompletion completion = ModelCompletion.EMPTY.withProposedMaxBatchSize(maxBatchSize);
         if (settings.inputs().isEmpty() && settings.batchInputs().isEmpty()) {
             completion = completion.withInputs(
                     specs(without(model.inputs(), namesOfSequences(settings, true)), "input", settings, batches));

@@ -133,7 +133,7 @@ class GraphDefTest {
         try (TestBackend test = new TestBackend(directory)) {
             ModelCompletion completion = test.complete(ModelSettings.builder("m", 1));
 
-            assertThat(completion.maxBatchSize()).hasValue(4);
+            assertThat(completion.proposedMaxBatchSize()).hasValue(4);
             assertThat(completion.inputs())
                     .containsExactly(
                             TensorSpec.of("a", DataType.FP32, Shape.of(3)),

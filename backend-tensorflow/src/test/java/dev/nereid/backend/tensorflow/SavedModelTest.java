@@ -44,7 +44,7 @@ class SavedModelTest {
         try (TestBackend test = new TestBackend(directory)) {
             ModelCompletion completion = test.complete(ModelSettings.builder("m", 1));
 
-            assertThat(completion.maxBatchSize()).hasValue(4);
+            assertThat(completion.proposedMaxBatchSize()).hasValue(4);
             assertThat(completion.dynamicBatching()).isTrue();
             assertThat(completion.inputs()).containsExactly(TensorSpec.of("x", DataType.FP32, FOUR));
             assertThat(completion.outputs())
@@ -60,10 +60,10 @@ class SavedModelTest {
             ModelCompletion completion = test.complete(
                     ModelSettings.builder("m", 1).maxBatchSize(2).output(TensorSpec.of("sum", DataType.FP32, FOUR)));
 
-            assertThat(completion.maxBatchSize()).hasValue(2);
+            assertThat(completion.proposedMaxBatchSize()).hasValue(2);
             assertThat(completion.inputs()).containsExactly(TensorSpec.of("x", DataType.FP32, FOUR));
             assertThat(completion.outputs()).isEmpty();
-            assertThat(test.complete(ModelSettings.builder("m", 1)).maxBatchSize())
+            assertThat(test.complete(ModelSettings.builder("m", 1)).proposedMaxBatchSize())
                     .hasValue(16);
         }
     }
@@ -82,7 +82,7 @@ class SavedModelTest {
         try (TestBackend test = new TestBackend(directory)) {
             ModelCompletion completion = test.complete(ModelSettings.builder("m", 1));
 
-            assertThat(completion.maxBatchSize()).hasValue(0);
+            assertThat(completion.proposedMaxBatchSize()).hasValue(0);
             assertThat(completion.dynamicBatching()).isFalse();
             assertThat(completion.inputs())
                     .containsExactly(

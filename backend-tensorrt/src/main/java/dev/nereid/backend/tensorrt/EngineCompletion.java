@@ -19,7 +19,10 @@ final class EngineCompletion {
                 || !settings.batches();
     }
 
-    /** Completes a configuration. The engine batches if the first dimension of each of its tensors is variable. */
+    /**
+     * Completes a configuration. The engine batches if the first dimension of each of its tensors is variable, up to the
+     * largest shape of its profiles.
+     */
     static ModelCompletion of(ModelSettings settings, List<EngineTensor> tensors) {
         boolean canBatch = tensors.stream().allMatch(EngineCompletion::hasBatchDimension);
         if (!canBatch && settings.batches()) {
@@ -29,10 +32,11 @@ final class EngineCompletion {
         boolean withTensors =
                 settings.inputs().isEmpty() && settings.batchInputs().isEmpty();
         // Configured tensors say whether there is a batch dimension; without any, the engine does.
-        int maxBatchSize = settings.batches()
-                ? settings.maxBatchSize()
-                : canBatch && (withTensors || lackBatchDimension(settings, tensors)) ? largestBatch(tensors) : 0;
-        ModelCompletion completion = ModelCompletion.EMPTY.withMaxBatchSize(maxBatchSize);
+        int limit = canBatch ? largestBatch(tensors) : 0;
+        int proposed = withTensors || lackBatchDimension(settings, tensors) ? limit : 0;
+        int maxBatchSize = settings.batches() ? settings.maxBatchSize() : proposed;
+        ModelCompletion completion =
+                ModelCompletion.EMPTY.withProposedMaxBatchSize(proposed).withMaxBatchSizeLimit(limit);
         if (withTensors) {
             completion = completion.withInputs(specs(tensors, true, maxBatchSize > 0));
         }

@@ -28,7 +28,8 @@ final class EngineCompletionTest {
         assertThat(EngineCompletion.isNeeded(EMPTY)).isTrue();
         ModelCompletion completion = EngineCompletion.of(EMPTY, List.of(IN, OUT));
 
-        assertThat(completion.maxBatchSize()).hasValue(16);
+        assertThat(completion.proposedMaxBatchSize()).hasValue(16);
+        assertThat(completion.maxBatchSizeLimit()).hasValue(16);
         assertThat(completion.dynamicBatching()).isTrue();
         assertThat(completion.inputs()).containsExactly(TensorSpec.of("IN", DataType.FP32, Shape.of(3, -1)));
         assertThat(completion.outputs())
@@ -37,11 +38,15 @@ final class EngineCompletionTest {
     }
 
     @Test
-    void keepsAConfiguredBatchSize() {
-        ModelSettings configured = ModelSettings.builder("m", 1).maxBatchSize(2).build();
+    void limitsAConfiguredBatchSizeToTheLargestShape() {
+        for (int size : new int[] {2, 17}) {
+            ModelSettings configured =
+                    ModelSettings.builder("m", 1).maxBatchSize(size).build();
+            ModelCompletion completion = EngineCompletion.of(configured, List.of(IN, OUT));
 
-        assertThat(EngineCompletion.of(configured, List.of(IN, OUT)).maxBatchSize())
-                .hasValue(2);
+            assertThat(completion.maxBatchSizeLimit()).hasValue(16);
+            assertThat(completion.inputs()).containsExactly(TensorSpec.of("IN", DataType.FP32, Shape.of(3, -1)));
+        }
     }
 
     @Test
@@ -49,7 +54,8 @@ final class EngineCompletionTest {
         EngineTensor fixed = input("IN", Shape.of(8, 3), range(Shape.of(8, 3), Shape.of(8, 3), Shape.of(8, 3)));
         ModelCompletion completion = EngineCompletion.of(EMPTY, List.of(fixed, OUT));
 
-        assertThat(completion.maxBatchSize()).hasValue(0);
+        assertThat(completion.proposedMaxBatchSize()).hasValue(0);
+        assertThat(completion.maxBatchSizeLimit()).hasValue(0);
         assertThat(completion.dynamicBatching()).isFalse();
         assertThat(completion.inputs()).containsExactly(TensorSpec.of("IN", DataType.FP32, Shape.of(8, 3)));
         ModelSettings batching = ModelSettings.builder("m", 1).maxBatchSize(2).build();

@@ -110,6 +110,11 @@ public abstract class BackendContract {
         try (Backend backend = provider().create(new FakeBackendContext(model.backendSettings(), cache, 1))) {
             Optional<ModelCompletion> completion = backend.complete(model.context(0));
             completion.ifPresent(found -> {
+                int maxBatchSize = model.settings().maxBatchSize();
+                int limit = found.maxBatchSizeLimit().orElse(maxBatchSize);
+                require(
+                        maxBatchSize <= limit,
+                        "max_batch_size: " + maxBatchSize + " (expected: at most " + limit + ")");
                 ContractChecks.agree("input", model.settings().inputs(), found.inputs());
                 ContractChecks.agree("output", model.settings().outputs(), found.outputs());
             });

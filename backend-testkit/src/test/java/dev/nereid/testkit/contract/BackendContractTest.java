@@ -186,7 +186,24 @@ final class BackendContractTest {
 
     @Test
     void findsAWrongCompletion() {
-        BackendProvider provider = new BackendProvider() {
+        finds(
+                completing(ModelCompletion.EMPTY.withInput(TensorSpec.of("IN", DataType.INT8, ANY))),
+                batching(),
+                BackendContract::completesWithoutContradiction,
+                "input 'IN': completed as IN INT8");
+    }
+
+    @Test
+    void findsALimitBelowTheConfiguredBatchSize() {
+        finds(
+                completing(ModelCompletion.EMPTY.withMaxBatchSizeLimit(1)),
+                batching(),
+                BackendContract::completesWithoutContradiction,
+                "(expected: at most 1)");
+    }
+
+    private static BackendProvider completing(ModelCompletion completion) {
+        return new BackendProvider() {
             @Override
             public String name() {
                 return "wrong";
@@ -197,7 +214,7 @@ final class BackendContractTest {
                 return new Backend() {
                     @Override
                     public Optional<ModelCompletion> complete(ModelContext model) {
-                        return Optional.of(ModelCompletion.EMPTY.withInput(TensorSpec.of("IN", DataType.INT8, ANY)));
+                        return Optional.of(completion);
                     }
 
                     @Override
@@ -207,7 +224,6 @@ final class BackendContractTest {
                 };
             }
         };
-        finds(provider, batching(), BackendContract::completesWithoutContradiction, "input 'IN': completed as IN INT8");
     }
 
     @Test

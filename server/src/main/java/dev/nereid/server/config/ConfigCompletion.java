@@ -13,6 +13,7 @@ import inference.ModelInput;
 import inference.ModelOutput;
 import inference.ModelTransactionPolicy;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.Set;
 
 /** Completes a configuration from the names of the model's files, then from its backend. */
@@ -158,10 +159,11 @@ public final class ConfigCompletion {
     }
 
     /**
-     * Adds what a backend found out about a model. The maximum batch size, the inputs and the outputs replace those of
-     * the configuration, whose label files and image formats are kept, since no backend has them; dynamic batching and
-     * the transaction policy are taken over only if the configuration has none, so that a configured scheduler is never
-     * changed.
+     * Adds what a backend found out about a model. The inputs and the outputs replace those of the configuration, whose
+     * label files and image formats are kept, since no backend has them; the largest batch, dynamic batching and the
+     * transaction policy are taken over only if the configuration has none. The reference server also lets a backend
+     * replace a configured largest batch; none of its backends but that for Python does so, and a configured value is
+     * never changed here.
      *
      * @param config the configuration so far
      * @param completion the result of the backend
@@ -169,7 +171,9 @@ public final class ConfigCompletion {
      */
     public static ModelConfig merge(ModelConfig config, ModelCompletion completion) {
         ModelConfig.Builder merged = config.toBuilder();
-        completion.maxBatchSize().ifPresent(merged::setMaxBatchSize);
+        if (config.getMaxBatchSize() == 0) {
+            completion.proposedMaxBatchSize().ifPresent(merged::setMaxBatchSize);
+        }
         if (!completion.inputs().isEmpty()) {
             merged.clearInput();
             completion.inputs().forEach(spec -> merged.addInput(input(spec, config)));
@@ -190,19 +194,35 @@ public final class ConfigCompletion {
     }
 
     /**
+     * Refuses a configuration that asks for larger batches than its backend allows.
+     *
+     * @param config the configuration, before the completion is merged
+     * @param completion the result of the backend
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the largest batch is beyond the limit
+     */
+    public static void checkBatchSize(ModelConfig config, ModelCompletion completion) {
+        OptionalInt limit = completion.maxBatchSizeLimit();
+        if (limit.isPresent() && config.getMaxBatchSize() > limit.getAsInt()) {
+            throw invalid("model '" + config.getName() + "': max_batch_size: " + config.getMaxBatchSize()
+                    + " (expected: at most " + limit.getAsInt() + ", which backend '" + config.getBackend()
+                    + "' allows)");
+        }
+    }
+
+    /**
      * Returns a completion that keeps to the largest batch that an owner wrote into a configuration. A 0 means that the
-     * first dimension of the tensors is no batch: where the backend takes it for one, the tensors get it back.
+     * first dimension of the tensors is no batch: where the backend takes it for one, the tensors get it back. The
+     * reference server takes a 0 that is written for none.
      *
      * @param config the configuration, with its largest batch as written
      * @param completion the result of the backend
      * @return the completion, without batching if the configuration has none
      */
     public static ModelCompletion withinBatchSize(ModelConfig config, ModelCompletion completion) {
-        if (config.getMaxBatchSize() != 0 || completion.maxBatchSize().orElse(0) == 0) {
+        if (config.getMaxBatchSize() != 0 || completion.proposedMaxBatchSize().orElse(0) == 0) {
             return completion;
         }
         ModelCompletion kept = ModelCompletion.EMPTY
-                .withMaxBatchSize(0)
                 .withInputs(withFirstDimension(completion.inputs()))
                 .withOutputs(withFirstDimension(completion.outputs()));
         return completion.decoupled().map(kept::withDecoupled).orElse(kept);

@@ -52,6 +52,7 @@ public final class VersionCompletion {
                         "model configuration is not provided for model '" + config.getName() + "'");
             }
             ModelCompletion completion = found.orElse(ModelCompletion.EMPTY);
+            ConfigCompletion.checkBatchSize(config, completion);
             ModelConfig merged = ConfigCompletion.merge(
                     config,
                     prepared.hasMaxBatchSize() ? ConfigCompletion.withinBatchSize(config, completion) : completion);

@@ -1,9 +1,12 @@
 package dev.nereid.server.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.api.InferenceException;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
@@ -90,7 +93,7 @@ class ConfigCompletionTest {
             .with(TensorSpec.Trait.OPTIONAL);
 
     @Test
-    void replacesBatchInputsAndOutputsByWhatTheBackendFound() {
+    void replacesInputsAndOutputsByWhatTheBackendFound() {
         ModelConfig config = Configs.config("""
                 max_batch_size: 2
                 input { name: "x" data_type: TYPE_FP32 dims: 1 format: FORMAT_NCHW }
@@ -98,12 +101,12 @@ class ConfigCompletionTest {
                 output { name: "y" label_filename: "labels.txt" }
                 """);
         ModelCompletion completion = ModelCompletion.EMPTY
-                .withMaxBatchSize(4)
+                .withProposedMaxBatchSize(4)
                 .withInputs(List.of(FOUND))
                 .withOutputs(List.of(TensorSpec.of("y", DataType.FP16, Shape.of(3))));
 
         assertThat(ConfigCompletion.merge(config, completion)).isEqualTo(Configs.config("""
-                max_batch_size: 4
+                max_batch_size: 2
                 input {
                   name: "x" data_type: TYPE_STRING dims: [ -1, 2 ] reshape { shape: [ 2, -1 ] }
                   optional: true format: FORMAT_NCHW
@@ -141,12 +144,48 @@ class ConfigCompletionTest {
         assertThat(ConfigCompletion.merge(chosen, completion)).isEqualTo(chosen);
     }
 
+    @ParameterizedTest
+    @CsvSource({"'', 4", "max_batch_size: 2, 2", "max_batch_size: 16, 16"})
+    void takesTheProposedBatchSizeOnlyWhereNoneIsConfigured(String text, int expected) {
+        ModelCompletion proposed = ModelCompletion.EMPTY.withProposedMaxBatchSize(4);
+        ModelConfig config = Configs.config(text);
+
+        ConfigCompletion.checkBatchSize(config, proposed);
+        assertThat(ConfigCompletion.merge(config, proposed).getMaxBatchSize()).isEqualTo(expected);
+    }
+
+    @Test
+    void refusesABatchSizeBeyondTheLimit() {
+        ModelCompletion limited = ModelCompletion.EMPTY.withMaxBatchSizeLimit(8);
+        ModelCompletion unbatched = ModelCompletion.EMPTY.withMaxBatchSizeLimit(0);
+
+        assertRefused("max_batch_size: 9", limited, "9 (expected: at most 8");
+        assertRefused(
+                "max_batch_size: 2147483647", limited.withProposedMaxBatchSize(4), "2147483647 (expected: at most 8");
+        assertRefused("max_batch_size: 1", unbatched, "1 (expected: at most 0");
+        for (String text : List.of("", "max_batch_size: 0", "max_batch_size: 8")) {
+            ModelConfig config = Configs.config(text);
+            ConfigCompletion.checkBatchSize(config, limited);
+            assertThat(ConfigCompletion.merge(config, limited)).isEqualTo(config);
+        }
+        ConfigCompletion.checkBatchSize(Configs.config(""), unbatched);
+    }
+
+    private static void assertRefused(String text, ModelCompletion completion, String reason) {
+        ModelConfig config = Configs.config("name: 'm' backend: 'b' " + text);
+
+        assertThatExceptionOfType(InferenceException.class)
+                .isThrownBy(() -> ConfigCompletion.checkBatchSize(config, completion))
+                .withMessage("model 'm': max_batch_size: " + reason + ", which backend 'b' allows)")
+                .returns(ErrorCode.INVALID_ARGUMENT, InferenceException::code);
+    }
+
     /** What the backend takes for a batch is the first dimension of the tensors. */
     @Test
     void keepsABatchSizeOfZeroThatIsWritten() {
         ModelConfig config = Configs.config("max_batch_size: 0 output { name: 'y' label_filename: 'labels.txt' }");
         ModelCompletion completion = ModelCompletion.EMPTY
-                .withMaxBatchSize(4)
+                .withProposedMaxBatchSize(4)
                 .withDynamicBatching()
                 .withDecoupled(true)
                 .withInputs(List.of(
@@ -170,12 +209,16 @@ class ConfigCompletionTest {
 
     @Test
     void changesNoCompletionThatKeepsToTheBatchSize() {
-        ModelCompletion batching = ModelCompletion.EMPTY.withMaxBatchSize(8).withDynamicBatching();
-        ModelCompletion none = ModelCompletion.EMPTY.withMaxBatchSize(0);
+        ModelCompletion batching =
+                ModelCompletion.EMPTY.withProposedMaxBatchSize(8).withDynamicBatching();
+        ModelCompletion none = ModelCompletion.EMPTY.withProposedMaxBatchSize(0);
+        ModelCompletion limited = ModelCompletion.EMPTY.withMaxBatchSizeLimit(8).withDynamicBatching();
 
         assertThat(ConfigCompletion.withinBatchSize(Configs.config("max_batch_size: 8"), batching))
                 .isEqualTo(batching);
         assertThat(ConfigCompletion.withinBatchSize(Configs.config(""), none)).isEqualTo(none);
+        assertThat(ConfigCompletion.withinBatchSize(Configs.config(""), limited))
+                .isEqualTo(limited);
         assertThat(ConfigCompletion.withinBatchSize(Configs.config(""), ModelCompletion.EMPTY))
                 .isEqualTo(ModelCompletion.EMPTY);
     }

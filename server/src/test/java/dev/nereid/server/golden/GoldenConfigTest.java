@@ -95,7 +95,7 @@ class GoldenConfigTest {
     private static ModelCompletion addSub() {
         Shape shape = Shape.of(16);
         return ModelCompletion.EMPTY
-                .withMaxBatchSize(4)
+                .withProposedMaxBatchSize(4)
                 .withDynamicBatching()
                 .withInputs(List.of(
                         TensorSpec.of("INPUT1", DataType.INT32, shape), TensorSpec.of("INPUT0", DataType.INT32, shape)))

@@ -41,7 +41,7 @@ public final class Faces implements AsyncTensorFunction {
     @Override
     public ModelCompletion completion() {
         return ModelCompletion.EMPTY
-                .withMaxBatchSize(0)
+                .withMaxBatchSizeLimit(0)
                 .withInput("IMAGE", DataType.BYTES, 1)
                 .withOutput("BOXES", DataType.FP32, Shape.VARIABLE, 4)
                 .withOutput("SCORES", DataType.FP32, Shape.VARIABLE)
