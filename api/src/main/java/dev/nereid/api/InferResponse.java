@@ -55,7 +55,7 @@ public interface InferResponse extends AutoCloseable {
     default Tensor requireOutput(String name) {
         for (NamedTensor output : outputs()) {
             if (output.name().equals(name)) {
-                return output.tensor();
+                return output.tensor().withName(name);
             }
         }
         throw new InferenceException(

@@ -21,6 +21,11 @@ import org.jspecify.annotations.Nullable;
  * use. Tensors that a backend passes to the server must lie in memory that any thread may use as well: a shared,
  * automatic or global arena, never a confined one, never a Java array.
  *
+ * <p>Inputs, and outputs of other models, have a {@link #name()}, which errors name. Methods that read elements copy them
+ * into a Java array, and read every type whose values the array represents exactly. They throw
+ * {@link IllegalStateException} for a tensor that is not in memory of the host or larger than a Java array: both are
+ * mistakes of the plugin. Another type is one of the request's or the configuration's, which the client is told.
+ *
  * @since 1.0
  */
 public final class Tensor {
@@ -29,13 +34,21 @@ public final class Tensor {
     private final MemorySegment data;
     private final MemoryPlace place;
     private final @Nullable Fence fence;
+    private final @Nullable String name;
 
-    private Tensor(DataType type, Shape shape, MemorySegment data, MemoryPlace place, @Nullable Fence fence) {
+    private Tensor(
+            DataType type,
+            Shape shape,
+            MemorySegment data,
+            MemoryPlace place,
+            @Nullable Fence fence,
+            @Nullable String name) {
         this.type = requireNonNull(type, "type");
         this.shape = requireNonNull(shape, "shape");
         this.data = requireNonNull(data, "data");
         this.place = requireNonNull(place, "place");
         this.fence = fence;
+        this.name = name;
         checkConcrete(shape);
     }
 
@@ -70,7 +83,28 @@ public final class Tensor {
      * @throws IllegalArgumentException as {@link #of(DataType, Shape, MemorySegment)}
      */
     public static Tensor of(DataType type, Shape shape, MemorySegment data, MemoryPlace place) {
-        Tensor tensor = new Tensor(type, shape, data, place, null);
+        return checked(new Tensor(type, shape, data, place, null, null));
+    }
+
+    /**
+     * Creates a tensor with a name, in memory of any kind.
+     *
+     * @param name the name, as of {@link #withName}
+     * @param type the type of the elements
+     * @param shape the dimensions, with the batch dimension first for models that batch
+     * @param data the elements, all of them and nothing else
+     * @param place where {@code data} lies
+     * @return the tensor
+     * @throws IllegalArgumentException as {@link #of(DataType, Shape, MemorySegment)}
+     */
+    public static Tensor of(String name, DataType type, Shape shape, MemorySegment data, MemoryPlace place) {
+        return checked(new Tensor(type, shape, data, place, null, requireNonNull(name, "name")));
+    }
+
+    private static Tensor checked(Tensor tensor) {
+        DataType type = tensor.type;
+        Shape shape = tensor.shape;
+        MemorySegment data = tensor.data;
         if (type.isFixedSize() && data.byteSize() != shape.byteSize(type)) {
             throw new IllegalArgumentException("data: " + data.byteSize() + " bytes (expected: " + shape.byteSize(type)
                     + " bytes for " + type + " " + shape + ")");
@@ -171,9 +205,10 @@ public final class Tensor {
     /**
      * Reads the elements as {@code float}.
      *
-     * @return copies of the elements in row-major order
-     * @throws IllegalStateException if the tensor is not of {@link DataType#FP32}, {@link DataType#FP16} or
-     *     {@link DataType#BF16}, not in memory that Java code may read, or larger than a Java array
+     * @return copies of the elements in row-major order; 0 or 1 for {@link DataType#BOOL}
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the tensor is not of {@link DataType#FP32},
+     *     {@link DataType#FP16}, {@link DataType#BF16}, {@link DataType#BOOL} or an integer of 8 or 16 bits
+     * @throws IllegalStateException if the tensor is not in memory that Java code may read, or larger than a Java array
      */
     public float[] floats() {
         return TensorElements.floats(this);
@@ -182,9 +217,10 @@ public final class Tensor {
     /**
      * Reads the elements as {@code double}.
      *
-     * @return copies of the elements in row-major order
-     * @throws IllegalStateException if the tensor is not of {@link DataType#FP64}, not in memory that Java code may read,
-     *     or larger than a Java array
+     * @return copies of the elements in row-major order; 0 or 1 for {@link DataType#BOOL}
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the tensor is of {@link DataType#INT64},
+     *     {@link DataType#UINT64} or {@link DataType#BYTES}
+     * @throws IllegalStateException as {@link #floats}
      */
     public double[] doubles() {
         return TensorElements.doubles(this);
@@ -194,8 +230,9 @@ public final class Tensor {
      * Reads the elements as {@code int}.
      *
      * @return copies of the elements in row-major order; 0 or 1 for {@link DataType#BOOL}
-     * @throws IllegalStateException if the tensor is not of {@link DataType#INT32}, {@link DataType#BOOL} or a signed or
-     *     unsigned integer of 8 or 16 bits, not in memory that Java code may read, or larger than a Java array
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the tensor is not of {@link DataType#INT32},
+     *     {@link DataType#BOOL} or an integer of 8 or 16 bits
+     * @throws IllegalStateException as {@link #floats}
      */
     public int[] ints() {
         return TensorElements.ints(this);
@@ -204,10 +241,11 @@ public final class Tensor {
     /**
      * Reads the elements as {@code long}.
      *
-     * @return copies of the elements in row-major order; those of {@link DataType#UINT64} are unsigned, as of {@link
-     *     Long#toUnsignedString(long)}
-     * @throws IllegalStateException if the tensor is not of {@link DataType#INT64}, {@link DataType#UINT64} or
-     *     {@link DataType#UINT32}, not in memory that Java code may read, or larger than a Java array
+     * @return copies of the elements in row-major order; 0 or 1 for {@link DataType#BOOL}; those of
+     *     {@link DataType#UINT64} are unsigned, as of {@link Long#toUnsignedString(long)}
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the tensor is neither of an integer type nor of
+     *     {@link DataType#BOOL}
+     * @throws IllegalStateException as {@link #floats}
      */
     public long[] longs() {
         return TensorElements.longs(this);
@@ -217,9 +255,9 @@ public final class Tensor {
      * Reads the elements as texts.
      *
      * @return the elements in row-major order; bytes that are not UTF-8 become replacement characters
-     * @throws IllegalStateException if the tensor is not of {@link DataType#BYTES}, not in memory that Java code may
-     *     read, if a length runs beyond the end of the memory, or if the elements would take more than a quarter of the
-     *     largest heap
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the tensor is not of {@link DataType#BYTES}
+     * @throws IllegalStateException if the tensor is not in memory that Java code may read, if a length runs beyond the end
+     *     of the memory, or if the elements would take more than a quarter of the largest heap
      */
     public List<String> strings() {
         return TensorElements.strings(this);
@@ -229,6 +267,7 @@ public final class Tensor {
      * Reads the elements as byte strings.
      *
      * @return copies of the elements in row-major order
+     * @throws BackendException as {@link #strings}
      * @throws IllegalStateException as {@link #strings}
      */
     public List<byte[]> byteStrings() {
@@ -272,7 +311,7 @@ public final class Tensor {
     }
 
     /**
-     * Returns the same elements in other dimensions. Place and fence stay.
+     * Returns the same elements in other dimensions. Place, fence and name stay.
      *
      * @param changed the dimensions, with as many elements
      * @return a tensor on the same memory
@@ -284,7 +323,7 @@ public final class Tensor {
             throw new IllegalArgumentException(
                     "shape: " + changed + " (expected: " + shape.elementCount() + " elements, as " + shape + " has)");
         }
-        return new Tensor(type, changed, data, place, fence);
+        return new Tensor(type, changed, data, place, fence, name);
     }
 
     /**
@@ -296,7 +335,7 @@ public final class Tensor {
      */
     @Incubating
     public Tensor withFence(Fence added) {
-        return new Tensor(type, shape, data, place, requireNonNull(added, "added"));
+        return new Tensor(type, shape, data, place, requireNonNull(added, "added"), name);
     }
 
     /**
@@ -308,6 +347,25 @@ public final class Tensor {
     @Incubating
     public Optional<Fence> fence() {
         return Optional.ofNullable(fence);
+    }
+
+    /**
+     * Returns the same tensor with a name, in place of an earlier one.
+     *
+     * @param given the name of an input or output, by which errors name the tensor
+     * @return a tensor on the same memory; this one if it has that name
+     */
+    public Tensor withName(String given) {
+        return given.equals(name) ? this : new Tensor(type, shape, data, place, fence, given);
+    }
+
+    /**
+     * Returns the name of the tensor.
+     *
+     * @return the name of the input, or of the output of another model; empty for a tensor that was made without a name
+     */
+    public Optional<String> name() {
+        return Optional.ofNullable(name);
     }
 
     /**

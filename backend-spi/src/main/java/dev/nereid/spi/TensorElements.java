@@ -7,7 +7,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
+import java.util.function.LongToDoubleFunction;
 import java.util.function.LongToIntFunction;
+import java.util.function.LongUnaryOperator;
 
 /** Copies elements between tensors and Java arrays. Static functions only. */
 final class TensorElements {
@@ -31,9 +33,9 @@ final class TensorElements {
     private TensorElements() {}
 
     static float[] floats(Tensor tensor) {
-        MemorySegment data = host(tensor, "FP32, FP16 or BF16");
+        MemorySegment data = tensor.data();
         return switch (tensor.type()) {
-            case FP32 -> data.toArray(FLOAT);
+            case FP32 -> host(tensor).toArray(FLOAT);
             case FP16 -> {
                 float[] values = new float[count(tensor)];
                 for (int i = 0; i < values.length; i++) {
@@ -44,60 +46,107 @@ final class TensorElements {
             case BF16 -> {
                 float[] values = new float[count(tensor)];
                 for (int i = 0; i < values.length; i++) {
-                    values[i] = Float.intBitsToFloat(data.get(SHORT, (long) i * Short.BYTES) << Short.SIZE);
+                    values[i] = bfloat16(data.get(SHORT, (long) i * Short.BYTES));
                 }
                 yield values;
             }
-            case BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64, FP64, BYTES ->
-                throw unexpected(tensor, "FP32, FP16 or BF16");
+            case BOOL, UINT8, INT8, UINT16, INT16 -> {
+                LongToIntFunction reader = smallInteger(tensor);
+                float[] values = new float[count(tensor)];
+                int size = tensor.type().byteSize();
+                for (int i = 0; i < values.length; i++) {
+                    values[i] = reader.applyAsInt((long) i * size);
+                }
+                yield values;
+            }
+            case UINT32, UINT64, INT32, INT64, FP64, BYTES ->
+                throw unexpected(tensor, "FP32, FP16, BF16, BOOL, or an integer of 8 or 16 bits");
         };
     }
 
     static double[] doubles(Tensor tensor) {
-        if (tensor.type() != DataType.FP64) {
-            throw unexpected(tensor, "FP64");
-        }
-        return host(tensor, "FP64").toArray(DOUBLE);
-    }
-
-    static int[] ints(Tensor tensor) {
-        String expected = "INT32, or an integer or BOOL of fewer bits";
-        MemorySegment data = host(tensor, expected);
+        MemorySegment data = tensor.data();
         return switch (tensor.type()) {
-            case INT32 -> data.toArray(INT);
-            case INT16 -> widen(tensor, at -> data.get(SHORT, at));
-            case UINT16 -> widen(tensor, at -> Short.toUnsignedInt(data.get(SHORT, at)));
-            case INT8 -> widen(tensor, at -> data.get(ValueLayout.JAVA_BYTE, at));
-            case UINT8 -> widen(tensor, at -> Byte.toUnsignedInt(data.get(ValueLayout.JAVA_BYTE, at)));
-            case BOOL -> widen(tensor, at -> data.get(ValueLayout.JAVA_BYTE, at) == 0 ? 0 : 1);
-            case UINT32, UINT64, INT64, FP16, FP32, FP64, BYTES, BF16 -> throw unexpected(tensor, expected);
+            case FP64 -> host(tensor).toArray(DOUBLE);
+            case FP32 -> doubles(tensor, at -> data.get(FLOAT, at));
+            case FP16 -> doubles(tensor, at -> Float.float16ToFloat(data.get(SHORT, at)));
+            case BF16 -> doubles(tensor, at -> bfloat16(data.get(SHORT, at)));
+            case INT32 -> doubles(tensor, at -> data.get(INT, at));
+            case UINT32 -> doubles(tensor, at -> Integer.toUnsignedLong(data.get(INT, at)));
+            case BOOL, UINT8, INT8, UINT16, INT16 -> {
+                LongToIntFunction reader = smallInteger(tensor);
+                yield doubles(tensor, reader::applyAsInt);
+            }
+            case UINT64, INT64, BYTES ->
+                throw unexpected(tensor, "FP64, FP32, FP16, BF16, BOOL, or an integer of up to 32 bits");
         };
     }
 
-    private static int[] widen(Tensor tensor, LongToIntFunction read) {
-        int[] values = new int[count(tensor)];
+    private static double[] doubles(Tensor tensor, LongToDoubleFunction reader) {
+        double[] values = new double[count(tensor)];
         int size = tensor.type().byteSize();
         for (int i = 0; i < values.length; i++) {
-            values[i] = read.applyAsInt((long) i * size);
+            values[i] = reader.applyAsDouble((long) i * size);
         }
         return values;
     }
 
-    static long[] longs(Tensor tensor) {
-        String expected = "INT64, UINT64 or UINT32";
-        MemorySegment data = host(tensor, expected);
+    private static float bfloat16(short bits) {
+        return Float.intBitsToFloat(bits << Short.SIZE);
+    }
+
+    static int[] ints(Tensor tensor) {
         return switch (tensor.type()) {
-            case INT64, UINT64 -> data.toArray(LONG);
-            case UINT32 -> {
-                long[] values = new long[count(tensor)];
+            case INT32 -> host(tensor).toArray(INT);
+            case BOOL, UINT8, INT8, UINT16, INT16 -> {
+                LongToIntFunction reader = smallInteger(tensor);
+                int[] values = new int[count(tensor)];
+                int size = tensor.type().byteSize();
                 for (int i = 0; i < values.length; i++) {
-                    values[i] = Integer.toUnsignedLong(data.get(INT, (long) i * Integer.BYTES));
+                    values[i] = reader.applyAsInt((long) i * size);
                 }
                 yield values;
             }
-            case BOOL, UINT8, UINT16, INT8, INT16, INT32, FP16, FP32, FP64, BYTES, BF16 ->
-                throw unexpected(tensor, expected);
+            case UINT32, UINT64, INT64, FP16, FP32, FP64, BYTES, BF16 ->
+                throw unexpected(tensor, "INT32, BOOL, or an integer of 8 or 16 bits");
         };
+    }
+
+    /** Returns the function that reads an element of up to 16 bits, given its offset. */
+    private static LongToIntFunction smallInteger(Tensor tensor) {
+        MemorySegment data = tensor.data();
+        return switch (tensor.type()) {
+            case INT16 -> at -> data.get(SHORT, at);
+            case UINT16 -> at -> Short.toUnsignedInt(data.get(SHORT, at));
+            case INT8 -> at -> data.get(ValueLayout.JAVA_BYTE, at);
+            case UINT8 -> at -> Byte.toUnsignedInt(data.get(ValueLayout.JAVA_BYTE, at));
+            case BOOL -> at -> data.get(ValueLayout.JAVA_BYTE, at) == 0 ? 0 : 1;
+            case INT32, UINT32, UINT64, INT64, FP16, FP32, FP64, BYTES, BF16 ->
+                throw new IllegalArgumentException("type: " + tensor.type() + " (expected: up to 16 bits)");
+        };
+    }
+
+    static long[] longs(Tensor tensor) {
+        MemorySegment data = tensor.data();
+        return switch (tensor.type()) {
+            case INT64, UINT64 -> host(tensor).toArray(LONG);
+            case INT32 -> longs(tensor, at -> data.get(INT, at));
+            case UINT32 -> longs(tensor, at -> Integer.toUnsignedLong(data.get(INT, at)));
+            case BOOL, UINT8, INT8, UINT16, INT16 -> {
+                LongToIntFunction reader = smallInteger(tensor);
+                yield longs(tensor, reader::applyAsInt);
+            }
+            case FP16, FP32, FP64, BYTES, BF16 -> throw unexpected(tensor, "an integer type or BOOL");
+        };
+    }
+
+    private static long[] longs(Tensor tensor, LongUnaryOperator reader) {
+        long[] values = new long[count(tensor)];
+        int size = tensor.type().byteSize();
+        for (int i = 0; i < values.length; i++) {
+            values[i] = reader.applyAsLong((long) i * size);
+        }
+        return values;
     }
 
     static List<byte[]> byteStrings(Tensor tensor) {
@@ -123,7 +172,7 @@ final class TensorElements {
         if (tensor.type() != DataType.BYTES) {
             throw unexpected(tensor, "BYTES");
         }
-        MemorySegment data = host(tensor, "BYTES");
+        MemorySegment data = host(tensor);
         List<T> elements = new ArrayList<>();
         long heap = 0;
         long at = 0;
@@ -132,11 +181,11 @@ final class TensorElements {
             long length = left < 0 ? -1 : Integer.toUnsignedLong(data.get(INT, at));
             if (left < 0 || length > left) {
                 throw new IllegalStateException(
-                        "tensor: " + tensor + ": element " + elements.size() + " runs beyond the end of the memory");
+                        described(tensor) + ": element " + elements.size() + " runs beyond the end of the memory");
             }
             heap += ownBytes + length;
             if (heap > maxBytes) {
-                throw new IllegalStateException("tensor: " + tensor + ": elements after " + elements.size()
+                throw new IllegalStateException(described(tensor) + ": elements after " + elements.size()
                         + " would take more than " + maxBytes
                         + " bytes of the heap (expected: fewer or shorter elements, or a larger -Xmx)");
             }
@@ -183,19 +232,44 @@ final class TensorElements {
         }
     }
 
+    /** Returns the number of elements, each of which becomes one of an array. */
     private static int count(Tensor tensor) {
-        return Math.toIntExact(tensor.shape().elementCount());
+        host(tensor);
+        long count = tensor.shape().elementCount();
+        if (count > Integer.MAX_VALUE - 8) { // the longest array of the JVM
+            throw new IllegalStateException(described(tensor) + " (expected: as many elements as fit a Java array)");
+        }
+        return (int) count;
     }
 
-    private static MemorySegment host(Tensor tensor, String expected) {
+    private static MemorySegment host(Tensor tensor) {
         if (!tensor.place().isHost()) {
-            throw unexpected(tensor, expected);
+            throw new IllegalStateException(
+                    described(tensor) + " in " + tensor.place() + " (expected: in memory of the host)");
         }
         return tensor.data();
     }
 
-    private static IllegalStateException unexpected(Tensor tensor, String expected) {
-        return new IllegalStateException("tensor: " + tensor + (tensor.place().isHost() ? "" : " in " + tensor.place())
-                + " (expected: " + expected + " in memory of the host)");
+    /** Returns the name of a tensor, if it has one, its type and its shape. */
+    private static String described(Tensor tensor) {
+        return tensor.name().map(name -> "tensor '" + name + "': ").orElse("tensor: ") + tensor;
+    }
+
+    private static BackendException unexpected(Tensor tensor, String expected) {
+        DataType type = tensor.type();
+        return new BackendException(
+                ErrorCode.INVALID_ARGUMENT,
+                described(tensor) + " (expected: " + expected + "; " + type + " is read by " + reader(type) + ")");
+    }
+
+    /** Returns the method that reads a type, in the smallest Java type that represents it. */
+    private static String reader(DataType type) {
+        return switch (type) {
+            case BOOL, UINT8, INT8, UINT16, INT16, INT32 -> "ints()";
+            case UINT32, INT64, UINT64 -> "longs()";
+            case FP16, BF16, FP32 -> "floats()";
+            case FP64 -> "doubles()";
+            case BYTES -> "strings()";
+        };
     }
 }

@@ -1,8 +1,10 @@
 package dev.nereid.spi;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatNoException;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
 import java.lang.foreign.Arena;
@@ -10,7 +12,12 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Collections;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
 /** Tests numbers, byte strings, shapes and fences of tensors. */
@@ -76,9 +83,9 @@ final class TensorTest {
     void readsByteStringsOfTheHostAlone() {
         MemorySegment data = Arena.ofAuto().allocate(4);
 
-        assertThatIllegalStateException()
-                .isThrownBy(() -> Tensor.of(DataType.INT32, Shape.of(1), data).byteStrings())
-                .withMessage("tensor: INT32 [1] (expected: BYTES in memory of the host)");
+        assertRefused(
+                Tensor.of(DataType.INT32, Shape.of(1), data)::byteStrings,
+                "tensor: INT32 [1] (expected: BYTES; INT32 is read by ints())");
         assertThatIllegalStateException()
                 .isThrownBy(
                         () -> Tensor.of(DataType.BYTES, Shape.of(1), data, GPU).byteStrings());
@@ -127,41 +134,201 @@ final class TensorTest {
     }
 
     @Test
-    void widensNumbersOfFewerBits() {
-        assertThat(bytes(DataType.UINT8, 2, 1, 255).ints()).containsExactly(1, 255);
-        assertThat(bytes(DataType.INT8, 2, 1, 255).ints()).containsExactly(1, -1);
+    void readsIntegersOfEachTypeAsInts() {
+        assertThat(bytes(DataType.INT8, 3, 1, 0x80, 0x7f).ints()).containsExactly(1, -128, 127);
+        assertThat(bytes(DataType.UINT8, 3, 1, 0, 255).ints()).containsExactly(1, 0, 255);
+        assertThat(bytes(DataType.INT16, 3, 0xfe, 0xff, 0x00, 0x80, 0xff, 0x7f).ints())
+                .containsExactly(-2, Short.MIN_VALUE, Short.MAX_VALUE);
+        assertThat(bytes(DataType.UINT16, 3, 0xfe, 0xff, 2, 1, 0xff, 0xff).ints())
+                .containsExactly(0xfffe, 0x102, 0xffff);
+        assertThat(Tensor.ofInts(Shape.of(2), Integer.MIN_VALUE, Integer.MAX_VALUE)
+                        .ints())
+                .containsExactly(Integer.MIN_VALUE, Integer.MAX_VALUE);
         assertThat(bytes(DataType.BOOL, 3, 0, 1, 7).ints()).containsExactly(0, 1, 1);
-        assertThat(bytes(DataType.INT16, 2, 0xfe, 0xff, 2, 1).ints()).containsExactly(-2, 0x102);
-        assertThat(bytes(DataType.UINT16, 2, 0xfe, 0xff, 2, 1).ints()).containsExactly(0xfffe, 0x102);
-        assertThat(bytes(DataType.UINT32, 2, 1, 0, 0, 0, 255, 255, 255, 255).longs())
-                .containsExactly(1, 0xffff_ffffL);
-        assertThat(bytes(DataType.UINT64, 1, 255, 255, 255, 255, 255, 255, 255, 255)
-                        .longs())
-                .containsExactly(-1);
-        assertThat(bytes(DataType.FP16, 2, 0x00, 0x3c, 0x00, 0xc1).floats()).containsExactly(1, -2.5f);
-        assertThat(bytes(DataType.BF16, 2, 0x80, 0x3f, 0x20, 0xc0).floats()).containsExactly(1, -2.5f);
     }
 
     @Test
-    void readsNoNumbersOfOtherTypesOrPlaces() {
-        Tensor ints = Tensor.ofInts(Shape.of(1), 1);
+    void readsIntegersOfEachTypeAsLongs() {
+        assertThat(bytes(DataType.INT8, 3, 1, 0x80, 0x7f).longs()).containsExactly(1, -128, 127);
+        assertThat(bytes(DataType.UINT8, 2, 0, 255).longs()).containsExactly(0, 255);
+        assertThat(bytes(DataType.INT16, 2, 0x00, 0x80, 0xff, 0x7f).longs())
+                .containsExactly(Short.MIN_VALUE, Short.MAX_VALUE);
+        assertThat(bytes(DataType.UINT16, 2, 0, 0, 0xff, 0xff).longs()).containsExactly(0, 0xffff);
+        assertThat(Tensor.ofInts(Shape.of(2), Integer.MIN_VALUE, Integer.MAX_VALUE)
+                        .longs())
+                .containsExactly(Integer.MIN_VALUE, Integer.MAX_VALUE);
+        assertThat(bytes(DataType.UINT32, 2, 1, 0, 0, 0, 255, 255, 255, 255).longs())
+                .containsExactly(1, 0xffff_ffffL);
+        assertThat(Tensor.ofLongs(Shape.of(2), Long.MIN_VALUE, Long.MAX_VALUE).longs())
+                .containsExactly(Long.MIN_VALUE, Long.MAX_VALUE);
+        assertThat(bytes(DataType.UINT64, 1, 255, 255, 255, 255, 255, 255, 255, 255)
+                        .longs())
+                .containsExactly(-1);
+        assertThat(bytes(DataType.BOOL, 3, 0, 1, 7).longs()).containsExactly(0, 1, 1);
+    }
 
-        assertThatIllegalStateException()
-                .isThrownBy(ints::floats)
-                .withMessage("tensor: INT32 [1] (expected: FP32, FP16 or BF16 in memory of the host)");
-        assertThatIllegalStateException()
-                .isThrownBy(ints::longs)
-                .withMessage("tensor: INT32 [1] (expected: INT64, UINT64 or UINT32 in memory of the host)");
-        assertThatIllegalStateException()
-                .isThrownBy(ints::doubles)
-                .withMessage("tensor: INT32 [1] (expected: FP64 in memory of the host)");
-        assertThatIllegalStateException()
-                .isThrownBy(Tensor.ofLongs(Shape.of(1), 1)::ints)
-                .withMessage("tensor: INT64 [1] (expected: INT32, or an integer or BOOL of fewer bits in memory of the"
-                        + " host)");
-        assertThatIllegalStateException()
-                .isThrownBy(Tensor.of(DataType.FP32, Shape.of(1), ints.data(), GPU)::floats)
-                .withMessage("tensor: FP32 [1] in " + GPU + " (expected: FP32, FP16 or BF16 in memory of the host)");
+    @Test
+    void readsNumbersOfEachTypeAsFloats() {
+        assertThat(bytes(DataType.FP16, 4, 0x00, 0x3c, 0x00, 0xc1, 0xff, 0x7b, 0x01, 0x00)
+                        .floats())
+                .containsExactly(1, -2.5f, 65504, 0x1p-24f);
+        assertThat(bytes(DataType.BF16, 3, 0x80, 0x3f, 0x20, 0xc0, 0x80, 0xff).floats())
+                .containsExactly(1, -2.5f, Float.NEGATIVE_INFINITY);
+        assertThat(bytes(DataType.INT8, 2, 0x80, 0x7f).floats()).containsExactly(-128, 127);
+        assertThat(bytes(DataType.UINT8, 2, 0, 255).floats()).containsExactly(0, 255);
+        assertThat(bytes(DataType.INT16, 2, 0x00, 0x80, 0xff, 0x7f).floats())
+                .containsExactly(Short.MIN_VALUE, Short.MAX_VALUE);
+        assertThat(bytes(DataType.UINT16, 2, 0, 0, 0xff, 0xff).floats()).containsExactly(0, 65535);
+        assertThat(bytes(DataType.BOOL, 3, 0, 1, 7).floats()).containsExactly(0, 1, 1);
+    }
+
+    @Test
+    void readsNumbersOfEachTypeAsDoubles() {
+        assertThat(Tensor.ofDoubles(Shape.of(2), Double.MIN_VALUE, Double.MAX_VALUE)
+                        .doubles())
+                .containsExactly(Double.MIN_VALUE, Double.MAX_VALUE);
+        assertThat(Tensor.ofFloats(Shape.of(4), Float.MIN_VALUE, -Float.MAX_VALUE, -0f, Float.NaN)
+                        .doubles())
+                .containsExactly(Float.MIN_VALUE, -Float.MAX_VALUE, -0.0, Double.NaN);
+        assertThat(bytes(DataType.FP16, 2, 0xff, 0x7b, 0x01, 0x00).doubles()).containsExactly(65504, 0x1p-24);
+        assertThat(bytes(DataType.BF16, 2, 0x80, 0x7f, 0x20, 0xc0).doubles())
+                .containsExactly(Double.POSITIVE_INFINITY, -2.5);
+        assertThat(Tensor.ofInts(Shape.of(2), Integer.MIN_VALUE, Integer.MAX_VALUE)
+                        .doubles())
+                .containsExactly(Integer.MIN_VALUE, Integer.MAX_VALUE);
+        assertThat(bytes(DataType.UINT32, 1, 255, 255, 255, 255).doubles()).containsExactly(0xffff_ffffL);
+        assertThat(bytes(DataType.INT16, 1, 0x00, 0x80).doubles()).containsExactly(Short.MIN_VALUE);
+        assertThat(bytes(DataType.UINT16, 1, 0xff, 0xff).doubles()).containsExactly(65535);
+        assertThat(bytes(DataType.INT8, 1, 0x80).doubles()).containsExactly(-128);
+        assertThat(bytes(DataType.UINT8, 1, 255).doubles()).containsExactly(255);
+        assertThat(bytes(DataType.BOOL, 3, 0, 1, 7).doubles()).containsExactly(0, 1, 1);
+    }
+
+    /** A type is read as numbers that represent each of its values, and refused otherwise. */
+    @Test
+    void readsEachTypeByTheMethodsThatRepresentIt() {
+        Set<DataType> small = EnumSet.of(DataType.BOOL, DataType.INT8, DataType.UINT8, DataType.INT16, DataType.UINT16);
+        Set<DataType> ints = with(small, DataType.INT32);
+        Set<DataType> longs = with(ints, DataType.UINT32, DataType.INT64, DataType.UINT64);
+        Set<DataType> floats = with(small, DataType.FP16, DataType.BF16, DataType.FP32);
+        Set<DataType> doubles = with(floats, DataType.FP64, DataType.INT32, DataType.UINT32);
+
+        for (DataType type : DataType.values()) {
+            int size = type.isFixedSize() ? type.byteSize() : Integer.BYTES;
+            Tensor tensor = Tensor.of(type, Shape.of(1), Arena.ofAuto().allocate(size));
+            assertReads(tensor, tensor::ints, ints);
+            assertReads(tensor, tensor::longs, longs);
+            assertReads(tensor, tensor::floats, floats);
+            assertReads(tensor, tensor::doubles, doubles);
+            assertReads(tensor, tensor::strings, EnumSet.of(DataType.BYTES));
+            assertReads(tensor, tensor::byteStrings, EnumSet.of(DataType.BYTES));
+        }
+    }
+
+    private static Set<DataType> with(Set<DataType> types, DataType... others) {
+        Set<DataType> all = EnumSet.copyOf(types);
+        Collections.addAll(all, others);
+        return all;
+    }
+
+    private static void assertReads(Tensor tensor, ThrowingCallable read, Set<DataType> types) {
+        if (types.contains(tensor.type())) {
+            assertThatNoException().as(tensor.toString()).isThrownBy(read);
+        } else {
+            assertThatExceptionOfType(BackendException.class)
+                    .as(tensor.toString())
+                    .isThrownBy(read)
+                    .matches(error -> error.code() == ErrorCode.INVALID_ARGUMENT)
+                    .withMessageStartingWith("tensor: " + tensor + " (expected: ");
+        }
+    }
+
+    @Test
+    void namesTensorTypeAndMethodWhereATypeIsNotRead() {
+        Tensor longs = Tensor.ofLongs(Shape.of(1), 1).withName("IN");
+
+        assertRefused(
+                longs::floats,
+                "tensor 'IN': INT64 [1] (expected: FP32, FP16, BF16, BOOL, or an integer of 8 or 16 bits; INT64 is read by"
+                        + " longs())");
+        assertRefused(
+                longs::doubles,
+                "tensor 'IN': INT64 [1] (expected: FP64, FP32, FP16, BF16, BOOL, or an integer of up to 32 bits; INT64 is"
+                        + " read by longs())");
+        assertRefused(
+                longs::ints,
+                "tensor 'IN': INT64 [1] (expected: INT32, BOOL, or an integer of 8 or 16 bits; INT64 is read by longs())");
+        assertRefused(
+                Tensor.ofFloats(Shape.of(1), 1)::longs,
+                "tensor: FP32 [1] (expected: an integer type or BOOL; FP32 is read by floats())");
+        assertRefused(
+                Tensor.ofDoubles(Shape.of(1), 1)::strings,
+                "tensor: FP64 [1] (expected: BYTES; FP64 is read by doubles())");
+        assertRefused(
+                Tensor.ofStrings(Shape.of(1), List.of("1"))::longs,
+                "tensor: BYTES [1] (expected: an integer type or BOOL; BYTES is read by strings())");
+    }
+
+    private static void assertRefused(ThrowingCallable read, String message) {
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(read)
+                .matches(error -> error.code() == ErrorCode.INVALID_ARGUMENT)
+                .withMessage(message);
+    }
+
+    @Test
+    void readsNoNumbersInOtherPlaces() {
+        MemorySegment data = Arena.ofAuto().allocate(4);
+        Tensor floats = Tensor.of("IN", DataType.FP32, Shape.of(1), data, GPU);
+
+        for (ThrowingCallable read : List.<ThrowingCallable>of(floats::floats, floats::doubles)) {
+            assertThatIllegalStateException()
+                    .isThrownBy(read)
+                    .withMessage("tensor 'IN': FP32 [1] in " + GPU + " (expected: in memory of the host)");
+        }
+        for (DataType type : List.of(DataType.INT32, DataType.UINT16, DataType.BOOL)) {
+            MemorySegment part = data.asSlice(0, type.byteSize());
+            Tensor integers = Tensor.of(type, Shape.of(1), part, GPU);
+            assertThatIllegalStateException().isThrownBy(integers::ints);
+            assertThatIllegalStateException().isThrownBy(integers::longs);
+        }
+    }
+
+    /** The memory is reserved, not used. */
+    @Test
+    void readsNoMoreElementsThanFitAnArray() {
+        MemorySegment data = MemorySegment.ofAddress(1 << 20).reinterpret(1L << 31);
+        Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(1L << 31), data);
+
+        for (ThrowingCallable read :
+                List.<ThrowingCallable>of(tensor::ints, tensor::longs, tensor::floats, tensor::doubles)) {
+            assertThatIllegalStateException()
+                    .isThrownBy(read)
+                    .withMessage("tensor: UINT8 [2147483648] (expected: as many elements as fit a Java array)");
+        }
+    }
+
+    @Test
+    void keepsItsNameInViews() {
+        MemorySegment data = Arena.ofAuto().allocate(24);
+        Tensor named = Tensor.of("IN", DataType.FP32, Shape.of(2, 3), data, GPU);
+
+        assertThat(named.name()).contains("IN");
+        assertThat(named.withShape(Shape.of(6)).name()).contains("IN");
+        assertThat(named.withFence(new Done()).name()).contains("IN");
+        assertThat(named.withName("IN")).isSameAs(named);
+        assertThat(named.withFence(new Done()).withName("OUT"))
+                .returns(Optional.of("OUT"), Tensor::name)
+                .returns(DataType.FP32, Tensor::type)
+                .returns(Shape.of(2, 3), Tensor::shape)
+                .returns(data, Tensor::data)
+                .returns(GPU, Tensor::place)
+                .matches(tensor -> tensor.fence().isPresent());
+        assertThat(named).hasToString("FP32 [2,3]");
+        assertThat(Tensor.of(DataType.FP32, Shape.of(6), data).name()).isEmpty();
+        assertThatNullPointerException().isThrownBy(() -> named.withName(null));
+        assertThatNullPointerException()
+                .isThrownBy(() -> Tensor.of(null, DataType.FP32, Shape.of(6), data, MemoryPlace.HOST));
     }
 
     @Test

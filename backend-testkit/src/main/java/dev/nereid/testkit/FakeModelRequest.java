@@ -280,7 +280,7 @@ public final class FakeModelRequest implements ModelRequest {
             values.forEach((name, value) -> {
                 TensorBuffer buffer = memory.allocate(value.byteSize());
                 MemorySegment.copy(value.data(), 0, buffer.segment(), 0, value.byteSize());
-                Tensor copy = Tensor.of(value.type(), value.shape(), buffer.segment());
+                Tensor copy = Tensor.of(name, value.type(), value.shape(), buffer.segment(), MemoryPlace.HOST);
                 outputs.put(name, new Output(copy, buffer, new AtomicInteger(1)));
             });
         }

@@ -60,7 +60,7 @@ public final class FakeRequest implements InferenceRequest {
      * @return this request
      */
     public FakeRequest with(String name, Tensor tensor) {
-        inputs.put(name, tensor);
+        inputs.put(name, tensor.withName(name));
         return this;
     }
 

@@ -48,10 +48,10 @@ final class JoinedInputs {
         }
         List<Tensor> parts = parts(input);
         if (is(input, TensorSpec.Trait.RAGGED)) {
-            return flat(parts);
+            return flat(input, parts);
         }
         boolean isSingle = parts.size() == 1 || is(input, TensorSpec.Trait.SHAPE_TENSOR);
-        return isSingle ? parts.getFirst() : join(parts);
+        return isSingle ? parts.getFirst() : join(input, parts);
     }
 
     /** Gathers an input in a place of the batch: a copy, unless it lies there. */
@@ -62,7 +62,7 @@ final class JoinedInputs {
         }
         TensorBuffer buffer = memory.allocate(gathered.byteSize());
         MemorySegment.copy(gathered.data(), 0, buffer.segment(), 0, gathered.byteSize());
-        return Tensor.of(gathered.type(), gathered.shape(), buffer.segment(), place);
+        return Tensor.of(input, gathered.type(), gathered.shape(), buffer.segment(), place);
     }
 
     /** Returns an input of each request. */
@@ -90,25 +90,29 @@ final class JoinedInputs {
         Shape shape = DerivedNumbers.shape(input.kind(), sources, batched);
         TensorBuffer buffer = memory.allocate(shape.byteSize(input.type()));
         DerivedNumbers.write(DerivedNumbers.numbers(input.kind(), sources, batched), input.type(), buffer.segment());
-        Tensor tensor = Tensor.of(input.type(), shape, buffer.segment());
+        Tensor tensor = Tensor.of(name, input.type(), shape, buffer.segment(), MemoryPlace.HOST);
         derived.put(name, tensor);
         return tensor;
     }
 
-    private Tensor flat(List<Tensor> parts) {
+    private Tensor flat(String input, List<Tensor> parts) {
         Tensor first = parts.getFirst();
         Shape shape = Shape.of(
                 parts.stream().mapToLong(part -> part.shape().elementCount()).sum());
         return parts.size() == 1
                 ? first.withShape(shape)
-                : Tensor.of(first.type(), shape, joined(parts).segment());
+                : Tensor.of(input, first.type(), shape, joined(parts).segment(), MemoryPlace.HOST);
     }
 
-    private Tensor join(List<Tensor> parts) {
+    private Tensor join(String input, List<Tensor> parts) {
         Tensor first = parts.getFirst();
         long items = parts.stream().mapToLong(part -> part.shape().dim(0)).sum();
         return Tensor.of(
-                first.type(), first.shape().withFirst(items), joined(parts).segment());
+                input,
+                first.type(),
+                first.shape().withFirst(items),
+                joined(parts).segment(),
+                MemoryPlace.HOST);
     }
 
     private TensorBuffer joined(List<Tensor> parts) {

@@ -68,6 +68,23 @@ final class FakeRequestTest {
     }
 
     @Test
+    void namesInputsInEachFormAndTheErrorOfAWrongType() {
+        FakeRequest one = new FakeRequest(1, List.of("OUT")).with("IN", bytes(1, 2));
+        FakeRequest two = new FakeRequest(1, List.of("OUT")).with("IN", bytes(3, 4));
+        try (FakeBatch single = new FakeBatch(settings, memory, one);
+                FakeBatch both = new FakeBatch(settings, memory, one, two).withDevice(GPU)) {
+            assertThat(one.requireInput("IN").name()).contains("IN");
+            assertThat(single.gather("IN").name()).contains("IN");
+            assertThat(both.gather("IN").name()).contains("IN");
+            assertThat(both.gather("IN", GPU).name()).contains("IN");
+            assertThat(both.gather("IN").doubles()).containsExactly(1, 2, 3, 4);
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> both.gather("IN").strings())
+                    .withMessage("tensor 'IN': INT8 [2,2] (expected: BYTES; INT8 is read by ints())");
+        }
+    }
+
+    @Test
     void recordsStatesOnce() {
         FakeRequest request = new FakeRequest(1, List.of()).withState("STATE", memory);
         try (FakeBatch batch = new FakeBatch(settings, memory, request)) {

@@ -10,6 +10,7 @@ import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.NamedTensors;
 import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
@@ -73,7 +74,7 @@ final class CandidateView extends CheckedRequestView {
         if (host) {
             ClientMemory.copy(tensor.data(), copy.segment());
         }
-        Tensor copied = Tensor.of(tensor.type(), tensor.shape(), copy.segment());
+        Tensor copied = Tensor.of(name, tensor.type(), tensor.shape(), copy.segment(), MemoryPlace.HOST);
         copiedInputs.add(new NamedTensor(name, copied));
         return copied;
     }

@@ -167,7 +167,7 @@ final class GatheredInputs {
 
     /** Copies an input on the host to pinned memory; leaves it where it is if none is left. */
     private Tensor pinned(String input, Tensor tensor) {
-        Optional<InputMemory> copy = InputMemory.pinned(scope.model(), tensor);
+        Optional<InputMemory> copy = InputMemory.pinned(scope.model(), input, tensor);
         copy.ifPresent(made -> add(input, made.tensor(), made.memory(), List.of()));
         return copy.map(InputMemory::tensor).orElse(tensor);
     }
@@ -311,14 +311,15 @@ final class GatheredInputs {
                 scope.model().settings().batches() && !is(scope.model(), source, TensorSpec.Trait.SHAPE_TENSOR);
         try {
             InputMemory made = InputMemory.derived(scope.model(), derived, sources, batched);
-            add(input, made.tensor(), made.memory(), List.of());
+            Tensor tensor = made.tensor().withName(input);
+            add(input, tensor, made.memory(), List.of());
             for (String name : derived.names()) {
                 if (!name.equals(input)) {
                     made.memory().retain();
-                    add(name, made.tensor(), made.memory(), List.of());
+                    add(name, tensor.withName(name), made.memory(), List.of());
                 }
             }
-            return made.tensor();
+            return tensor;
         } catch (ArithmeticException e) {
             throw InputMemory.error(scope.model(), input, ErrorCode.INVALID_ARGUMENT, String.valueOf(e.getMessage()));
         }
@@ -351,7 +352,7 @@ final class GatheredInputs {
         if (data == null) {
             return null;
         }
-        Tensor tensor = Tensor.of(parts.getFirst().type(), shape, data);
+        Tensor tensor = Tensor.of(input, parts.getFirst().type(), shape, data, MemoryPlace.HOST);
         List<ReferenceCountedMemory> owned = new ArrayList<>(parts.size());
         for (int i = 0; i < parts.size(); i++) {
             owned.add(retained(requests.get(i), parts.get(i)));
@@ -397,7 +398,7 @@ final class GatheredInputs {
             StateBuffer.InOrder found = inOrder(buffer, parts, none, i);
             if (found != null) {
                 counts.copied(found.copied());
-                Tensor tensor = Tensor.of(parts.getFirst().type(), shape, found.data(), found.place());
+                Tensor tensor = Tensor.of(input, parts.getFirst().type(), shape, found.data(), found.place());
                 add(input, tensor, retained(requests.get(i), parts.get(i)), List.of(requests.getFirst()));
                 return tensor;
             }

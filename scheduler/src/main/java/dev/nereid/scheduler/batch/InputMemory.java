@@ -52,7 +52,7 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
                 buffer.close();
                 throw e;
             }
-            Tensor copied = Tensor.of(parts.getFirst().type(), shape, buffer.segment(), buffer.place());
+            Tensor copied = Tensor.of(input, parts.getFirst().type(), shape, buffer.segment(), buffer.place());
             return new InputMemory(copied, ReferenceCountedMemory.of(buffer));
         } catch (InferenceException e) {
             throw SchedulerErrors.of(e);
@@ -60,7 +60,7 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
     }
 
     /** Copies an input on the host to pinned memory; empty if none is left. */
-    static Optional<InputMemory> pinned(ModelScope model, Tensor tensor) {
+    static Optional<InputMemory> pinned(ModelScope model, String input, Tensor tensor) {
         Optional<TensorBuffer> buffer = model.memory().allocatePinned(tensor.byteSize());
         if (buffer.isEmpty()) {
             return Optional.empty();
@@ -75,7 +75,7 @@ record InputMemory(Tensor tensor, ReferenceCountedMemory memory) {
             pinned.close();
             throw e;
         }
-        Tensor copied = Tensor.of(tensor.type(), tensor.shape(), pinned.segment(), pinned.place());
+        Tensor copied = Tensor.of(input, tensor.type(), tensor.shape(), pinned.segment(), pinned.place());
         return Optional.of(new InputMemory(copied, ReferenceCountedMemory.of(pinned)));
     }
 

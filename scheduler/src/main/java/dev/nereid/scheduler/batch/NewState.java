@@ -198,7 +198,7 @@ final class NewState implements SequenceState {
 
     private Tensor allocated(DataType type, Shape shape, TensorBuffer memoryOfServer) {
         MemoryPlace place = memoryOfServer.place();
-        Tensor tensor = Tensor.of(type, shape, memoryOfServer.segment(), place);
+        Tensor tensor = Tensor.of(spec.inputName(), type, shape, memoryOfServer.segment(), place);
         try {
             owner.copyPresent(spec.outputName(), tensor);
         } catch (InferenceException e) {
@@ -244,7 +244,7 @@ final class NewState implements SequenceState {
             ReferenceCountedMemory.of(release, null).release();
             throw e;
         }
-        set(Tensor.of(tensor.type(), tensor.shape(), tensor.data(), tensor.place()), own);
+        set(Tensor.of(spec.inputName(), tensor.type(), tensor.shape(), tensor.data(), tensor.place()), own);
     }
 
     /** Waits for the work of a device: the next execution reads the value at once. Called by the backend. */
@@ -271,7 +271,9 @@ final class NewState implements SequenceState {
             throw SchedulerErrors.of(e);
         }
         owner.copied(spec.outputName());
-        set(Tensor.of(tensor.type(), tensor.shape(), copy.segment(), copy.place()), ReferenceCountedMemory.of(copy));
+        set(
+                Tensor.of(spec.inputName(), tensor.type(), tensor.shape(), copy.segment(), copy.place()),
+                ReferenceCountedMemory.of(copy));
     }
 
     private Tensor set(Tensor tensor, ReferenceCountedMemory owned) {
@@ -306,12 +308,12 @@ final class NewState implements SequenceState {
     }
 
     /** Returns a value without its fence, which the execution has awaited before; throws what its work failed with. */
-    private static Tensor complete(Tensor tensor) {
+    private Tensor complete(Tensor tensor) {
         if (tensor.fence().isEmpty()) {
             return tensor;
         }
         awaitContent(tensor);
-        return Tensor.of(tensor.type(), tensor.shape(), tensor.data(), tensor.place());
+        return Tensor.of(spec.inputName(), tensor.type(), tensor.shape(), tensor.data(), tensor.place());
     }
 
     private BackendException error(String problem) {
@@ -346,6 +348,6 @@ final class NewState implements SequenceState {
             end = offsets[firstItem + count];
         }
         MemorySegment data = whole.data().asSlice(start, end - start);
-        return Tensor.of(whole.type(), whole.shape().withFirst(count), data, whole.place());
+        return Tensor.of(spec.inputName(), whole.type(), whole.shape().withFirst(count), data, whole.place());
     }
 }

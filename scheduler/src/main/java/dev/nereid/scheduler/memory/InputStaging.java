@@ -154,6 +154,6 @@ public final class InputStaging {
 
     private static NamedTensor in(NamedTensor input, MemorySegment data, MemoryPlace place) {
         Tensor tensor = input.tensor();
-        return new NamedTensor(input.name(), Tensor.of(tensor.type(), tensor.shape(), data, place));
+        return new NamedTensor(input.name(), Tensor.of(input.name(), tensor.type(), tensor.shape(), data, place));
     }
 }

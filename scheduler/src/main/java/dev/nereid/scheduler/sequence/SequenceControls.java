@@ -6,6 +6,7 @@ import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
 import dev.nereid.spi.ControlInput;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -75,7 +76,13 @@ final class SequenceControls {
                 data.set(ValueLayout.JAVA_INT, 0, bits);
             }
         }
-        return Tensor.of(type, shape, data.asReadOnly()); // the id of no sequence is 0, or an empty text
+        MemorySegment readOnly = data.asReadOnly();
+        return Tensor.of(
+                control.input().name(),
+                type,
+                shape,
+                readOnly,
+                MemoryPlace.HOST); // the id of no sequence is 0, or an empty text
     }
 
     private static int bit(ControlInput.Kind kind) {
@@ -116,7 +123,7 @@ final class SequenceControls {
         } else {
             data.set(ValueLayout.JAVA_INT_UNALIGNED, 0, (int) number(id));
         }
-        return Tensor.of(type, shape, data);
+        return Tensor.of(controls.get(idIndex()).input().name(), type, shape, data, MemoryPlace.HOST);
     }
 
     /** Returns the controls of the first request of a sequence, in memory that the garbage collector frees. */

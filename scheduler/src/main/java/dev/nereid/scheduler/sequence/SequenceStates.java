@@ -220,7 +220,7 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
             buffer.close();
             throw e;
         }
-        Tensor copy = Tensor.of(present.type(), present.shape(), buffer.segment(), buffer.place());
+        Tensor copy = Tensor.of(value.input.name(), present.type(), present.shape(), buffer.segment(), buffer.place());
         Present moved = new Present(new NamedTensor(value.input.name(), copy), ReferenceCountedMemory.of(buffer), null);
         boolean isMoved;
         lock.lock();

@@ -196,7 +196,7 @@ final class StateMemory {
             Tensor value = like.get(i).tensor();
             Tensor zero = zeros.get(i);
             if (zero == null || !zero.shape().equals(value.shape())) {
-                zero = zero(value);
+                zero = zero(states.get(i).spec().inputName(), value);
                 zeros.set(i, zero);
             }
             all.add(new NamedTensor(like.get(i).name(), zero));
@@ -204,11 +204,13 @@ final class StateMemory {
         return all;
     }
 
-    private static Tensor zero(Tensor like) {
+    private static Tensor zero(String input, Tensor like) {
         long size = like.type() == DataType.BYTES ? Integer.BYTES * like.shape().elementCount() : like.byteSize();
         return Tensor.of(
+                input,
                 like.type(),
                 like.shape(),
-                Arena.ofAuto().allocate(size, ALIGNMENT).asReadOnly());
+                Arena.ofAuto().allocate(size, ALIGNMENT).asReadOnly(),
+                MemoryPlace.HOST);
     }
 }

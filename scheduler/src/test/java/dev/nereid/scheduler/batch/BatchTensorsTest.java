@@ -9,6 +9,7 @@ import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
@@ -56,6 +57,26 @@ final class BatchTensorsTest {
             assertThat(observer.output("OUT").data())
                     .isEqualTo(checked.inputs().getFirst().tensor().data());
             assertThat(execution.memory.buffersInUse()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void namesGatheredInputs() {
+        ModelSettings derived = ModelSettings.builder("m", 1)
+                .maxBatchSize(64)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+                .batchInput(
+                        new BatchInput(BatchInput.Kind.ELEMENT_COUNT, List.of("COUNT", "AGAIN"), DataType.INT32, "IN"))
+                .build();
+        try (Execution execution = new Execution(derived, batch -> {
+            assertThat(batch.gather("IN").name()).contains("IN");
+            assertThat(batch.gather("COUNT").name()).contains("COUNT");
+            assertThat(batch.gather("AGAIN").name()).contains("AGAIN");
+        })) {
+            execution.submit(execution.request().floats("IN", Shape.of(1, 2), 1).of(1));
+            execution.submit(execution.request().floats("IN", Shape.of(2, 2), 5).of(2));
+
+            execution.run();
         }
     }
 

@@ -167,8 +167,12 @@ final class DerivedInputsTest {
         try (Execution execution = new Execution(model, batch -> {
             assertThat(batch.inputs()).containsExactly("IN", "A", "B", "C");
             assertThat(ints(batch.gather("B"))).containsExactly(6, 4);
-            assertThat(batch.gather("A")).isSameAs(batch.gather("B"));
-            assertThat(batch.gather("C")).isSameAs(batch.gather("B"));
+            for (String target : List.of("A", "C")) { // each has a name, and all lie in the same memory
+                assertThat(batch.gather(target).name()).contains(target);
+                assertThat(batch.gather(target)).isSameAs(batch.gather(target));
+                assertThat(batch.gather(target).data())
+                        .isSameAs(batch.gather("B").data());
+            }
             assertThat(batch.requests().getFirst().input("A")).isEmpty();
         })) {
             submit(execution, Shape.of(2, 3, 1), Shape.of(1, 2, 2));

@@ -3,6 +3,7 @@ package dev.nereid.testkit.server;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -28,7 +29,7 @@ public final class LocalOutputs {
         id = response.id();
         parameters = Map.copyOf(response.parameters());
         for (NamedTensor output : response.outputs()) {
-            tensors.put(output.name(), copy(output.tensor()));
+            tensors.put(output.name(), copy(output));
         }
     }
 
@@ -37,10 +38,11 @@ public final class LocalOutputs {
         return new LocalOutputs(response);
     }
 
-    private static Tensor copy(Tensor tensor) {
+    private static Tensor copy(NamedTensor output) {
+        Tensor tensor = output.tensor();
         MemorySegment data = Arena.ofAuto().allocate(tensor.byteSize(), Long.BYTES);
         MemorySegment.copy(tensor.data(), 0, data, 0, tensor.byteSize());
-        return Tensor.of(tensor.type(), tensor.shape(), data);
+        return Tensor.of(output.name(), tensor.type(), tensor.shape(), data, MemoryPlace.HOST);
     }
 
     /**

@@ -10,7 +10,10 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelRequest;
+import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Shape;
@@ -27,6 +30,7 @@ import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -344,6 +348,48 @@ final class LocalServerTest {
                     .isThrownBy(() -> outputs.floats("OUT"))
                     .withMessageStartingWith("output 'OUT': not in the response (it has: ");
         }
+    }
+
+    @Test
+    void namesTheTensorOfAWrongType() {
+        TestBackend longs = new TestBackend("longs", place -> batch -> {
+            batch.gather("INPUT").longs();
+        });
+        AtomicReference<ModelContext> caller = new AtomicReference<>();
+        TestBackend.Instances calls = place -> batch -> {
+            Tensor input = batch.requests().getFirst().requireInput("INPUT");
+            assertThat(input.doubles()).containsExactly(1);
+            ModelRequest request = caller.get().models().request("doubled").input("INPUT", input);
+            try (ModelResponse response = request.sendAndWait()) {
+                response.requireOutput("OUTPUT").longs();
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        };
+        TestBackend callers = new TestBackend("callers", calls, caller::set);
+        try (LocalServer server = LocalServer.with(new Twice(), longs, callers)
+                .model("doubled", "backend: \"twice\" max_batch_size: 8")
+                .model("long", "backend: \"longs\"\n" + FOURS)
+                .model("one", "backend: \"longs\"\n" + TENSORS)
+                .model("caller", "backend: \"callers\" max_batch_size: 8\n" + TENSORS)
+                .start()) {
+            List<PendingRequest> together = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                together.add(server.send("long", LocalRequest.of("INPUT", i)));
+            }
+            for (PendingRequest request : together) {
+                assertWrongType(request, "tensor 'INPUT': FP32 [4,1]");
+            }
+            assertWrongType(server.send("one", LocalRequest.of("INPUT", 1)), "tensor 'INPUT': FP32 [1]");
+            assertWrongType(server.send("caller", LocalRequest.of("INPUT", 1)), "tensor 'OUTPUT': FP32 [1,1]");
+        }
+    }
+
+    private static void assertWrongType(PendingRequest request, String tensor) {
+        InferenceException error = request.error();
+        assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+        assertThat(error.publicMessage())
+                .contains(tensor + " (expected: an integer type or BOOL; FP32 is read by floats())");
     }
 
     @Test

@@ -53,7 +53,7 @@ final class ReceivedResponse implements ModelResponse {
     public Optional<Tensor> output(String name) {
         return outputs.stream()
                 .filter(output -> output.name().equals(name))
-                .map(NamedTensor::tensor)
+                .map(output -> output.tensor().withName(name))
                 .findFirst();
     }
 

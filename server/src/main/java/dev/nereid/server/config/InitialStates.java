@@ -7,6 +7,7 @@ import dev.nereid.scheduler.sequence.InitialState;
 import dev.nereid.server.repository.DataFilePath;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.StateSpec;
@@ -50,7 +51,9 @@ final class InitialStates {
                     : TensorSpecs.shape(
                             spec.inputName(), state.getInitialState(0).getDimsList());
             Shape shape = config.getMaxBatchSize() > 0 ? dims.prepend(1) : dims;
-            states.add(new InitialState(spec, Tensor.of(spec.type(), shape, content(state, spec, dims, directory))));
+            MemorySegment value = content(state, spec, dims, directory);
+            states.add(
+                    new InitialState(spec, Tensor.of(spec.inputName(), spec.type(), shape, value, MemoryPlace.HOST)));
         }
         return states;
     }

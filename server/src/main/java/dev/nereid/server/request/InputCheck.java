@@ -81,7 +81,7 @@ final class InputCheck {
         if (hasBatchDimension && batch == 0) {
             throw RequestErrors.emptyBatch(id, model);
         }
-        Tensor tensor = Tensor.of(spec.type(), Shape.of(shape), input.data(), input.place());
+        Tensor tensor = Tensor.of(spec.name(), spec.type(), Shape.of(shape), input.data(), input.place());
         return new NamedTensor(spec.name(), input.fence().map(tensor::withFence).orElse(tensor));
     }
 

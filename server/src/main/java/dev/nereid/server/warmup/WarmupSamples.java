@@ -172,7 +172,7 @@ public final class WarmupSamples implements AutoCloseable {
         if (spec.isPresent()) {
             known.add(InputTensor.of(name, type.name(), shape.toArray(), data, MemoryPlace.HOST));
         } else {
-            unknown.add(new NamedTensor(name, Tensor.of(type, shape, data)));
+            unknown.add(new NamedTensor(name, Tensor.of(name, type, shape, data, MemoryPlace.HOST)));
         }
     }
 
