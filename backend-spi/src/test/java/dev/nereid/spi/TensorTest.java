@@ -295,6 +295,7 @@ final class TensorTest {
     }
 
     /** The memory is reserved, not used. */
+    @SuppressWarnings("restricted") // nothing is read
     @Test
     void readsNoMoreElementsThanFitAnArray() {
         MemorySegment data = MemorySegment.ofAddress(1 << 20).reinterpret(1L << 31);

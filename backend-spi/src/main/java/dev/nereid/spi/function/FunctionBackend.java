@@ -63,7 +63,7 @@ abstract class FunctionBackend<F extends BackendProvider> implements Backend {
         if (opened == null) {
             throw invalid(context, "open returned null (expected: a function)");
         }
-        if (opened == function && overridesClose()) {
+        if (isItself(opened) && overridesClose()) {
             throw invalid(
                     context,
                     "close() is never called, since open() returns the function that all models share (expected: an open()"
@@ -82,6 +82,11 @@ abstract class FunctionBackend<F extends BackendProvider> implements Backend {
                                             + " decoupled: true })"
                                     : "one response to each request, but the model configuration says decoupled"));
         }
+    }
+
+    @SuppressWarnings("ReferenceEquality") // another function may be equal to it
+    private boolean isItself(F opened) {
+        return opened == function;
     }
 
     private boolean overridesClose() {
@@ -127,7 +132,7 @@ abstract class FunctionBackend<F extends BackendProvider> implements Backend {
 
         @Override
         public void close() {
-            if (opened != function) {
+            if (!isItself(opened)) {
                 FunctionBackend.this.close(opened);
             }
         }
