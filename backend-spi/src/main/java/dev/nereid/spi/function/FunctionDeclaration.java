@@ -64,7 +64,7 @@ record FunctionDeclaration(BackendFunction function, List<Input> inputs, List<Ou
     }
 
     /**
-     * Returns the completion that the annotations of a class declare; an empty one if it has none.
+     * Returns the completion by the annotations of a class; an empty one without annotations.
      *
      * @throws IllegalStateException if they declare no function
      */

@@ -107,8 +107,8 @@ final class FunctionElement {
     }
 
     /**
-     * Returns whether the class is a function that the server could create, but has no name. Such classes are functions
-     * that another one opens, or lack their annotation.
+     * Returns whether the class is a function without a name. The server could create it; so it lacks its annotation, or
+     * another function opens it.
      */
     boolean isNameless() {
         return type.getKind() == ElementKind.CLASS
