@@ -50,6 +50,7 @@ import dev.nereid.spi.cache.InsertObserver;
 import dev.nereid.spi.cache.LookupObserver;
 import dev.nereid.spi.cache.ResponseCache;
 import dev.nereid.spi.function.AsyncTensorFunction;
+import dev.nereid.spi.function.StreamingFunction;
 import dev.nereid.spi.function.TensorFunction;
 import dev.nereid.spi.storage.ModelStorage;
 import dev.nereid.spi.storage.StorageContext;
@@ -117,7 +118,8 @@ final class PluginBoundaryCompletenessTest {
             ModelStorage.class);
 
     /** Called by the SPI's own classes, which the server sees as a backend, a model and an instance. */
-    private static final Set<Class<?>> CALLED_BY_THE_SPI = Set.of(AsyncTensorFunction.class, TensorFunction.class);
+    private static final Set<Class<?>> CALLED_BY_THE_SPI =
+            Set.of(AsyncTensorFunction.class, StreamingFunction.class, TensorFunction.class);
 
     private static final Set<Class<?>> IMPLEMENTED_BY_THE_SERVER = Set.of(
             AllocatedMemory.class,
@@ -194,7 +196,11 @@ final class PluginBoundaryCompletenessTest {
                 .toList();
 
         Stream<Class<?>> all = Stream.of(
-                        "dev.nereid.spi", "dev.nereid.spi.cache", "dev.nereid.spi.agent", "dev.nereid.spi.storage")
+                        "dev.nereid.spi",
+                        "dev.nereid.spi.agent",
+                        "dev.nereid.spi.cache",
+                        "dev.nereid.spi.function",
+                        "dev.nereid.spi.storage")
                 .flatMap(name -> classesBeside(Backend.class, name));
 
         assertThat(all.filter(
