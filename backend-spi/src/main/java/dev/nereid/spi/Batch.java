@@ -8,12 +8,12 @@ import java.util.Set;
  * {@link #defer} by the threads that continue it, one at a time; {@link InferenceRequest} says what its requests allow.
  * <em>Implemented by the server</em>: tests use the fakes of the testkit.
  *
- * <p>Two ways to work on it: as a whole, with {@link #gather} and {@link #put(String, Tensor, Runnable) put}, as models that batch do; or request
- * by request, with {@link InferenceRequest#input} and {@link InferenceRequest#response}. An output is written one way
- * or the other, once. The rules for outputs of {@link InferenceResponse} apply here too.
+ * <p>Two ways to work on it: as a whole, with {@link #gather} and {@link #put(String, Tensor, Runnable) put}, as models
+ * that batch do; or request by request, with {@link InferenceRequest#input} and {@link InferenceRequest#response}. An
+ * output is written one way or the other, once. The rules for outputs of {@link InferenceResponse} apply here too.
  *
- * <p>After the execution was finished every method throws {@link IllegalStateException}; {@link #put(String, Tensor, Runnable) put} runs its
- * {@code release} even then. Two executions never hold requests of the same sequence at the same time, deferred ones
+ * <p>After the execution was finished every method throws {@link IllegalStateException};
+ * {@link #put(String, Tensor, Runnable) put} runs its {@code release} even then. Two executions never hold requests of the same sequence at the same time, deferred ones
  * included.
  *
  * @since 1.0

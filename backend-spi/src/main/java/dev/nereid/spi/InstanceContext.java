@@ -52,8 +52,8 @@ public interface InstanceContext {
 
     /**
      * Allocates scratch memory of the instance. Never blocks, on any thread. The memory counts as tensor memory of the
-     * server, whose limit it shares, until it is closed. The server frees and logs what is open when the instance has
-     * been closed.
+     * server, whose limit it shares, until it is closed. The server frees and logs open memory after the close of the
+     * instance.
      *
      * @param place where the memory is to lie; {@link AllocatedMemory#place()} says where it lies
      * @param byteSize the size needed, 0 or more

@@ -22,9 +22,10 @@ import org.jspecify.annotations.Nullable;
  * automatic or global arena, never a confined one, never a Java array.
  *
  * <p>Inputs, and outputs of other models, have a {@link #name()}, which errors name. Methods that read elements copy them
- * into a Java array, and read every type whose values the array represents exactly. They throw
- * {@link IllegalStateException} for a tensor that is not in memory of the host or larger than a Java array: both are
- * mistakes of the plugin. Another type is one of the request's or the configuration's, which the client is told.
+ * into a Java array, and read every type whose values the array represents exactly, and UINT64 as the bits of
+ * {@code long}. They throw {@link IllegalStateException} for a tensor that is not in memory of the host or larger than a
+ * Java array: both are mistakes of the plugin. Another type is a mistake of the request or the configuration, and the
+ * client receives the error.
  *
  * @since 1.0
  */

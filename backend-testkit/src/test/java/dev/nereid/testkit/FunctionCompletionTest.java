@@ -191,6 +191,13 @@ final class FunctionCompletionTest {
     }
 
     @Test
+    void leavesTheTransactionPolicyOut() {
+        Function decoupled = new Function(SAID.withDecoupled(true));
+
+        assertThat(complete(decoupled, settings()).decoupled()).isEmpty();
+    }
+
+    @Test
     void acceptsAnyBatchWithoutALimit() {
         Function proposing = new Function(ModelCompletion.EMPTY.withProposedMaxBatchSize(8));
 

@@ -21,6 +21,7 @@ import dev.nereid.spi.TensorSpec;
 import dev.nereid.spi.function.AsyncTensorFunction;
 import dev.nereid.spi.function.StreamingFunction;
 import dev.nereid.spi.function.TensorFunction;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -87,6 +88,37 @@ final class OpenedFunctionTest {
             assertThat(request.failure().orElseThrow())
                     .hasMessage("model 'm': backend 'named' failed: java.lang.IllegalStateException: a bug");
         }
+    }
+
+    @Test
+    void failTheirRequestAloneByACheckedException() {
+        Model model = backend(new Named() {
+                    @Override
+                    public TensorFunction open(ModelContext model) {
+                        return (request, context) -> {
+                            if (request.id().equals("1")) {
+                                throwUnchecked(new IOException("disk"));
+                            }
+                            respond(request, "ok");
+                        };
+                    }
+                })
+                .load(context("m"));
+        FakeRequest one = new FakeRequest(1, List.of("OUT")).withId("1").withResponse(memory);
+        FakeRequest two = new FakeRequest(1, List.of("OUT")).withId("2").withResponse(memory);
+        try (FakeBatch batch = new FakeBatch(settings("m"), memory, one, two)) {
+            model.newInstance(new FakeInstanceContext("m_0_0")).execute(batch);
+
+            assertThat(one.failure().orElseThrow())
+                    .hasMessage("model 'm': backend 'named' failed: java.io.IOException: disk");
+            assertThat(two.failure()).isEmpty();
+        }
+    }
+
+    /** Throws as code of another language may. */
+    @SuppressWarnings("unchecked")
+    private static <E extends Throwable> void throwUnchecked(Throwable thrown) throws E {
+        throw (E) thrown;
     }
 
     @Test

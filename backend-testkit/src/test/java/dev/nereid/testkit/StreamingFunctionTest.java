@@ -17,6 +17,7 @@ import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.spi.function.StreamingFunction;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -104,6 +105,21 @@ final class StreamingFunctionTest {
     }
 
     @Test
+    void endsTheSenderOfAFunctionThatThrowsACheckedException() {
+        execute((request, sender) -> throwUnchecked(new IOException("disk")));
+
+        assertThat(one.failure().orElseThrow())
+                .hasMessage("model 'm': backend 'count' failed: java.io.IOException: disk");
+        assertThat(two.hasEnded()).isTrue();
+    }
+
+    /** Throws as code of another language may. */
+    @SuppressWarnings("unchecked")
+    private static <E extends Throwable> void throwUnchecked(Throwable thrown) throws E {
+        throw (E) thrown;
+    }
+
+    @Test
     void endsTheSenderOfAFunctionThatThrowsAnError() {
         StackOverflowError fatal = new StackOverflowError();
 
@@ -123,6 +139,28 @@ final class StreamingFunctionTest {
 
         assertThat(backend((request, sender) -> {}).complete(new FakeModelContext(empty, DIRECTORY)))
                 .contains(ModelCompletion.EMPTY.withOutputs(List.of(OUT)).withDecoupled(true));
+    }
+
+    @Test
+    void completesNothingWithoutTensors() {
+        StreamingFunction function = new StreamingFunction() {
+            @Override
+            public String name() {
+                return "silent";
+            }
+
+            @Override
+            public void apply(InferenceRequest request, ResponseSender sender) {
+                throw new AssertionError("not called");
+            }
+        };
+        Backend backend = function.create(new FakeBackendContext(Map.of(), DIRECTORY, 1));
+        ModelSettings empty = ModelSettings.builder("m", 1).build();
+        ModelSettings configured = ModelSettings.builder("m", 1).output(OUT).build();
+
+        assertThat(backend.complete(new FakeModelContext(empty, DIRECTORY))).isEmpty();
+        assertThat(backend.complete(new FakeModelContext(configured, DIRECTORY)))
+                .contains(ModelCompletion.EMPTY.withDecoupled(true));
     }
 
     @Test

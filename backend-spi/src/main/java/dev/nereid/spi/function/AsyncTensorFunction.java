@@ -16,9 +16,9 @@ import java.util.concurrent.CompletionStage;
  * A pre- or postprocessing step in Java that waits without holding a thread. <em>Implemented by backends.</em>
  *
  * <p>One method starts the work and returns at once; a stage completes when the response is filled. It is for steps
- * that wait for a database, a service or another model. The plugin is made as that of a {@link TensorFunction}, with a
- * name, tensors and what is opened for each model. The requests of a batch complete together, when all of their stages are complete; a model without batching responds to
- * each request by itself.
+ * that wait for a database, a service or another model. The plugin is made as that of a {@link TensorFunction}. The
+ * requests of a batch complete together, when all of their stages are complete; a model without batching responds to each
+ * request separately.
  *
  * @since 1.0
  */
@@ -56,7 +56,7 @@ public interface AsyncTensorFunction extends BackendProvider {
      * Returns the kind of execution: how long {@link #apply} holds its thread. Called once, when the backend is
      * created, on a control thread.
      *
-     * @return {@link BackendTraits.Execution#LONG}, as by default: each instance has a thread of its own;
+     * @return {@link BackendTraits.Execution#LONG}, as by default: one thread for each instance;
      *     {@link BackendTraits.Execution#SHORT} as of {@link TensorFunction#execution()}
      */
     default BackendTraits.Execution execution() {
@@ -89,8 +89,9 @@ public interface AsyncTensorFunction extends BackendProvider {
     }
 
     /**
-     * Frees what {@link #open} made. Called once on its result, on a control thread, when no request uses it any more. Never
-     * called on a function that returned itself: the load fails if that has such a method. Does nothing by default.
+     * Frees the resources of an opened function. Called once on the result of {@link #open}, on a control thread, when no
+     * request uses it any more. Never called on a function that returned itself: the load fails if that has such a method.
+     * Does nothing by default.
      */
     default void close() {}
 
@@ -100,10 +101,9 @@ public interface AsyncTensorFunction extends BackendProvider {
      * for each load and for several models at once; returns the same each time.
      *
      * @return inputs and outputs without batch dimension, and the largest batch that a configuration may ask for, which
-     *     also applies where it asks for 0; the transaction policy does not count, since a function gives
-     *     one response to each request.
-     *     Unless overridden, what the annotations of the class declare; {@link ModelCompletion#EMPTY} if they declare
-     *     nothing
+     *     also applies where it has none; the transaction policy does not count, since a function gives one response to
+     *     each request. Unless overridden, what the annotations of the class declare; {@link ModelCompletion#EMPTY} if
+     *     they declare nothing
      * @throws IllegalStateException as {@link #name()}
      */
     default ModelCompletion completion() {

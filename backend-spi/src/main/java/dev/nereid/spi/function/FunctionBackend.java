@@ -27,19 +27,19 @@ abstract class FunctionBackend<F extends BackendProvider> implements Backend {
         this.traits = traits.withParallelInstances();
     }
 
-    /** Returns what the function says of a model. */
+    /** Returns the completion of a model by the function. */
     abstract ModelCompletion completion(ModelContext context);
 
-    /** Returns whether models are decoupled, and have to be. */
+    /** Returns whether the function requires decoupled models. */
     abstract boolean isDecoupled();
 
     /** Opens the function for a model. */
     abstract F open(ModelContext context);
 
-    /** Closes what was opened. */
+    /** Closes an opened function. */
     abstract void close(F opened);
 
-    /** Returns what executes the batches of a model. */
+    /** Returns the instance of a model. */
     abstract ModelInstance instance(F opened, ModelContext context);
 
     @Override
@@ -50,7 +50,10 @@ abstract class FunctionBackend<F extends BackendProvider> implements Backend {
     @Override
     public final Optional<ModelCompletion> complete(ModelContext context) {
         Optional<ModelCompletion> completion = FunctionCompletion.of(function, completion(context), context.settings());
-        return isDecoupled()
+        boolean saysNothing = completion.isEmpty()
+                && context.settings().inputs().isEmpty()
+                && context.settings().outputs().isEmpty();
+        return isDecoupled() && !saysNothing
                 ? Optional.of(completion.orElse(ModelCompletion.EMPTY).withDecoupled(true))
                 : completion;
     }

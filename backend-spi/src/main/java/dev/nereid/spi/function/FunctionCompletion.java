@@ -43,8 +43,18 @@ final class FunctionCompletion {
         if (!settings.inputs().isEmpty()) {
             checkInputsAreThere(where, settings, inputs);
         }
-        return Optional.of(declared.withInputs(settings.inputs().isEmpty() ? inputs : List.of())
-                .withOutputs(settings.outputs().isEmpty() ? declared.outputs() : List.of()));
+        ModelCompletion completion = ModelCompletion.EMPTY
+                .withInputs(settings.inputs().isEmpty() ? inputs : List.of())
+                .withOutputs(settings.outputs().isEmpty() ? declared.outputs() : List.of());
+        if (declared.proposedMaxBatchSize().isPresent()) {
+            completion = completion.withProposedMaxBatchSize(
+                    declared.proposedMaxBatchSize().getAsInt());
+        }
+        if (declared.maxBatchSizeLimit().isPresent()) {
+            completion = completion.withMaxBatchSizeLimit(
+                    declared.maxBatchSizeLimit().getAsInt());
+        }
+        return Optional.of(declared.dynamicBatching() ? completion.withDynamicBatching() : completion);
     }
 
     /** Returns the inputs that no client sends: derived ones, controls and states. */

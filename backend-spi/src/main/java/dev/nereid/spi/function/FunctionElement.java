@@ -111,12 +111,21 @@ final class FunctionElement {
      * another function opens it.
      */
     boolean isNameless() {
-        return type.getKind() == ElementKind.CLASS
-                && !type.getModifiers().contains(Modifier.ABSTRACT)
+        return (type.getKind() == ElementKind.CLASS || type.getKind() == ElementKind.RECORD)
                 && FUNCTIONS.stream().anyMatch(this::isA)
                 && type.getAnnotation(BackendFunction.class) == null
-                && !overrides("name")
+                && !hasName()
                 && problemsOfClass().isEmpty();
+    }
+
+    /** Returns whether the class has a method for its name, which it may inherit. */
+    private boolean hasName() {
+        return ElementFilter.methodsIn(elements.getAllMembers(type)).stream()
+                .filter(method -> method.getSimpleName().contentEquals("name")
+                        && method.getParameters().isEmpty())
+                .map(method -> (TypeElement) method.getEnclosingElement())
+                .anyMatch(owner -> FUNCTIONS.stream()
+                        .noneMatch(function -> owner.getQualifiedName().contentEquals(function.getName())));
     }
 
     private List<FunctionDeclaration.Problem> problemsOfClass() {

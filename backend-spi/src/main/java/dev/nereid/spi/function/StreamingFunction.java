@@ -33,8 +33,8 @@ import dev.nereid.spi.ResponseSender;
  * }
  * }
  *
- * <p>A stream that goes on after its method returned, without holding a thread, is an {@link AsyncTensorFunction} that sends
- * by {@link InferenceRequest#sender()}.
+ * <p>A stream that goes on after its method returned, without holding a thread, is a {@link BackendProvider} of its author,
+ * which sends by {@link InferenceRequest#sender()}.
  *
  * @since 1.0
  */
@@ -72,7 +72,7 @@ public interface StreamingFunction extends BackendProvider {
      * Returns the kind of execution: how long {@link #apply} holds its thread. Called once, when the backend is created, on
      * a control thread.
      *
-     * @return {@link BackendTraits.Execution#LONG}, as by default: each instance has a thread of its own;
+     * @return {@link BackendTraits.Execution#LONG}, as by default: one thread for each instance;
      *     {@link BackendTraits.Execution#SHORT} as of {@link TensorFunction#execution()}
      */
     default BackendTraits.Execution execution() {
@@ -95,8 +95,9 @@ public interface StreamingFunction extends BackendProvider {
     }
 
     /**
-     * Frees what {@link #open} made. Called once on its result, on a control thread, when no request uses it any more. Never
-     * called on a function that returned itself: the load fails if that has such a method. Does nothing by default.
+     * Frees the resources of an opened function. Called once on the result of {@link #open}, on a control thread, when no
+     * request uses it any more. Never called on a function that returned itself: the load fails if that has such a method.
+     * Does nothing by default.
      */
     default void close() {}
 
@@ -106,10 +107,8 @@ public interface StreamingFunction extends BackendProvider {
      * for each load and for several models at once; returns the same each time.
      *
      * @return inputs and outputs without batch dimension, and the largest batch that a configuration may ask for, which
-     *     also applies where it asks for 0; the transaction policy does not count, since the models are
-     *     decoupled.
-     *     Unless overridden, what the annotations of the class declare; {@link ModelCompletion#EMPTY} if they declare
-     *     nothing
+     *     also applies where it has none; the transaction policy does not count, since the models are decoupled. Unless
+     *     overridden, what the annotations of the class declare; {@link ModelCompletion#EMPTY} if they declare nothing
      * @throws IllegalStateException as {@link #name()}
      */
     default ModelCompletion completion() {

@@ -94,7 +94,7 @@ public interface TensorFunction extends BackendProvider {
      * Returns the kind of execution: how long {@link #apply} holds its thread. Called once, when the backend is created, on
      * a control thread.
      *
-     * @return {@link BackendTraits.Execution#LONG}, as by default: each instance has a thread of its own;
+     * @return {@link BackendTraits.Execution#LONG}, as by default: one thread for each instance;
      *     {@link BackendTraits.Execution#SHORT} for a function that takes microseconds and never blocks: threads that
      *     serve the network may call it, and one that does not return stops all of their connections
      */
@@ -118,8 +118,9 @@ public interface TensorFunction extends BackendProvider {
     }
 
     /**
-     * Frees what {@link #open} made. Called once on its result, on a control thread, when no request uses it any more. Never
-     * called on a function that returned itself: the load fails if that has such a method. Does nothing by default.
+     * Frees the resources of an opened function. Called once on the result of {@link #open}, on a control thread, when no
+     * request uses it any more. Never called on a function that returned itself: the load fails if that has such a method.
+     * Does nothing by default.
      */
     default void close() {}
 
@@ -129,10 +130,9 @@ public interface TensorFunction extends BackendProvider {
      * for each load and for several models at once; returns the same each time.
      *
      * @return inputs and outputs without batch dimension, and the largest batch that a configuration may ask for, which
-     *     also applies where it asks for 0; the transaction policy does not count, since a function gives
-     *     one response to each request.
-     *     Unless overridden, what the annotations of the class declare; {@link ModelCompletion#EMPTY} if they declare
-     *     nothing
+     *     also applies where it has none; the transaction policy does not count, since a function gives one response to
+     *     each request. Unless overridden, what the annotations of the class declare; {@link ModelCompletion#EMPTY} if
+     *     they declare nothing
      * @throws IllegalStateException as {@link #name()}
      */
     default ModelCompletion completion() {

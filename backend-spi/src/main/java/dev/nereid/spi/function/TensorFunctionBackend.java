@@ -47,7 +47,9 @@ final class TensorFunctionBackend extends FunctionBackend<TensorFunction> {
     private void apply(TensorFunction opened, InferenceRequest request, ModelContext context) {
         try {
             opened.apply(request, context);
-        } catch (RuntimeException e) {
+        } catch (Error e) {
+            throw e;
+        } catch (Throwable e) { // also a checked one of another language
             request.fail(failure(context, e));
         }
     }

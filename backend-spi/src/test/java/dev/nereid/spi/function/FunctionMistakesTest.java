@@ -170,6 +170,7 @@ final class FunctionMistakesTest {
                 PUBLIC + BODY,
                 "public class Wrong implements StreamingFunction"
                         + " { public void apply(InferenceRequest request, ResponseSender sender) {} }",
+                "public record Wrong() implements TensorFunction " + BODY,
                 nested)) {
             assertThat(compiler.warnings(source))
                     .singleElement()
@@ -187,6 +188,8 @@ final class FunctionMistakesTest {
                         "class Opened implements TensorFunction " + BODY,
                         "public class Sized implements TensorFunction { public Sized(int size) {} " + BODY.substring(1),
                         "public abstract class Base implements TensorFunction {}",
+                        "interface House extends TensorFunction { default String name() { return \"house\"; } }",
+                        "public class Inherits implements House " + BODY,
                         "public class Named implements TensorFunction { public String name() { return \"named\"; } "
                                 + BODY.substring(1),
                         NAMED + PUBLIC + BODY))

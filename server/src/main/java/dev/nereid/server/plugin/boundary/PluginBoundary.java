@@ -131,10 +131,7 @@ public final class PluginBoundary {
         try {
             return invoke(method, invocation, false);
         } catch (BackendException e) {
-            LOG.atError()
-                    .addKeyValue("plugin", plugin)
-                    .setCause(e.getCause() == null ? e : e.getCause())
-                    .log("plugin failed in {}", method);
+            LOG.atError().addKeyValue("plugin", plugin).setCause(e).log("plugin failed in {}", method);
             return otherwise.get();
         }
     }
