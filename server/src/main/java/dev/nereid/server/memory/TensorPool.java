@@ -254,9 +254,12 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         }
         long step = Math.clamp(counted / 4, PAGE, MAX_STEP);
         long target = Math.min(capacity, Math.max(counted + step, (needed + PAGE - 1) & -PAGE));
-        if (!tryHold(target - counted, target)) {
-            target = needed;
-            hold(target - counted, target);
+        while (!tryHold(target - counted, target)) {
+            if (target == needed) {
+                throw refusal(needed - counted, needed);
+            }
+            // Half as much beyond the need: near the limit, a holder that needs one byte more would come for each byte.
+            target = needed + (target - needed) / 2;
         }
         mapping.count(target);
         return target;

@@ -136,6 +136,25 @@ class TensorPoolBoundTest {
     }
 
     @Test
+    void growsInFewStepsUpToTheLimit() {
+        try (TensorPool pool = new TensorPool(32 * MIB, 0);
+                TensorBuffer held = pool.allocate(19 * MIB);
+                GrowingBuffer growing = pool.reserve(20 * MIB)) {
+            List<Long> sizes = new ArrayList<>(List.of(0L));
+            assertThatThrownBy(() -> {
+                        while (sizes.size() < 1_000) {
+                            sizes.add(growing.grow(sizes.getLast() + 1).byteSize());
+                        }
+                    })
+                    .isInstanceOf(InferenceException.class)
+                    .hasMessageContaining("no memory");
+
+            assertThat(sizes).hasSizeLessThan(200);
+            assertThat(held.segment().byteSize() + sizes.getLast()).isEqualTo(pool.bytesHeld());
+        }
+    }
+
+    @Test
     void reservesMemoryThatIsIdle() {
         try (TensorPool pool = new TensorPool(8 * MIB, 2 * MIB)) {
             TensorBuffer before = pool.allocate(MIB);
