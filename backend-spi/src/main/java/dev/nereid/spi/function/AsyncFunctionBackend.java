@@ -96,9 +96,7 @@ final class AsyncFunctionBackend extends FunctionBackend<AsyncTensorFunction> {
                 throw new NullPointerException("apply returned null");
             }
             stage.whenComplete((ignored, failure) -> complete(request, context, failure, end));
-        } catch (Error e) {
-            throw e;
-        } catch (Throwable e) { // also a checked one of another language
+        } catch (Exception e) { // also a checked one of another language
             complete(request, context, e, end);
         }
     }

@@ -50,11 +50,11 @@ final class StreamingFunctionBackend extends FunctionBackend<StreamingFunction> 
         try {
             opened.apply(request, sender);
             sender.complete(); // does nothing if the function has ended it
-        } catch (Throwable e) { // also a checked one of another language
+        } catch (Exception e) { // also a checked one of another language
             sender.fail(failure(context, e));
-            if (e instanceof Error error) { // the server fails the requests that were not begun
-                throw error;
-            }
+        } catch (Error e) { // the server fails the requests that were not begun, but not one with a sender
+            sender.fail(failure(context, e));
+            throw e;
         }
     }
 }

@@ -47,9 +47,7 @@ final class TensorFunctionBackend extends FunctionBackend<TensorFunction> {
     private void apply(TensorFunction opened, InferenceRequest request, ModelContext context) {
         try {
             opened.apply(request, context);
-        } catch (Error e) {
-            throw e;
-        } catch (Throwable e) { // also a checked one of another language
+        } catch (Exception e) { // also a checked one of another language
             request.fail(failure(context, e));
         }
     }
