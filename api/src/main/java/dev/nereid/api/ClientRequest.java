@@ -2,9 +2,9 @@ package dev.nereid.api;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.Arena;

@@ -2,7 +2,7 @@ package dev.nereid.api;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.api.parameter.ParameterValue;
 import java.util.List;
 import java.util.Map;
 

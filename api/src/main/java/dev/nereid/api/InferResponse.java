@@ -1,7 +1,7 @@
 package dev.nereid.api;
 
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Tensor;
 import java.util.List;
 import java.util.Map;

@@ -3,8 +3,8 @@ package dev.nereid.api;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ParameterValue;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;

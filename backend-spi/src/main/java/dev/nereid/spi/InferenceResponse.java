@@ -188,12 +188,40 @@ public interface InferenceResponse {
     }
 
     /**
-     * Adds a parameter to the response; one of the same name is replaced.
+     * Adds a text as a parameter to the response. One of the same name is replaced.
      *
      * @param name the parameter's name; must not start with {@code triton_}
      * @param value its value
+     * @throws IllegalArgumentException if the name starts with {@code triton_}
      */
-    void parameter(String name, ParameterValue value);
+    void parameter(String name, String value);
+
+    /**
+     * Adds an integer as a parameter to the response. One of the same name is replaced.
+     *
+     * @param name the parameter's name; must not start with {@code triton_}
+     * @param value its value
+     * @throws IllegalArgumentException if the name starts with {@code triton_}
+     */
+    void parameter(String name, long value);
+
+    /**
+     * Adds a number as a parameter to the response. One of the same name is replaced.
+     *
+     * @param name the parameter's name; must not start with {@code triton_}
+     * @param value its value
+     * @throws IllegalArgumentException if the name starts with {@code triton_}
+     */
+    void parameter(String name, double value);
+
+    /**
+     * Adds a truth value as a parameter to the response. One of the same name is replaced.
+     *
+     * @param name the parameter's name; must not start with {@code triton_}
+     * @param value its value
+     * @throws IllegalArgumentException if the name starts with {@code triton_}
+     */
+    void parameter(String name, boolean value);
 
     /**
      * Discards a response that will not be sent, and frees its outputs. Every response of a

@@ -85,13 +85,40 @@ public interface ModelRequest {
     ModelRequest output(String name, MemoryPlace place);
 
     /**
-     * Adds a parameter; one of the same name is replaced.
+     * Adds a text as a parameter; one of the same name is replaced.
      *
      * @param name the parameter's name
      * @param value its value
      * @return this request
      */
-    ModelRequest parameter(String name, ParameterValue value);
+    ModelRequest parameter(String name, String value);
+
+    /**
+     * Adds an integer as a parameter; one of the same name is replaced.
+     *
+     * @param name the parameter's name
+     * @param value its value
+     * @return this request
+     */
+    ModelRequest parameter(String name, long value);
+
+    /**
+     * Adds a number as a parameter; one of the same name is replaced.
+     *
+     * @param name the parameter's name
+     * @param value its value
+     * @return this request
+     */
+    ModelRequest parameter(String name, double value);
+
+    /**
+     * Adds a truth value as a parameter; one of the same name is replaced.
+     *
+     * @param name the parameter's name
+     * @param value its value
+     * @return this request
+     */
+    ModelRequest parameter(String name, boolean value);
 
     /**
      * Makes the request part of a sequence.

@@ -1,7 +1,6 @@
 package dev.nereid.spi;
 
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -65,9 +64,9 @@ public interface ModelResponse extends AutoCloseable {
     /**
      * Returns the parameters of the response.
      *
-     * @return the parameters by name; immutable
+     * @return the parameters, which stay valid when the response is closed
      */
-    Map<String, ParameterValue> parameters();
+    Parameters parameters();
 
     /** Releases the outputs, except those on a lease. Later calls do nothing. */
     @Override

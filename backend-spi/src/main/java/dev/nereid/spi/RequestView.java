@@ -1,7 +1,6 @@
 package dev.nereid.spi;
 
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -71,9 +70,9 @@ public interface RequestView {
     /**
      * Returns the request's own parameters, without those for the server.
      *
-     * @return the parameters by name; immutable
+     * @return the parameters, which stay valid when the request is complete
      */
-    Map<String, ParameterValue> parameters();
+    Parameters parameters();
 
     /**
      * Returns the request's position in a sequence.

@@ -294,9 +294,8 @@ final class TensorTest {
         }
     }
 
-    /** The memory is reserved, not used. */
-    @SuppressWarnings("restricted") // nothing is read
     @Test
+    @SuppressWarnings("restricted") // Nothing reads this memory.
     void readsNoMoreElementsThanFitAnArray() {
         MemorySegment data = MemorySegment.ofAddress(1 << 20).reinterpret(1L << 31);
         Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(1L << 31), data);

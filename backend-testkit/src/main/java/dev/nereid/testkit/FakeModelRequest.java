@@ -9,7 +9,7 @@ import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Parameters;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
@@ -36,7 +36,7 @@ public final class FakeModelRequest implements ModelRequest {
     private final LeakCheckingMemory memory;
     private final Consumer<FakeModelRequest> send;
     private final Map<String, Tensor> inputs = new LinkedHashMap<>();
-    private final Map<String, ParameterValue> parameters = new LinkedHashMap<>();
+    private final Map<String, Object> parameters = new LinkedHashMap<>();
     private final List<String> outputs = new ArrayList<>();
     private final AtomicBoolean sent = new AtomicBoolean();
     private final AtomicBoolean completed = new AtomicBoolean();
@@ -91,10 +91,10 @@ public final class FakeModelRequest implements ModelRequest {
     /**
      * Returns the parameters.
      *
-     * @return the parameters by name
+     * @return the parameters
      */
-    public Map<String, ParameterValue> parameters() {
-        return Map.copyOf(parameters);
+    public Parameters parameters() {
+        return Parameters.of(parameters);
     }
 
     /**
@@ -216,7 +216,25 @@ public final class FakeModelRequest implements ModelRequest {
     }
 
     @Override
-    public ModelRequest parameter(String name, ParameterValue value) {
+    public ModelRequest parameter(String name, String value) {
+        parameters.put(name, value);
+        return this;
+    }
+
+    @Override
+    public ModelRequest parameter(String name, long value) {
+        parameters.put(name, value);
+        return this;
+    }
+
+    @Override
+    public ModelRequest parameter(String name, double value) {
+        parameters.put(name, value);
+        return this;
+    }
+
+    @Override
+    public ModelRequest parameter(String name, boolean value) {
         parameters.put(name, value);
         return this;
     }
@@ -314,8 +332,8 @@ public final class FakeModelRequest implements ModelRequest {
         }
 
         @Override
-        public Map<String, ParameterValue> parameters() {
-            return Map.of();
+        public Parameters parameters() {
+            return Parameters.of(Map.of());
         }
 
         @Override

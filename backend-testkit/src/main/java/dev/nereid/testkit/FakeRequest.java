@@ -4,7 +4,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InferenceResponse;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Parameters;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceState;
@@ -29,7 +29,7 @@ public final class FakeRequest implements InferenceRequest {
     private final Map<String, Tensor> inputs = new LinkedHashMap<>();
     private final List<String> requestedOutputs;
     private final RecordedCompletion completion = new RecordedCompletion();
-    private final Map<String, ParameterValue> parameters = new LinkedHashMap<>();
+    private final Map<String, Object> parameters = new LinkedHashMap<>();
     private final Map<String, FakeSequenceState> states = new LinkedHashMap<>();
     private Optional<FakeSender> sender = Optional.empty();
     private Optional<RecordedResponse> response = Optional.empty();
@@ -124,14 +124,61 @@ public final class FakeRequest implements InferenceRequest {
     }
 
     /**
-     * Adds a parameter.
+     * Adds a text as a parameter.
      *
      * @param name its name
      * @param value its value
      * @return this request
      */
-    public FakeRequest withParameter(String name, ParameterValue value) {
+    public FakeRequest withParameter(String name, String value) {
         parameters.put(name, value);
+        return this;
+    }
+
+    /**
+     * Adds an integer as a parameter.
+     *
+     * @param name its name
+     * @param value its value
+     * @return this request
+     */
+    public FakeRequest withParameter(String name, long value) {
+        parameters.put(name, value);
+        return this;
+    }
+
+    /**
+     * Adds a number as a parameter.
+     *
+     * @param name its name
+     * @param value its value
+     * @return this request
+     */
+    public FakeRequest withParameter(String name, double value) {
+        parameters.put(name, value);
+        return this;
+    }
+
+    /**
+     * Adds a truth value as a parameter.
+     *
+     * @param name its name
+     * @param value its value
+     * @return this request
+     */
+    public FakeRequest withParameter(String name, boolean value) {
+        parameters.put(name, value);
+        return this;
+    }
+
+    /**
+     * Adds parameters.
+     *
+     * @param given their names and values
+     * @return this request
+     */
+    public FakeRequest withParameters(Parameters given) {
+        parameters.putAll(given.asMap());
         return this;
     }
 
@@ -217,10 +264,10 @@ public final class FakeRequest implements InferenceRequest {
     /**
      * Returns the parameters of the request's own response.
      *
-     * @return the parameters by name
+     * @return the parameters; none if it has no response of its own
      */
-    public Map<String, ParameterValue> responseParameters() {
-        return response.map(RecordedResponse::parameters).orElseGet(Map::of);
+    public Parameters responseParameters() {
+        return response.map(RecordedResponse::parameters).orElseGet(() -> Parameters.of(Map.of()));
     }
 
     /**
@@ -301,8 +348,8 @@ public final class FakeRequest implements InferenceRequest {
     }
 
     @Override
-    public Map<String, ParameterValue> parameters() {
-        return Map.copyOf(parameters);
+    public Parameters parameters() {
+        return Parameters.of(parameters);
     }
 
     @Override

@@ -3,7 +3,7 @@ package dev.nereid.testkit;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.TensorLease;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.spi.Tensor;
 import java.time.Duration;
 import java.util.List;

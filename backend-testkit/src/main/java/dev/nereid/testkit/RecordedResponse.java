@@ -6,7 +6,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceResponse;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Parameters;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
@@ -18,7 +18,7 @@ import java.util.Map;
 final class RecordedResponse implements InferenceResponse {
     private final LeakCheckingMemory memory;
     private final Map<String, Tensor> outputs = new LinkedHashMap<>();
-    private final Map<String, ParameterValue> parameters = new LinkedHashMap<>();
+    private final Map<String, Object> parameters = new LinkedHashMap<>();
     private final List<Runnable> releases = new ArrayList<>();
     private boolean ended;
 
@@ -30,8 +30,8 @@ final class RecordedResponse implements InferenceResponse {
         return Map.copyOf(outputs);
     }
 
-    Map<String, ParameterValue> parameters() {
-        return Map.copyOf(parameters);
+    Parameters parameters() {
+        return Parameters.of(parameters);
     }
 
     /** Returns whether the response was sent or discarded. */
@@ -86,7 +86,22 @@ final class RecordedResponse implements InferenceResponse {
     }
 
     @Override
-    public void parameter(String name, ParameterValue value) {
+    public void parameter(String name, String value) {
+        parameters.put(name, value);
+    }
+
+    @Override
+    public void parameter(String name, long value) {
+        parameters.put(name, value);
+    }
+
+    @Override
+    public void parameter(String name, double value) {
+        parameters.put(name, value);
+    }
+
+    @Override
+    public void parameter(String name, boolean value) {
         parameters.put(name, value);
     }
 

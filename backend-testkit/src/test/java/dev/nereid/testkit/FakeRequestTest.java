@@ -12,7 +12,6 @@ import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceState;
 import dev.nereid.spi.Shape;
@@ -21,6 +20,7 @@ import dev.nereid.spi.TensorSpec;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
@@ -43,13 +43,17 @@ final class FakeRequestTest {
         Sequence position = new Sequence(new Sequence.Id.Numeric(3), true, false);
         FakeRequest request = new FakeRequest(1, List.of())
                 .withId("r")
-                .withParameter("p", new ParameterValue.Int(1))
+                .withParameter("p", 1)
+                .withParameter("text", "t")
+                .withParameter("half", 0.5)
+                .withParameter("flag", true)
                 .withSequence(position)
                 .withDeadlineNanos(5)
                 .asNullRequest();
 
         assertThat(request.id()).isEqualTo("r");
-        assertThat(request.parameters()).containsEntry("p", new ParameterValue.Int(1));
+        assertThat(request.parameters().asMap()).isEqualTo(Map.of("p", 1L, "text", "t", "half", 0.5, "flag", true));
+        assertThat(request.parameters().integer("p", 1, 9)).hasValue(1);
         assertThat(request.sequence()).contains(position);
         assertThat(request.deadlineNanos()).isEqualTo(OptionalLong.of(5));
         assertThat(request.isNullRequest()).isTrue();
@@ -129,11 +133,16 @@ final class FakeRequestTest {
         FakeRequest request = new FakeRequest(1, List.of("OUT")).withResponse(memory);
         try (FakeBatch batch = new FakeBatch(settings, memory, request)) {
             request.response().allocate("OUT", DataType.INT8, Shape.of(1, 2));
-            request.response().parameter("p", new ParameterValue.Bool(true));
+            request.response().parameter("p", true);
+            request.response().parameter("q", 1);
+            request.response().parameter("q", 0.5);
+            request.response().parameter("r", 2);
+            request.response().parameter("s", "text");
 
             assertThat(batch.requests()).hasSize(1);
             assertThat(request.outputs()).containsKey("OUT");
-            assertThat(request.responseParameters()).containsEntry("p", new ParameterValue.Bool(true));
+            assertThat(request.responseParameters().asMap())
+                    .isEqualTo(Map.of("p", true, "q", 0.5, "r", 2L, "s", "text"));
             assertThatExceptionOfType(BackendException.class)
                     .isThrownBy(() -> request.response().allocate("OUT", DataType.INT8, Shape.of(1, 2)))
                     .withMessage("output 'OUT': returned twice");

@@ -11,7 +11,6 @@ import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -64,7 +63,7 @@ public final class RunningTotal implements BackendProvider {
             counts.put(sequence.id(), count);
             if (sequence.end()) {
                 counts.remove(sequence.id());
-                request.response().parameter("requests", new ParameterValue.Int(count));
+                request.response().parameter("requests", count);
             }
         }
 

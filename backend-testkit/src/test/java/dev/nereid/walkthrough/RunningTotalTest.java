@@ -10,7 +10,6 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.Shape;
@@ -47,11 +46,11 @@ final class RunningTotalTest {
 
         float first = execute(instance, 0, 5, new Sequence(new Sequence.Id.Numeric(7), true, false), Map.of());
         float second = execute(instance, first, 2, new Sequence(new Sequence.Id.Numeric(7), false, false), Map.of());
-        Map<String, ParameterValue> three = Map.of("requests", new ParameterValue.Int(3));
+        Map<String, Object> three = Map.of("requests", 3L);
         float third = execute(instance, second, 1, new Sequence(new Sequence.Id.Numeric(7), false, true), three);
 
         assertThat(List.of(first, second, third)).containsExactly(5f, 7f, 8f);
-        Map<String, ParameterValue> one = Map.of("requests", new ParameterValue.Int(1));
+        Map<String, Object> one = Map.of("requests", 1L);
         execute(instance, 0, 4, new Sequence(new Sequence.Id.Numeric(7), true, true), one);
     }
 
@@ -78,16 +77,12 @@ final class RunningTotalTest {
 
     /** Executes one request, and returns the new value of the state. */
     private float execute(
-            ModelInstance instance,
-            float state,
-            float value,
-            Sequence position,
-            Map<String, ParameterValue> parameters) {
+            ModelInstance instance, float state, float value, Sequence position, Map<String, Object> parameters) {
         FakeRequest request = request(state, value, position);
         try (FakeBatch batch = new FakeBatch(settings, memory, request)) {
             instance.execute(batch);
 
-            assertThat(request.responseParameters()).isEqualTo(parameters);
+            assertThat(request.responseParameters().asMap()).isEqualTo(parameters);
             assertThat(floats(request.outputs().get("TOTAL"))).containsExactly(state + value);
             return floats(request.writtenState("TOTAL_OUT").orElseThrow()).getFirst();
         }

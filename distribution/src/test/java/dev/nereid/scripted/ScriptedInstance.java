@@ -8,7 +8,6 @@ import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
@@ -80,7 +79,7 @@ final class ScriptedInstance implements ModelInstance {
     }
 
     private String action(InferenceRequest request) {
-        return request.parameters().get(model.name()) instanceof ParameterValue.Text text ? text.value() : "";
+        return request.parameters().value(model.name()).orElse("") instanceof String text ? text : "";
     }
 
     private void perform(InferenceRequest request) {
@@ -147,9 +146,9 @@ final class ScriptedInstance implements ModelInstance {
             inform(request, response);
         }
         if (action(request).equals("mark")) {
-            response.parameter("sequence_id", new ParameterValue.Int(77));
-            response.parameter("sequence_start", new ParameterValue.Bool(true));
-            response.parameter("sequence_end", new ParameterValue.Bool(true));
+            response.parameter("sequence_id", 77);
+            response.parameter("sequence_start", true);
+            response.parameter("sequence_end", true);
         }
         if (model.output("TIMES").isPresent()) {
             Tensor times = response.allocate("TIMES", DataType.INT64, shape(2));

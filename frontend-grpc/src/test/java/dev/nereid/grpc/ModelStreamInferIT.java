@@ -6,10 +6,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.testkit.FakeModel;

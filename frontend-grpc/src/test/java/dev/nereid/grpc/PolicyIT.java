@@ -8,9 +8,9 @@ import static io.grpc.Status.Code.UNAVAILABLE;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.frontend.ApiAccess;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.testkit.FakeModel;
 import inference.GRPCInferenceServiceGrpc.GRPCInferenceServiceBlockingStub;
 import inference.ModelInferRequest;

@@ -6,12 +6,12 @@ import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.api.statistics.BatchStatistics;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.server.EnsembleFixture.Query;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ParameterValue;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;

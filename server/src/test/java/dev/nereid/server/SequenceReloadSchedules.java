@@ -10,6 +10,7 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.Refusals;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.api.statistics.SequenceStatistics;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.time.TimeoutQueue;
@@ -24,7 +25,6 @@ import dev.nereid.server.repository.ModelRepository;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import dev.nereid.testkit.FakeClock;
 import java.lang.foreign.ValueLayout;
@@ -81,9 +81,8 @@ final class SequenceReloadSchedules implements AutoCloseable {
                         next.data().setAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, row, sum);
                         request.response().allocate("OUTPUT0", DataType.FP32, Shape.of(1, 1))
                                 .data().set(ValueLayout.JAVA_FLOAT_UNALIGNED, 0, sum);
-                        request.response().parameter("generation", new ParameterValue.Text(generation));
-                        request.response().parameter("start", new ParameterValue.Bool(
-                                start.data().getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, row) == 1));
+                        request.response().parameter("generation", generation);
+                        request.response().parameter("start", start.data().getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, row) == 1);
                     }
                 }
             }

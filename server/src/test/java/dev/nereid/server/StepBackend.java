@@ -109,8 +109,8 @@ final class StepBackend {
                         if (parameters.containsKey("sequence_id")) {
                             response.parameter(
                                     "sequence_id",
-                                    new ParameterValue.Int(Long.parseLong(parameters.get("sequence_id"))));
-                            response.parameter("sequence_start", new ParameterValue.Bool(true));
+                                    Long.parseLong(parameters.get("sequence_id")));
+                            response.parameter("sequence_start", true);
                         }
                         for (TensorSpec output : settings.outputs()) {
                             if (output.name().equals(parameters.get("missing"))) {

@@ -578,7 +578,7 @@ final class TestPlugins {
 
                 public void apply(InferenceRequest request, ModelContext model) {
                     request.response().put("OUTPUT0", request.input("INPUT0").orElseThrow(), () -> {});
-                    request.response().parameter("library", new ParameterValue.Text(small.Library.version()));
+                    request.response().parameter("library", small.Library.version());
                 }
             }
             """;
@@ -603,10 +603,9 @@ final class TestPlugins {
                 private static void act(ResponseSender sender) {
                     Thread thread = Thread.currentThread();
                     InferenceResponse response = sender.newResponse();
-                    response.parameter("thread", new ParameterValue.Text(thread.getName()));
-                    response.parameter("virtual", new ParameterValue.Bool(thread.isVirtual()));
-                    response.parameter("loader", new ParameterValue.Bool(
-                            thread.getContextClassLoader() == Acting.class.getClassLoader()));
+                    response.parameter("thread", thread.getName());
+                    response.parameter("virtual", thread.isVirtual());
+                    response.parameter("loader", thread.getContextClassLoader() == Acting.class.getClassLoader());
                     try {
                         response.allocate("OUT", DataType.INT32, Shape.of(1));
                         sender.complete(response);

@@ -1,7 +1,7 @@
 package dev.nereid.api.frontend;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.spi.Sequence;
 import java.util.Optional;
 

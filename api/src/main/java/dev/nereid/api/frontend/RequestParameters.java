@@ -2,7 +2,7 @@ package dev.nereid.api.frontend;
 
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.RequestOptions;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.spi.Sequence;
 import java.util.Collections;
 import java.util.LinkedHashMap;

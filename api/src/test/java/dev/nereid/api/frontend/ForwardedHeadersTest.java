@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ParameterValue;
 import java.util.Map;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;

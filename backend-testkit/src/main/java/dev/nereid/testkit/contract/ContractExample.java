@@ -3,7 +3,7 @@ package dev.nereid.testkit.contract;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.spi.DataType;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Parameters;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -25,7 +25,7 @@ import java.util.Set;
  */
 public final class ContractExample {
     private final Map<String, Tensor> inputs = new LinkedHashMap<>();
-    private final Map<String, ParameterValue> parameters = new LinkedHashMap<>();
+    private final Map<String, Object> parameters = new LinkedHashMap<>();
     private final Map<String, Tensor> states = new LinkedHashMap<>();
     private final List<Map<String, Tensor>> responses = new ArrayList<>();
     private Optional<Sequence> sequence = Optional.empty();
@@ -80,13 +80,49 @@ public final class ContractExample {
     }
 
     /**
-     * Adds a parameter of the request.
+     * Adds a text as a parameter of the request.
      *
      * @param name its name
      * @param value its value
      * @return this example
      */
-    public ContractExample parameter(String name, ParameterValue value) {
+    public ContractExample parameter(String name, String value) {
+        parameters.put(name, value);
+        return this;
+    }
+
+    /**
+     * Adds an integer as a parameter of the request.
+     *
+     * @param name its name
+     * @param value its value
+     * @return this example
+     */
+    public ContractExample parameter(String name, long value) {
+        parameters.put(name, value);
+        return this;
+    }
+
+    /**
+     * Adds a number as a parameter of the request.
+     *
+     * @param name its name
+     * @param value its value
+     * @return this example
+     */
+    public ContractExample parameter(String name, double value) {
+        parameters.put(name, value);
+        return this;
+    }
+
+    /**
+     * Adds a truth value as a parameter of the request.
+     *
+     * @param name its name
+     * @param value its value
+     * @return this example
+     */
+    public ContractExample parameter(String name, boolean value) {
         parameters.put(name, value);
         return this;
     }
@@ -201,8 +237,8 @@ public final class ContractExample {
         return inputs;
     }
 
-    Map<String, ParameterValue> parameters() {
-        return parameters;
+    Parameters parameters() {
+        return Parameters.of(parameters);
     }
 
     Map<String, Tensor> states() {

@@ -56,7 +56,7 @@ final class LocalRequests implements AutoCloseable {
                         () -> settings.outputs().stream().map(TensorSpec::name).toList());
         FakeRequest request = new FakeRequest(LocalTensors.items(settings, example.inputs()), outputs);
         example.inputs().forEach((name, tensor) -> request.with(name, copy(tensor)));
-        example.parameters().forEach(request::withParameter);
+        request.withParameters(example.parameters());
         example.sequence().ifPresent(request::withSequence);
         if (isNull) {
             request.asNullRequest();

@@ -6,8 +6,8 @@ import static dev.nereid.grpc.wire.WireReader.VARINT;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ParameterValue;
 import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.io.InputStream;

@@ -5,8 +5,8 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.SequenceIds;
 import dev.nereid.api.frontend.ParameterReader;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import java.util.Optional;
 

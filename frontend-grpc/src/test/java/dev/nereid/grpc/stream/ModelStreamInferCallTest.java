@@ -2,9 +2,9 @@ package dev.nereid.grpc.stream;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.testkit.ReceivedRequest;
 import inference.ModelInferRequest;
 import inference.ModelStreamInferResponse;

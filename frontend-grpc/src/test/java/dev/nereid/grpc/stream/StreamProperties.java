@@ -3,9 +3,9 @@ package dev.nereid.grpc.stream;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.testkit.ReceivedRequest;
 import inference.InferParameter;
 import inference.ModelInferRequest;

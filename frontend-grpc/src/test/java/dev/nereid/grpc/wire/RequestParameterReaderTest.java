@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.RequestOptions;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import java.util.List;
 import java.util.Map;

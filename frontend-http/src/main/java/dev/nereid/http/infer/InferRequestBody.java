@@ -2,7 +2,7 @@ package dev.nereid.http.infer;
 
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.RequestOptions;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.api.parameter.ParameterValue;
 import java.util.List;
 import java.util.Map;
 

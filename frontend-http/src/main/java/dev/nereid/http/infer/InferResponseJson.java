@@ -2,11 +2,11 @@ package dev.nereid.http.infer;
 
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.http.json.JsonFields;
 import dev.nereid.http.json.JsonParameterValues;
 import dev.nereid.http.json.JsonTensorWriter;
 import dev.nereid.http.json.JsonWriter;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Tensor;
 import java.nio.charset.StandardCharsets;
 import java.util.List;

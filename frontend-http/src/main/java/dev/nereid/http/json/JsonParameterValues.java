@@ -2,7 +2,7 @@ package dev.nereid.http.json;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.api.parameter.ParameterValue;
 
 /** Reads and writes the values of parameters as JSON. Static functions only. */
 public final class JsonParameterValues {

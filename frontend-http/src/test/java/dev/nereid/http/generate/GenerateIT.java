@@ -5,12 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseFlow;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.http.RawHttpConnection;
 import dev.nereid.http.RunningFrontend;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.testkit.FakeModel;

@@ -4,10 +4,10 @@ import static dev.nereid.http.RawHttpConnection.bytes;
 import static dev.nereid.http.RawHttpConnection.join;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.http.HttpOptions;
 import dev.nereid.http.RawHttpConnection;
 import dev.nereid.http.RunningFrontend;
-import dev.nereid.spi.ParameterValue;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;

@@ -4,10 +4,10 @@ import static dev.nereid.http.RawHttpConnection.bytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.http.RawHttpConnection;
 import dev.nereid.http.RunningFrontend;
 import dev.nereid.spi.DataType;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.testkit.FakeModel;

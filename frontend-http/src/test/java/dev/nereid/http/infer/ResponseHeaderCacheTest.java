@@ -5,11 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestedOutput;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.http.body.RequestBodyHeaders;
 import dev.nereid.http.json.JsonWriter;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.MemoryPlace;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.testkit.FakeResponse;

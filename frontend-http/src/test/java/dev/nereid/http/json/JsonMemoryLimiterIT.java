@@ -3,10 +3,10 @@ package dev.nereid.http.json;
 import static dev.nereid.http.RawHttpConnection.bytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.http.RawHttpConnection;
 import dev.nereid.http.RunningFrontend;
 import dev.nereid.spi.DataType;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.testkit.FakeModel;
 import dev.nereid.testkit.LeakCheckingMemory;
 import dev.nereid.testkit.ReceivedRequest;

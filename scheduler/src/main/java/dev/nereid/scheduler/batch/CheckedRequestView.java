@@ -1,11 +1,11 @@
 package dev.nereid.scheduler.batch;
 
+import dev.nereid.api.parameter.ParameterView;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ScheduledRequest;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Parameters;
 import dev.nereid.spi.RequestView;
 import java.util.List;
-import java.util.Map;
 import java.util.OptionalLong;
 
 /** Shows what a client sent to code of a backend, as long as that code may use the request. */
@@ -32,8 +32,8 @@ abstract sealed class CheckedRequestView implements RequestView permits Candidat
     }
 
     @Override
-    public final Map<String, ParameterValue> parameters() {
-        return checked().parameters();
+    public final Parameters parameters() {
+        return ParameterView.of(checked().parameters());
     }
 
     @Override

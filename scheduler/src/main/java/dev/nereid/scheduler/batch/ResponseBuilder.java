@@ -6,6 +6,7 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.api.OutputTarget;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.scheduler.batch.OutputPlacement.Output;
 import dev.nereid.scheduler.memory.DeviceCopies;
 import dev.nereid.scheduler.memory.MemoryRanges;
@@ -19,7 +20,6 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.Fence;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.MemoryPlace;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
@@ -39,6 +39,9 @@ import org.slf4j.LoggerFactory;
  * are kept until then, since the backend may still write to them, and are dropped.
  */
 final class ResponseBuilder implements InferenceResponse {
+    private static final ParameterValue TRUE = new ParameterValue.Bool(true);
+    private static final ParameterValue FALSE = new ParameterValue.Bool(false);
+
     /** The alignment that the SPI guarantees for output memory, in bytes. */
     private static final long ALIGNMENT = 64;
 
@@ -151,7 +154,26 @@ final class ResponseBuilder implements InferenceResponse {
     }
 
     @Override
-    public void parameter(String name, ParameterValue value) {
+    public void parameter(String name, String value) {
+        put(name, new ParameterValue.Text(value));
+    }
+
+    @Override
+    public void parameter(String name, long value) {
+        put(name, new ParameterValue.Int(value));
+    }
+
+    @Override
+    public void parameter(String name, double value) {
+        put(name, new ParameterValue.Real(value));
+    }
+
+    @Override
+    public void parameter(String name, boolean value) {
+        put(name, value ? TRUE : FALSE);
+    }
+
+    private void put(String name, ParameterValue value) {
         if (name.startsWith(InferResponse.RESERVED_PREFIX)) {
             throw new IllegalArgumentException(
                     "name: " + name + " (expected: not to start with " + InferResponse.RESERVED_PREFIX + ")");

@@ -1,8 +1,8 @@
 package dev.nereid.scheduler.cache;
 
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.cache.CacheKey;

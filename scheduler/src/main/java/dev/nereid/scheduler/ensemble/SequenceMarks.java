@@ -2,9 +2,9 @@ package dev.nereid.scheduler.ensemble;
 
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceResponse;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import java.util.Map;
 import java.util.Optional;
@@ -21,10 +21,6 @@ final class SequenceMarks {
     private static final String ID = "sequence_id";
     private static final String START = "sequence_start";
     private static final String END = "sequence_end";
-
-    private static final ParameterValue NO_ID = new ParameterValue.Int(0);
-    private static final ParameterValue YES = new ParameterValue.Bool(true);
-    private static final ParameterValue NO = new ParameterValue.Bool(false);
 
     private SequenceMarks() {}
 
@@ -102,15 +98,12 @@ final class SequenceMarks {
     /** Puts the parameters of a position into a response of the ensemble; they are always present. */
     static void put(InferenceResponse response, Optional<Sequence> position) {
         Sequence own = position.orElse(null);
-        response.parameter(ID, own == null ? NO_ID : value(own.id()));
-        response.parameter(START, own != null && own.start() ? YES : NO);
-        response.parameter(END, own != null && own.end() ? YES : NO);
-    }
-
-    private static ParameterValue value(Sequence.Id id) {
-        return switch (id) {
-            case Sequence.Id.Numeric(long number) -> new ParameterValue.Int(number);
-            case Sequence.Id.Text(String text) -> new ParameterValue.Text(text);
-        };
+        switch (own == null ? null : own.id()) {
+            case null -> response.parameter(ID, 0);
+            case Sequence.Id.Numeric(long number) -> response.parameter(ID, number);
+            case Sequence.Id.Text(String text) -> response.parameter(ID, text);
+        }
+        response.parameter(START, own != null && own.start());
+        response.parameter(END, own != null && own.end());
     }
 }

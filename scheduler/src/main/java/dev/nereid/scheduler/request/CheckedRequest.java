@@ -4,8 +4,8 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.OutputTarget;
 import dev.nereid.api.RequestOptions;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.spi.MemoryPlace;
-import dev.nereid.spi.ParameterValue;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 

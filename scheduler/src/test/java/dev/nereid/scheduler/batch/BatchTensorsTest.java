@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.scheduler.Execution;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.RecordingObserver;
@@ -15,7 +16,6 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ModelSettings;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
@@ -235,10 +235,12 @@ final class BatchTensorsTest {
             for (InferenceRequest request : batch.requests()) {
                 InferenceResponse response = request.response();
                 assertThat(request.response()).isSameAs(response);
-                response.parameter("id", new ParameterValue.Int(1));
-                response.parameter("id", new ParameterValue.Text(request.id()));
+                response.parameter("id", 1);
+                response.parameter("id", request.id());
+                response.parameter("half", 0.5);
+                response.parameter("flag", false);
                 response.put("OUT", request.input("IN").orElseThrow());
-                assertThatThrownBy(() -> response.parameter("triton_x", new ParameterValue.Bool(true)))
+                assertThatThrownBy(() -> response.parameter("triton_x", true))
                         .hasMessage("name: triton_x (expected: not to start with triton_)");
             }
         })) {
@@ -247,7 +249,10 @@ final class BatchTensorsTest {
             execution.run();
 
             assertThat(execution.observers.get(0).response().parameters())
-                    .isEqualTo(Map.of("id", new ParameterValue.Text("0")));
+                    .isEqualTo(Map.of(
+                            "id", new ParameterValue.Text("0"),
+                            "half", new ParameterValue.Real(0.5),
+                            "flag", new ParameterValue.Bool(false)));
             assertThat(execution.observers.get(1).floats("OUT")).containsExactly(10, 11);
         }
     }

@@ -491,7 +491,7 @@ final class CustomBatchingTest {
                     assertThat(request.input("IN").orElseThrow().shape()).isEqualTo(Shape.of(2, 2));
                     assertThat(request.input("WHAT")).isEmpty();
                     assertThat(request.requestedOutputs()).containsExactly("OUT");
-                    assertThat(request.parameters()).isEmpty();
+                    assertThat(request.parameters().asMap()).isEmpty();
                     kept.add(request);
                     return true;
                 },

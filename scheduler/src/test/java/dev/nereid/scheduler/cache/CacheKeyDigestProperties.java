@@ -4,12 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestOptions;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelVersion;
 import dev.nereid.scheduler.request.RequestInputs;
 import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.spi.DataType;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.Arena;

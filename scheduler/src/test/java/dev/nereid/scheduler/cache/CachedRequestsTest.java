@@ -27,7 +27,6 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -146,7 +145,7 @@ final class CachedRequestsTest {
     void storesNoParameters() {
         execution = batch -> {
             FakeInstance.copy(batch);
-            batch.requests().getFirst().response().parameter("mood", new ParameterValue.Text("good"));
+            batch.requests().getFirst().response().parameter("mood", "good");
         };
         RecordingObserver first = submit(request(1).of(1));
         scheduler.drain();

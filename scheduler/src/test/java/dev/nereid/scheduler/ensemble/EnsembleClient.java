@@ -5,7 +5,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.api.parameter.ParameterValue;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Collections;

@@ -2,9 +2,10 @@ package dev.nereid.testkit.server;
 
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.parameter.ParameterView;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.MemoryPlace;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Parameters;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.Arena;
@@ -18,7 +19,7 @@ import java.util.Set;
 /** The outputs of one response, as copies. Immutable. */
 public final class LocalOutputs {
     private final Map<String, Tensor> tensors = new LinkedHashMap<>();
-    private final Map<String, ParameterValue> parameters;
+    private final Parameters parameters;
     private final String model;
     private final long version;
     private final String id;
@@ -27,7 +28,7 @@ public final class LocalOutputs {
         model = response.model();
         version = response.version();
         id = response.id();
-        parameters = Map.copyOf(response.parameters());
+        parameters = ParameterView.of(Map.copyOf(response.parameters()));
         for (NamedTensor output : response.outputs()) {
             tensors.put(output.name(), copy(output));
         }
@@ -156,9 +157,9 @@ public final class LocalOutputs {
     /**
      * Returns the parameters of the response.
      *
-     * @return the parameters by name
+     * @return the parameters
      */
-    public Map<String, ParameterValue> parameters() {
+    public Parameters parameters() {
         return parameters;
     }
 

@@ -8,8 +8,8 @@ import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.spi.DataType;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -206,14 +206,50 @@ public final class LocalRequest {
     }
 
     /**
-     * Adds a parameter.
+     * Adds a text as a parameter.
      *
      * @param name its name
      * @param value its value
      * @return this request
      */
-    public LocalRequest parameter(String name, ParameterValue value) {
-        parameters.put(name, value);
+    public LocalRequest parameter(String name, String value) {
+        parameters.put(name, new ParameterValue.Text(value));
+        return this;
+    }
+
+    /**
+     * Adds an integer as a parameter.
+     *
+     * @param name its name
+     * @param value its value
+     * @return this request
+     */
+    public LocalRequest parameter(String name, long value) {
+        parameters.put(name, new ParameterValue.Int(value));
+        return this;
+    }
+
+    /**
+     * Adds a number as a parameter.
+     *
+     * @param name its name
+     * @param value its value
+     * @return this request
+     */
+    public LocalRequest parameter(String name, double value) {
+        parameters.put(name, new ParameterValue.Real(value));
+        return this;
+    }
+
+    /**
+     * Adds a truth value as a parameter.
+     *
+     * @param name its name
+     * @param value its value
+     * @return this request
+     */
+    public LocalRequest parameter(String name, boolean value) {
+        parameters.put(name, new ParameterValue.Bool(value));
         return this;
     }
 

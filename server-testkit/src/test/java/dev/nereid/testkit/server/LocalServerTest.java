@@ -9,12 +9,12 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -26,6 +26,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -306,7 +307,11 @@ final class LocalServerTest {
             for (String input : batch.inputs()) {
                 request.response().put(input.replaceFirst("^IN", "OUT"), request.requireInput(input));
             }
-            request.parameters().forEach(request.response()::parameter);
+            InferenceResponse response = request.response();
+            request.parameters().text("text").ifPresent(value -> response.parameter("text", value));
+            request.parameters().integer("p", 1, 512).ifPresent(value -> response.parameter("p", value));
+            request.parameters().number("half", 0, 1).ifPresent(value -> response.parameter("half", value));
+            request.parameters().flag("flag").ifPresent(value -> response.parameter("flag", value));
         });
         StringBuilder config = new StringBuilder("name: \"echo\" backend: \"echo\"\n");
         for (String type : List.of("FP32", "FP64", "INT32", "INT64", "STRING", "BOOL")) {
@@ -325,7 +330,10 @@ final class LocalServerTest {
                     "echo",
                     LocalRequest.request()
                             .id("r")
-                            .parameter("p", new ParameterValue.Int(3))
+                            .parameter("p", 3)
+                            .parameter("text", "t")
+                            .parameter("half", 0.5)
+                            .parameter("flag", true)
                             .input("IN_INT32", 1, 2, 3, 4)
                             .input("IN_INT64", 5L, 6L)
                             .input("IN_STRING", "a", "ä")
@@ -339,7 +347,12 @@ final class LocalServerTest {
             assertThat(outputs.byteStrings("OUT_STRING").getFirst()).containsExactly('a');
             assertThat(outputs.doubles("OUT_FP64")).containsExactly(0.5);
             assertThat(outputs.tensor("OUT_BOOL").byteSize()).isEqualTo(1);
-            assertThat(outputs.parameters()).containsEntry("p", new ParameterValue.Int(3));
+            assertThat(outputs.parameters().asMap()).isEqualTo(Map.of("p", 3L, "text", "t", "half", 0.5, "flag", true));
+            assertThat(server.send("echo", LocalRequest.request().parameter("p", 0))
+                            .error())
+                    .hasMessageContaining("parameter 'p': 0 (expected: 1 to 512)")
+                    .extracting(InferenceException::code)
+                    .isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(outputs.id()).isEqualTo("r");
             assertThatExceptionOfType(AssertionError.class)
                     .isThrownBy(() -> outputs.floats("OUT_INT32"))
@@ -347,6 +360,44 @@ final class LocalServerTest {
             assertThatExceptionOfType(AssertionError.class)
                     .isThrownBy(() -> outputs.floats("OUT"))
                     .withMessageStartingWith("output 'OUT': not in the response (it has: ");
+        }
+    }
+
+    @Test
+    void passesParametersToOtherModelsAndBack() {
+        TestBackend called = new TestBackend("called", place -> batch -> {
+            InferenceRequest request = batch.requests().getFirst();
+            assertThat(request.parameters().asMap())
+                    .isEqualTo(Map.of("text", "t", "integer", -1L, "number", 0.5, "flag", false));
+            request.response()
+                    .parameter(
+                            "integer",
+                            request.parameters().longInteger("integer", -1, 0).orElseThrow());
+            request.response().parameter("flag", true);
+        });
+        AtomicReference<ModelContext> caller = new AtomicReference<>();
+        TestBackend.Instances calls = place -> batch -> {
+            ModelRequest request = caller.get()
+                    .models()
+                    .request("called")
+                    .input("INPUT", batch.gather("INPUT"))
+                    .parameter("text", "t")
+                    .parameter("integer", -1)
+                    .parameter("number", 0.5)
+                    .parameter("flag", false);
+            try (ModelResponse response = request.sendAndWait()) {
+                assertThat(response.parameters().asMap()).isEqualTo(Map.of("integer", -1L, "flag", true));
+                response.parameters().choice("integer", "a", "b");
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        };
+        try (LocalServer server = LocalServer.with(called, new TestBackend("callers", calls, caller::set))
+                .model("called", "backend: \"called\"\n" + TENSORS)
+                .model("caller", "backend: \"callers\"\n" + TENSORS)
+                .start()) {
+            assertThat(server.send("caller", LocalRequest.of("INPUT", 1)).error())
+                    .hasMessageContaining("parameter 'integer': -1 (expected: one of [a, b])");
         }
     }
 

@@ -1,5 +1,7 @@
 package dev.nereid.server.client;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
@@ -8,6 +10,7 @@ import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
+import dev.nereid.api.parameter.ParameterValue;
 import dev.nereid.scheduler.client.CausingRequest;
 import dev.nereid.scheduler.client.RunningExecution;
 import dev.nereid.scheduler.request.ObserverScope;
@@ -19,7 +22,6 @@ import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
 import java.util.ArrayList;
@@ -134,8 +136,27 @@ final class OutgoingRequest implements ModelRequest {
     }
 
     @Override
-    public ModelRequest parameter(String name, ParameterValue value) {
-        parameters.put(name, value);
+    public ModelRequest parameter(String name, String value) {
+        return put(name, new ParameterValue.Text(value));
+    }
+
+    @Override
+    public ModelRequest parameter(String name, long value) {
+        return put(name, new ParameterValue.Int(value));
+    }
+
+    @Override
+    public ModelRequest parameter(String name, double value) {
+        return put(name, new ParameterValue.Real(value));
+    }
+
+    @Override
+    public ModelRequest parameter(String name, boolean value) {
+        return put(name, new ParameterValue.Bool(value));
+    }
+
+    private ModelRequest put(String name, ParameterValue value) {
+        parameters.put(requireNonNull(name, "name"), value);
         return this;
     }
 

@@ -4,11 +4,11 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.TensorLease;
+import dev.nereid.api.parameter.ParameterView;
 import dev.nereid.spi.ModelResponse;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Parameters;
 import dev.nereid.spi.Tensor;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -84,8 +84,8 @@ final class ReceivedResponse implements ModelResponse {
     }
 
     @Override
-    public Map<String, ParameterValue> parameters() {
-        return response.parameters();
+    public Parameters parameters() {
+        return ParameterView.of(response.parameters());
     }
 
     @Override

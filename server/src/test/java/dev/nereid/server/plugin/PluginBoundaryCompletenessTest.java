@@ -32,7 +32,7 @@ import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Parameters;
 import dev.nereid.spi.RequestView;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Sequence;
@@ -138,6 +138,7 @@ final class PluginBoundaryCompletenessTest {
             ModelContext.class,
             ModelRequest.class,
             ModelResponse.class,
+            Parameters.class,
             RequestView.class,
             ResponseSender.class,
             SequenceState.class,
@@ -149,7 +150,7 @@ final class PluginBoundaryCompletenessTest {
             AgentContext.class,
             StorageContext.class);
 
-    private static final Set<Class<?>> DATA = Set.of(ParameterValue.class, Sequence.Id.class);
+    private static final Set<Class<?>> DATA = Set.of(Sequence.Id.class);
 
     /** Methods whose failures no caller could handle. */
     private static final Set<String> LOGGED = Set.of(

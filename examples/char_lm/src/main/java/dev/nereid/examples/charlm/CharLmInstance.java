@@ -7,7 +7,7 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ModelInstance;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Parameters;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
@@ -28,7 +28,7 @@ final class CharLmInstance implements ModelInstance {
     private static final int LAST = CharNetwork.HIDDEN;
     private static final int COUNT = CharNetwork.HIDDEN + 1;
     private static final int MAX_PROMPT = 4096;
-    private static final long MAX_TOKENS = 4096;
+    private static final int MAX_TOKENS = 4096;
 
     private final CharNetwork network;
 
@@ -43,17 +43,13 @@ final class CharLmInstance implements ModelInstance {
      * @param temperature 0 for the likeliest characters
      * @param seed chooses one of the texts
      */
-    private record Wish(long maxTokens, double temperature, long seed) {
+    private record Wish(int maxTokens, double temperature, long seed) {
         static Wish of(InferenceRequest request) {
-            Wish wish = new Wish((long) number(request, "max_tokens", 64), number(request, "temperature", 0), (long)
-                    number(request, "seed", 0));
-            if (wish.maxTokens < 1 || wish.maxTokens > MAX_TOKENS) {
-                throw invalid("parameter 'max_tokens': " + wish.maxTokens + " (expected: 1 to " + MAX_TOKENS + ")");
-            }
-            if (!(wish.temperature >= 0 && wish.temperature <= 10)) {
-                throw invalid("parameter 'temperature': " + wish.temperature + " (expected: 0 to 10)");
-            }
-            return wish;
+            Parameters given = request.parameters();
+            return new Wish(
+                    given.integer("max_tokens", 1, MAX_TOKENS).orElse(64),
+                    given.number("temperature", 0, 10).orElse(0),
+                    given.longInteger("seed", Long.MIN_VALUE, Long.MAX_VALUE).orElse(0));
         }
     }
 
@@ -107,15 +103,6 @@ final class CharLmInstance implements ModelInstance {
             sender.send(response);
             request.reschedule();
         }
-    }
-
-    private static double number(InferenceRequest request, String name, double none) {
-        return switch (request.parameters().get(name)) {
-            case null -> none;
-            case ParameterValue.Int(long value) -> value;
-            case ParameterValue.Real(double value) -> value;
-            case ParameterValue other -> throw invalid("parameter '" + name + "': " + other + " (expected: a number)");
-        };
     }
 
     private static BackendException invalid(String message) {

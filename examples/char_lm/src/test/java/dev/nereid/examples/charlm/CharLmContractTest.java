@@ -3,7 +3,6 @@ package dev.nereid.examples.charlm;
 import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.SequenceBatching;
 import dev.nereid.spi.Shape;
@@ -47,7 +46,7 @@ final class CharLmContractTest extends BackendContract {
         return ContractExample.request()
                 .input("text_input", Tensor.ofStrings(ONE, List.of(prompt)))
                 .input("state_in", STATE.prepend(1), new float[CharLmInstance.STATE])
-                .parameter("max_tokens", new ParameterValue.Int(1))
+                .parameter("max_tokens", 1)
                 .sequence(new Sequence(new Sequence.Id.Numeric(1), true, false));
     }
 }

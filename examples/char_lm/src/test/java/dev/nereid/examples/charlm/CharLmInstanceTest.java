@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -48,7 +47,7 @@ final class CharLmInstanceTest {
                                 Arena.ofAuto().allocate(Float.BYTES * (long) CharLmInstance.STATE)))
                 .with(sender)
                 .withState("state_out", memory)
-                .withParameter("max_tokens", new ParameterValue.Int(maxTokens))
+                .withParameter("max_tokens", maxTokens)
                 .withSequence(new Sequence(new Sequence.Id.Numeric(1), true, false))
                 .asIterative();
     }

@@ -5,7 +5,7 @@ import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InferenceResponse;
-import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Parameters;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
@@ -54,8 +54,8 @@ final class RecordedRequest implements InferenceRequest, InferenceResponse {
     }
 
     @Override
-    public Map<String, ParameterValue> parameters() {
-        return Map.of();
+    public Parameters parameters() {
+        return Parameters.of(Map.of());
     }
 
     @Override
@@ -115,7 +115,22 @@ final class RecordedRequest implements InferenceRequest, InferenceResponse {
     }
 
     @Override
-    public void parameter(String name, ParameterValue value) {
+    public void parameter(String name, String value) {
+        throw new AssertionError("a parameter " + name);
+    }
+
+    @Override
+    public void parameter(String name, long value) {
+        throw new AssertionError("a parameter " + name);
+    }
+
+    @Override
+    public void parameter(String name, double value) {
+        throw new AssertionError("a parameter " + name);
+    }
+
+    @Override
+    public void parameter(String name, boolean value) {
         throw new AssertionError("a parameter " + name);
     }
 

@@ -5,7 +5,6 @@ import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelRequest;
 import dev.nereid.spi.ModelResponse;
 import dev.nereid.spi.ModelResponseObserver;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
 import java.util.concurrent.CompletionStage;
@@ -69,7 +68,25 @@ public final class IsolatedModelRequest implements ModelRequest {
     }
 
     @Override
-    public ModelRequest parameter(String name, ParameterValue value) {
+    public ModelRequest parameter(String name, String value) {
+        request.parameter(name, value);
+        return this;
+    }
+
+    @Override
+    public ModelRequest parameter(String name, long value) {
+        request.parameter(name, value);
+        return this;
+    }
+
+    @Override
+    public ModelRequest parameter(String name, double value) {
+        request.parameter(name, value);
+        return this;
+    }
+
+    @Override
+    public ModelRequest parameter(String name, boolean value) {
         request.parameter(name, value);
         return this;
     }

@@ -1,12 +1,10 @@
-package dev.nereid.spi;
+package dev.nereid.api.parameter;
 
 import static java.util.Objects.requireNonNull;
 
 /**
- * The value of a request's or response's parameter. Immutable. Open: later versions may add types, so a backend's
- * {@code switch} over it needs a {@code default}.
- *
- * @since 1.0
+ * The value of a request's or response's parameter. Immutable. A backend reads it by
+ * {@link dev.nereid.spi.Parameters}.
  */
 public sealed interface ParameterValue {
     /**

@@ -1,0 +1,131 @@
+package dev.nereid.spi;
+
+import static java.util.Objects.requireNonNull;
+
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** Converts values of parameters, and words the errors. Static functions only. */
+final class ParameterReads {
+    /** The number of characters that errors quote of a value of a client. */
+    private static final int MAX_QUOTED = 256;
+
+    private ParameterReads() {}
+
+    /** Parameters in a map. Immutable. */
+    private record MapParameters(Map<String, Object> asMap) implements Parameters {
+        @Override
+        public Optional<Object> value(String name) {
+            return Optional.ofNullable(asMap.get(name));
+        }
+    }
+
+    static Parameters of(Map<String, ?> values) {
+        Map<String, Object> copy = new LinkedHashMap<>();
+        values.forEach((name, value) -> copy.put(requireNonNull(name, "name"), checked(name, value)));
+        return new MapParameters(Collections.unmodifiableMap(copy));
+    }
+
+    private static Object checked(String name, Object value) {
+        return switch (requireNonNull(value, "value")) {
+            case String text -> text;
+            case Long integer -> integer;
+            case Double number -> number;
+            case Boolean flag -> flag;
+            default ->
+                throw new IllegalArgumentException("parameter '" + name + "': "
+                        + value.getClass().getName() + " (expected: a String, Long, Double or Boolean)");
+        };
+    }
+
+    static String text(String name, Object value) {
+        if (value instanceof String text) {
+            return text;
+        }
+        throw unexpected(name, value, "a text");
+    }
+
+    static String choice(String name, Object value, List<String> values) {
+        if (value instanceof String text && values.contains(text)) {
+            return text;
+        }
+        throw unexpected(name, value, "one of " + values);
+    }
+
+    static long integer(String name, Object value, long min, long max) {
+        long integer = switch (value) {
+            case Long given -> given;
+            case String text -> integer(name, text, min, max);
+            default -> throw unexpected(name, value, "an integer, " + min + " to " + max);
+        };
+        if (integer < min || integer > max) {
+            throw unexpected(name, value, min + " to " + max);
+        }
+        return integer;
+    }
+
+    private static long integer(String name, String text, long min, long max) {
+        try {
+            return Long.parseLong(text);
+        } catch (NumberFormatException e) { // or more digits than fit
+            throw unexpected(name, text, "an integer, " + min + " to " + max);
+        }
+    }
+
+    static double number(String name, Object value, double min, double max) {
+        double number = switch (value) {
+            case Long given -> given;
+            case Double given -> given;
+            case String text -> number(name, text, min, max);
+            default -> throw unexpected(name, value, "a number, " + bound(min) + " to " + bound(max));
+        };
+        if (number >= min && number <= max) {
+            return number;
+        }
+        throw unexpected(name, value, bound(min) + " to " + bound(max)); // NaN too
+    }
+
+    private static String bound(double number) {
+        return number == (int) number ? Integer.toString((int) number) : Double.toString(number);
+    }
+
+    private static double number(String name, String text, double min, double max) {
+        try {
+            return Double.parseDouble(text);
+        } catch (NumberFormatException _) {
+            throw unexpected(name, text, "a number, " + bound(min) + " to " + bound(max));
+        }
+    }
+
+    static boolean flag(String name, Object value) {
+        return switch (value) {
+            case Boolean flag -> flag;
+            case String text when text.equals("true") -> true;
+            case String text when text.equals("false") -> false;
+            default -> throw unexpected(name, value, "true or false");
+        };
+    }
+
+    static BackendException missing(String name) {
+        return new BackendException(
+                ErrorCode.INVALID_ARGUMENT, "parameter '" + name + "': missing (expected: a value for it)");
+    }
+
+    private static BackendException unexpected(String name, Object value, String expected) {
+        return new BackendException(
+                ErrorCode.INVALID_ARGUMENT,
+                "parameter '" + name + "': " + quoted(value.toString()) + " (expected: " + expected + ")");
+    }
+
+    /** Returns a value as errors quote it: of a long one the beginning. */
+    private static String quoted(String value) {
+        if (value.length() <= MAX_QUOTED) {
+            return value;
+        }
+        int end = Character.isHighSurrogate(value.charAt(MAX_QUOTED - 1)) ? MAX_QUOTED - 1 : MAX_QUOTED;
+        return value.substring(0, end) + "…";
+    }
+}

@@ -1,0 +1,152 @@
+package dev.nereid.spi;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalDouble;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import java.util.function.Supplier;
+
+/**
+ * Named values of a request or response. Read only; safe for use by any thread. <em>Implemented by the server</em>:
+ * tests create them by {@link #of}.
+ *
+ * <p>A parameter that is missing is empty. A value that does not fit fails the request with
+ * {@link ErrorCode#INVALID_ARGUMENT} and a text that names the parameter, such as
+ * {@code parameter 'max_tokens': 0 (expected: 1 to 512)}. A number or truth value may also be given as its text, as
+ * HTTP headers are that the server passes on as parameters.
+ *
+ * @since 1.0
+ */
+public interface Parameters {
+    /**
+     * Creates parameters from values.
+     *
+     * @param values each a {@link String}, {@link Long}, {@link Double} or {@link Boolean}; copied
+     * @return the parameters, in the order of the map
+     * @throws IllegalArgumentException if a value has another type
+     */
+    static Parameters of(Map<String, ?> values) {
+        return ParameterReads.of(values);
+    }
+
+    /**
+     * Returns a value as it is.
+     *
+     * @param name the name of a parameter
+     * @return a {@link String}, {@link Long}, {@link Double} or {@link Boolean}; empty if it is missing. Open: later
+     *     versions may add types, so a {@code switch} over it needs a {@code default}
+     */
+    Optional<Object> value(String name);
+
+    /**
+     * Returns all parameters.
+     *
+     * @return the values by name, as of {@link #value}; immutable
+     */
+    Map<String, Object> asMap();
+
+    /**
+     * Reads a text.
+     *
+     * @param name the name of a parameter
+     * @return the text; empty if the parameter is missing
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if it is a number or a truth value
+     */
+    default Optional<String> text(String name) {
+        return value(name).map(value -> ParameterReads.text(name, value));
+    }
+
+    /**
+     * Reads a text that must be given.
+     *
+     * @param name the name of a parameter
+     * @return the text
+     * @throws BackendException as {@link #text}, and if the parameter is missing
+     */
+    default String required(String name) {
+        return text(name).orElseThrow(missing(name));
+    }
+
+    /**
+     * Reads a text that is one of several.
+     *
+     * @param name the name of a parameter
+     * @param values the texts that are possible
+     * @return one of {@code values}; empty if the parameter is missing
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if it is anything else
+     */
+    default Optional<String> choice(String name, String... values) {
+        return value(name).map(value -> ParameterReads.choice(name, value, List.of(values)));
+    }
+
+    /**
+     * Reads an integer.
+     *
+     * @param name the name of a parameter
+     * @param min the least value
+     * @param max the greatest value
+     * @return the integer; empty if the parameter is missing
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if it is no integer, or out of these bounds
+     */
+    default OptionalInt integer(String name, int min, int max) {
+        Optional<Object> value = value(name);
+        return value.isEmpty()
+                ? OptionalInt.empty()
+                : OptionalInt.of(Math.toIntExact(ParameterReads.integer(name, value.get(), min, max)));
+    }
+
+    /**
+     * Reads an integer of 64 bits.
+     *
+     * @param name the name of a parameter
+     * @param min the least value
+     * @param max the greatest value
+     * @return the integer; empty if the parameter is missing
+     * @throws BackendException as {@link #integer}
+     */
+    default OptionalLong longInteger(String name, long min, long max) {
+        Optional<Object> value = value(name);
+        return value.isEmpty()
+                ? OptionalLong.empty()
+                : OptionalLong.of(ParameterReads.integer(name, value.get(), min, max));
+    }
+
+    /**
+     * Reads a number. An integer is one too.
+     *
+     * @param name the name of a parameter
+     * @param min the least value
+     * @param max the greatest value
+     * @return the number; empty if the parameter is missing
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if it is no number, or out of these bounds; NaN is
+     */
+    default OptionalDouble number(String name, double min, double max) {
+        Optional<Object> value = value(name);
+        return value.isEmpty()
+                ? OptionalDouble.empty()
+                : OptionalDouble.of(ParameterReads.number(name, value.get(), min, max));
+    }
+
+    /**
+     * Reads a truth value.
+     *
+     * @param name the name of a parameter
+     * @return the value; empty if the parameter is missing
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if it is anything else
+     */
+    default Optional<Boolean> flag(String name) {
+        return value(name).map(value -> ParameterReads.flag(name, value));
+    }
+
+    /**
+     * Returns the error of a parameter that must be given: {@code integer("k", 1, 9).orElseThrow(missing("k"))}.
+     *
+     * @param name the name of a parameter
+     * @return creates a {@link BackendException} with {@link ErrorCode#INVALID_ARGUMENT}
+     */
+    default Supplier<BackendException> missing(String name) {
+        return () -> ParameterReads.missing(name);
+    }
+}
