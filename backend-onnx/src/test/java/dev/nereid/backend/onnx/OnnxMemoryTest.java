@@ -60,7 +60,7 @@ class OnnxMemoryTest {
     /** ONNX Runtime copies it: a copy of the server to the GPU would only be one more. */
     @Test
     void leavesAnInputOnTheHostWhereItIs() {
-        Tensor input = tensor(MemoryPlace.HOST, 0);
+        Tensor input = tensor(MemoryPlace.HOST, 0).withName("a");
         try (FakeBatch batch = batch(input).withDevice(ON_GPU)) {
             assertThat(new OnnxMemory(GPU).gather(batch, "a")).isSameAs(input);
             assertThat(new OnnxMemory(Device.CPU).gather(batch, "a")).isSameAs(input);
