@@ -1,7 +1,6 @@
 package dev.nereid.spi;
 
 import java.nio.file.Path;
-import java.util.Map;
 
 /**
  * Services of the server for a backend. Valid from creation to close of the backend; safe for use by several threads.
@@ -13,10 +12,10 @@ public interface BackendContext {
     /**
      * Returns the settings of the backend from the server's command line ({@code --backend-config}).
      *
-     * @return settings of this backend over those for all backends, for instance {@code default-max-batch-size};
-     *     immutable
+     * @return settings of this backend over those for all backends, for instance {@code default-max-batch-size}; all are
+     *     texts, and errors about one begin with {@code --backend-config=B,name: } for the backend B
      */
-    Map<String, String> settings();
+    Parameters settings();
 
     /**
      * Returns the directory of the plugin, for files beside its jars.

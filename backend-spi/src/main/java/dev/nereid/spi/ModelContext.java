@@ -3,6 +3,7 @@ package dev.nereid.spi;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * One model version, as its backend sees it. Safe for use by several threads. <em>Implemented by the server.</em>
@@ -16,6 +17,30 @@ public interface ModelContext {
      * @return the configuration
      */
     ModelSettings settings();
+
+    /**
+     * Returns the parameters of the model's configuration, all of which are texts. Each read declares a name: when the
+     * first instances exist, the server logs a warning for each configured name that resembles one that was read in {@link
+     * Backend#complete}, {@link Backend#load} or {@link Model#newInstance} and was itself not read, since it is probably
+     * misspelt. {@link Parameters#asMap} declares all names, {@link Parameters#under} all that begin alike.
+     *
+     * @return the parameters
+     */
+    Parameters parameters();
+
+    /**
+     * Returns the file that a parameter names: in the directory of the version, or else of the model. {@code
+     * $$TRITON_MODEL_DIRECTORY/} in front stands for the latter. The read declares the parameter.
+     *
+     * @param parameter the name of a parameter
+     * @return the path of an existing regular file, read only, which {@link #privateFiles} copies for backends that map it;
+     *     empty if the parameter is missing
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if there is no such file, or if its path is absolute or
+     *     leaves these directories, by links too
+     */
+    default Optional<Path> file(String parameter) {
+        return parameters().text(parameter).map(name -> ParameterFiles.find(this, parameter, name));
+    }
 
     /**
      * Returns the model's directory in the repository: label files, and a directory for each version.
@@ -71,15 +96,6 @@ public interface ModelContext {
      * @return a logger named after backend and model
      */
     System.Logger logger();
-
-    /**
-     * Says which parameters of the configuration the backend reads. Other parameters are legal; the server logs a warning
-     * for each that resembles one of these, since it is probably misspelt. To be called during {@link Backend#load}.
-     *
-     * @param names the names of the parameters; one that ends in a dot stands for all names that begin with it
-     */
-    @Incubating
-    default void declareParameters(Collection<String> names) {}
 
     /**
      * Returns the client for other models of the server.

@@ -11,7 +11,8 @@ import java.util.OptionalInt;
  * A model's configuration, as its backend sees it. Immutable; created by the server, and by a {@link
  * ModelSettingsBuilder} in tests.
  *
- * <p>Values without a method are in {@link #json()}, the whole configuration.
+ * <p>Values without a method are in {@link #json()}, the whole configuration. Its parameters are in
+ * {@link ModelContext#parameters}.
  *
  * @since 1.0
  */
@@ -40,7 +41,6 @@ public final class ModelSettings {
     private final List<TensorSpec> outputs;
     private final List<BatchInput> batchInputs;
     private final List<BatchOutput> batchOutputs;
-    private final Map<String, String> parameters;
     private final String modelFilename;
     private final OptionalInt graphLevel;
     private final List<Accelerator> accelerators;
@@ -57,7 +57,6 @@ public final class ModelSettings {
         outputs = List.copyOf(builder.outputs);
         batchInputs = List.copyOf(builder.batchInputs);
         batchOutputs = List.copyOf(builder.batchOutputs);
-        parameters = Map.copyOf(builder.parameters);
         modelFilename = builder.modelFilename;
         graphLevel = builder.graphLevel;
         accelerators = List.copyOf(builder.accelerators);
@@ -176,15 +175,6 @@ public final class ModelSettings {
      */
     public List<BatchOutput> batchOutputs() {
         return batchOutputs;
-    }
-
-    /**
-     * Returns the free parameters of the configuration ({@code parameters}).
-     *
-     * @return the parameters by key; immutable
-     */
-    public Map<String, String> parameters() {
-        return parameters;
     }
 
     /**

@@ -3,9 +3,7 @@ package dev.nereid.spi;
 import static java.util.Objects.requireNonNull;
 
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 
@@ -21,7 +19,6 @@ public final class ModelSettingsBuilder {
     final List<TensorSpec> outputs = new ArrayList<>();
     final List<BatchInput> batchInputs = new ArrayList<>();
     final List<BatchOutput> batchOutputs = new ArrayList<>();
-    final Map<String, String> parameters = new LinkedHashMap<>();
     final List<ModelSettings.Accelerator> accelerators = new ArrayList<>();
     final List<String> operatorLibraries = new ArrayList<>();
     int maxBatchSize;
@@ -105,18 +102,6 @@ public final class ModelSettingsBuilder {
      */
     public ModelSettingsBuilder batchOutput(BatchOutput cut) {
         batchOutputs.add(requireNonNull(cut, "cut"));
-        return this;
-    }
-
-    /**
-     * Adds a free parameter.
-     *
-     * @param key its key
-     * @param value its value
-     * @return this builder
-     */
-    public ModelSettingsBuilder parameter(String key, String value) {
-        parameters.put(key, value);
         return this;
     }
 

@@ -23,6 +23,35 @@ final class ParameterReads {
         }
     }
 
+    /** Parameters with a common beginning of their names. Immutable as a view. */
+    record Prefixed(Parameters all, String prefix) implements Parameters {
+        Prefixed {
+            requireNonNull(all, "all");
+            requireNonNull(prefix, "prefix");
+        }
+
+        @Override
+        public Optional<Object> value(String name) {
+            return name.startsWith(prefix) ? all.value(name) : Optional.empty();
+        }
+
+        @Override
+        public Map<String, Object> asMap() {
+            Map<String, Object> selected = new LinkedHashMap<>();
+            all.asMap().forEach((name, value) -> {
+                if (name.startsWith(prefix)) {
+                    selected.put(name, value);
+                }
+            });
+            return Collections.unmodifiableMap(selected);
+        }
+
+        @Override
+        public String label(String name) {
+            return all.label(name);
+        }
+    }
+
     static Parameters of(Map<String, ?> values) {
         Map<String, Object> copy = new LinkedHashMap<>();
         values.forEach((name, value) -> copy.put(requireNonNull(name, "name"), checked(name, value)));
@@ -41,83 +70,83 @@ final class ParameterReads {
         };
     }
 
-    static String text(String name, Object value) {
+    static String text(Parameters from, String name, Object value) {
         if (value instanceof String text) {
             return text;
         }
-        throw unexpected(name, value, "a text");
+        throw unexpected(from, name, value, "a text");
     }
 
-    static String choice(String name, Object value, List<String> values) {
+    static String choice(Parameters from, String name, Object value, List<String> values) {
         if (value instanceof String text && values.contains(text)) {
             return text;
         }
-        throw unexpected(name, value, "one of " + values);
+        throw unexpected(from, name, value, "one of " + values);
     }
 
-    static long integer(String name, Object value, long min, long max) {
+    static long integer(Parameters from, String name, Object value, long min, long max) {
         long integer = switch (value) {
             case Long given -> given;
-            case String text -> integer(name, text, min, max);
-            default -> throw unexpected(name, value, "an integer, " + min + " to " + max);
+            case String text -> integer(from, name, text, min, max);
+            default -> throw unexpected(from, name, value, "an integer, " + min + " to " + max);
         };
         if (integer < min || integer > max) {
-            throw unexpected(name, value, min + " to " + max);
+            throw unexpected(from, name, value, min + " to " + max);
         }
         return integer;
     }
 
-    private static long integer(String name, String text, long min, long max) {
+    private static long integer(Parameters from, String name, String text, long min, long max) {
         try {
             return Long.parseLong(text);
         } catch (NumberFormatException e) { // or more digits than fit
-            throw unexpected(name, text, "an integer, " + min + " to " + max);
+            throw unexpected(from, name, text, "an integer, " + min + " to " + max);
         }
     }
 
-    static double number(String name, Object value, double min, double max) {
+    static double number(Parameters from, String name, Object value, double min, double max) {
         double number = switch (value) {
             case Long given -> given;
             case Double given -> given;
-            case String text -> number(name, text, min, max);
-            default -> throw unexpected(name, value, "a number, " + bound(min) + " to " + bound(max));
+            case String text -> number(from, name, text, min, max);
+            default -> throw unexpected(from, name, value, "a number, " + bound(min) + " to " + bound(max));
         };
         if (number >= min && number <= max) {
             return number;
         }
-        throw unexpected(name, value, bound(min) + " to " + bound(max)); // NaN too
+        throw unexpected(from, name, value, bound(min) + " to " + bound(max)); // NaN too
     }
 
     private static String bound(double number) {
         return number == (int) number ? Integer.toString((int) number) : Double.toString(number);
     }
 
-    private static double number(String name, String text, double min, double max) {
+    private static double number(Parameters from, String name, String text, double min, double max) {
         try {
             return Double.parseDouble(text);
         } catch (NumberFormatException _) {
-            throw unexpected(name, text, "a number, " + bound(min) + " to " + bound(max));
+            throw unexpected(from, name, text, "a number, " + bound(min) + " to " + bound(max));
         }
     }
 
-    static boolean flag(String name, Object value) {
+    static boolean flag(Parameters from, String name, Object value) {
         return switch (value) {
             case Boolean flag -> flag;
             case String text when text.equals("true") -> true;
             case String text when text.equals("false") -> false;
-            default -> throw unexpected(name, value, "true or false");
+            default -> throw unexpected(from, name, value, "true or false");
         };
     }
 
-    static BackendException missing(String name) {
+    static BackendException missing(Parameters from, String name) {
         return new BackendException(
-                ErrorCode.INVALID_ARGUMENT, "parameter '" + name + "': missing (expected: a value for it)");
+                ErrorCode.INVALID_ARGUMENT, from.label(name) + ": missing (expected: a value for it)");
     }
 
-    private static BackendException unexpected(String name, Object value, String expected) {
+    static BackendException unexpected(Parameters from, String name, Object value, String expected) {
         return new BackendException(
                 ErrorCode.INVALID_ARGUMENT,
-                "parameter '" + name + "': " + quoted(value.toString()) + " (expected: " + expected + ")");
+                from.label(name) + ": " + quoted(value.toString()) + " (expected: " + expected + ")");
     }
 
     /** Returns a value as errors quote it: of a long one the beginning. */

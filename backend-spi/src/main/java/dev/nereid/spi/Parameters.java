@@ -1,21 +1,28 @@
 package dev.nereid.spi;
 
+import static java.util.Objects.requireNonNull;
+
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
- * Named values of a request or response. Read only; safe for use by any thread. <em>Implemented by the server</em>:
- * tests create them by {@link #of}.
+ * Named values of a request, a response, a model or a backend. Read only; safe for use by any thread. <em>Implemented by
+ * the server</em>: tests create them by {@link #of}.
  *
- * <p>A parameter that is missing is empty. A value that does not fit fails the request with
+ * <p>A parameter that is missing is empty. A value that does not fit fails the request or the load with
  * {@link ErrorCode#INVALID_ARGUMENT} and a text that names the parameter, such as
  * {@code parameter 'max_tokens': 0 (expected: 1 to 512)}. A number or truth value may also be given as its text, as
- * HTTP headers are that the server passes on as parameters.
+ * HTTP headers are that the server passes on as parameters, and all parameters of models and settings of backends.
+ *
+ * <p>Each read of a model's parameter declares its name: see {@link ModelContext#parameters}. Files of a model that a
+ * parameter names are found by {@link ModelContext#file}.
  *
  * @since 1.0
  */
@@ -55,7 +62,7 @@ public interface Parameters {
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if it is a number or a truth value
      */
     default Optional<String> text(String name) {
-        return value(name).map(value -> ParameterReads.text(name, value));
+        return value(name).map(value -> ParameterReads.text(this, name, value));
     }
 
     /**
@@ -78,7 +85,7 @@ public interface Parameters {
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if it is anything else
      */
     default Optional<String> choice(String name, String... values) {
-        return value(name).map(value -> ParameterReads.choice(name, value, List.of(values)));
+        return value(name).map(value -> ParameterReads.choice(this, name, value, List.of(values)));
     }
 
     /**
@@ -94,7 +101,7 @@ public interface Parameters {
         Optional<Object> value = value(name);
         return value.isEmpty()
                 ? OptionalInt.empty()
-                : OptionalInt.of(Math.toIntExact(ParameterReads.integer(name, value.get(), min, max)));
+                : OptionalInt.of(Math.toIntExact(ParameterReads.integer(this, name, value.get(), min, max)));
     }
 
     /**
@@ -110,7 +117,7 @@ public interface Parameters {
         Optional<Object> value = value(name);
         return value.isEmpty()
                 ? OptionalLong.empty()
-                : OptionalLong.of(ParameterReads.integer(name, value.get(), min, max));
+                : OptionalLong.of(ParameterReads.integer(this, name, value.get(), min, max));
     }
 
     /**
@@ -126,7 +133,7 @@ public interface Parameters {
         Optional<Object> value = value(name);
         return value.isEmpty()
                 ? OptionalDouble.empty()
-                : OptionalDouble.of(ParameterReads.number(name, value.get(), min, max));
+                : OptionalDouble.of(ParameterReads.number(this, name, value.get(), min, max));
     }
 
     /**
@@ -137,7 +144,73 @@ public interface Parameters {
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if it is anything else
      */
     default Optional<Boolean> flag(String name) {
-        return value(name).map(value -> ParameterReads.flag(name, value));
+        return value(name).map(value -> ParameterReads.flag(this, name, value));
+    }
+
+    /**
+     * Reads a length of time: a number of units, or a number with a unit of {@code ns}, {@code us}, {@code ms}, {@code s},
+     * {@code m}, {@code h} or {@code d}, such as {@code 250ms}.
+     *
+     * @param name the name of a parameter
+     * @param unit the unit of a number without one
+     * @return the time, 0 or more, which fits in 64 bits of nanoseconds; empty if the parameter is missing
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if it is anything else
+     */
+    default Optional<Duration> duration(String name, TimeUnit unit) {
+        requireNonNull(unit, "unit");
+        Optional<Object> value = value(name);
+        return value.isEmpty()
+                ? Optional.empty()
+                : Optional.of(Duration.ofNanos(ParameterUnits.nanos(this, name, value.get(), unit)));
+    }
+
+    /**
+     * Reads a number of bytes: an integer, or one with {@code K}, {@code M}, {@code G} or {@code T} for powers of 1024,
+     * such as {@code 64M}. The forms {@code 64m} and {@code 64MiB} are the same.
+     *
+     * @param name the name of a parameter
+     * @return the bytes, 0 or more; empty if the parameter is missing
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if it is anything else
+     */
+    default OptionalLong byteSize(String name) {
+        Optional<Object> value = value(name);
+        return value.isEmpty()
+                ? OptionalLong.empty()
+                : OptionalLong.of(ParameterUnits.bytes(this, name, value.get()));
+    }
+
+    /**
+     * Selects the parameters of which the names begin alike. The names remain whole: errors contain them.
+     *
+     * @param prefix the beginning, such as {@code session.}
+     * @return a view of these parameters
+     */
+    default Parameters under(String prefix) {
+        return new ParameterReads.Prefixed(this, prefix);
+    }
+
+    /**
+     * Returns how errors name a parameter: {@code parameter 'max_tokens'}, and {@code --backend-config=B,max_tokens} for
+     * a setting of the backend B.
+     *
+     * @param name the name of a parameter
+     * @return the beginning of errors about it
+     */
+    default String label(String name) {
+        return "parameter '" + name + "'";
+    }
+
+    /**
+     * Returns the error of a value that does not fit, for forms that have no method here: {@code parameter 'shape': 1x
+     * (expected: a shape such as 1x3)}.
+     *
+     * @param name the name of a parameter
+     * @param expected the values that fit
+     * @return an exception with {@link ErrorCode#INVALID_ARGUMENT}; of a long value it has the beginning
+     */
+    default BackendException invalid(String name, String expected) {
+        return ParameterReads.unexpected(
+                this, name, value(name).orElse("missing"), expected);
     }
 
     /**
@@ -147,6 +220,6 @@ public interface Parameters {
      * @return creates a {@link BackendException} with {@link ErrorCode#INVALID_ARGUMENT}
      */
     default Supplier<BackendException> missing(String name) {
-        return () -> ParameterReads.missing(name);
+        return () -> ParameterReads.missing(this, name);
     }
 }

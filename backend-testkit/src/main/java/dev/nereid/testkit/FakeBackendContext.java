@@ -1,6 +1,8 @@
 package dev.nereid.testkit;
 
+import dev.nereid.api.parameter.BackendParameters;
 import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.Parameters;
 import java.nio.file.Path;
 import java.util.Map;
 
@@ -14,21 +16,16 @@ import java.util.Map;
  * @param logger its log
  */
 public record FakeBackendContext(
-        Map<String, String> settings, Path pluginDirectory, Path cacheDirectory, int processors, RecordedLog logger)
+        Parameters settings, Path pluginDirectory, Path cacheDirectory, int processors, RecordedLog logger)
         implements BackendContext {
-    /** Copies the components. */
-    public FakeBackendContext {
-        settings = Map.copyOf(settings);
-    }
-
     /**
-     * Creates the context of a backend.
+     * Creates the context of a backend. Errors about its settings call it {@code backend}.
      *
-     * @param settings the settings of the backend
+     * @param settings the settings of the backend, as of {@code --backend-config}
      * @param directory the directory to which it may write
      * @param processors the number of processors it may use
      */
     public FakeBackendContext(Map<String, String> settings, Path directory, int processors) {
-        this(settings, directory, directory, processors, new RecordedLog());
+        this(BackendParameters.of("backend", settings), directory, directory, processors, new RecordedLog());
     }
 }

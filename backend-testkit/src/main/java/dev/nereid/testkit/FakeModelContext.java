@@ -1,5 +1,6 @@
 package dev.nereid.testkit;
 
+import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
@@ -11,10 +12,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
- * A {@link ModelContext} for tests of backends. Immutable but for its log.
+ * A {@link ModelContext} for tests of backends. Immutable but for its log and the record of read parameters.
  *
  * @param settings the configuration of the model
  * @param modelDirectory the directory of the model
@@ -22,6 +24,7 @@ import java.util.Optional;
  * @param instances the devices of the instances
  * @param logger the log of the model
  * @param client the client for other models; empty for a server that has none
+ * @param parameters the parameters of the configuration, which record their reads
  */
 public record FakeModelContext(
         ModelSettings settings,
@@ -29,7 +32,8 @@ public record FakeModelContext(
         Path versionDirectory,
         List<Device> instances,
         RecordedLog logger,
-        Optional<ModelClient> client)
+        Optional<ModelClient> client,
+        ModelParameters parameters)
         implements ModelContext {
     /** Copies the components. */
     public FakeModelContext {
@@ -51,7 +55,7 @@ public record FakeModelContext(
             Path versionDirectory,
             List<Device> instances,
             RecordedLog logger) {
-        this(settings, modelDirectory, versionDirectory, instances, logger, Optional.empty());
+        this(settings, modelDirectory, versionDirectory, instances, logger, Optional.empty(), ModelParameters.of(Map.of()));
     }
 
     /**
@@ -76,23 +80,30 @@ public record FakeModelContext(
      * @return the changed context
      */
     public FakeModelContext with(ModelClient models) {
-        return new FakeModelContext(settings, modelDirectory, versionDirectory, instances, logger, Optional.of(models));
+        return new FakeModelContext(
+                settings, modelDirectory, versionDirectory, instances, logger, Optional.of(models), parameters);
     }
 
     /**
-     * Logs a warning for each parameter of the configuration that is none of the names; the server only for similar ones.
+     * Returns the same context with one more parameter, of which nothing has read any.
      *
-     * @param names the names of the parameters; one that ends in a dot stands for all names that begin with it
+     * @param name the name of the parameter
+     * @param value its text in the configuration
+     * @return the changed context
      */
-    @Override
-    public void declareParameters(Collection<String> names) {
-        settings.parameters().keySet().stream()
-                .sorted()
-                .filter(parameter -> names.stream()
-                        .noneMatch(
-                                name -> parameter.equals(name) || (name.endsWith(".") && parameter.startsWith(name))))
-                .forEach(parameter ->
-                        logger.log(System.Logger.Level.WARNING, "parameter '" + parameter + "' is not declared"));
+    public FakeModelContext withParameter(String name, String value) {
+        return withParameters(Map.of(name, value));
+    }
+
+    /**
+     * Returns the same context with more parameters, of which nothing has read any.
+     *
+     * @param more the texts in the configuration by name
+     * @return the changed context, for which {@link ModelParameters#unread} lists those that the backend ignores
+     */
+    public FakeModelContext withParameters(Map<String, String> more) {
+        return new FakeModelContext(
+                settings, modelDirectory, versionDirectory, instances, logger, client, parameters.with(more));
     }
 
     /**

@@ -30,7 +30,7 @@ final class ArenaShrinkage {
      * @return the entry of the run configuration, for all devices; empty if the parameter is not set
      */
     static Map<String, String> read(OptionValues values, boolean arena, List<Device> instances) {
-        String text = values.values().getOrDefault(OnnxParameters.SHRINKAGE, "").strip();
+        String text = values.values().text(OnnxParameters.SHRINKAGE).orElse("").strip();
         if (text.isEmpty()) {
             return Map.of();
         }

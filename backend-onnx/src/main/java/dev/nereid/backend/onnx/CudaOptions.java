@@ -1,10 +1,11 @@
 package dev.nereid.backend.onnx;
 
-import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Parameters;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 
 /**
@@ -35,7 +36,7 @@ final class CudaOptions {
     /** Returns the options of an accelerator. */
     static Map<String, String> of(Map<String, String> parameters, String model) {
         OptionValues values = new OptionValues(
-                parameters, "unable to load model '" + model + "', parameter of execution accelerator 'cuda' ");
+                Parameters.of(parameters), "unable to load model '" + model + "', parameter of execution accelerator 'cuda' ");
         Map<String, String> options = new HashMap<>();
         for (Map.Entry<String, String> parameter : parameters.entrySet()) {
             String name = parameter.getKey();
@@ -53,30 +54,28 @@ final class CudaOptions {
     }
 
     /** Returns the options among the parameters of a model. They take precedence over those of an accelerator. */
-    static Map<String, String> ofModel(ModelSettings settings) {
-        OptionValues values =
-                new OptionValues(settings.parameters(), "unable to load model '" + settings.name() + "', parameter ");
+    static Map<String, String> ofModel(Parameters parameters, String model) {
+        OptionValues values = new OptionValues(parameters, "unable to load model '" + model + "', parameter ");
         Map<String, String> options = new HashMap<>();
         choice(values, OnnxParameters.CONV_ALGO_SEARCH, SEARCHES)
                 .ifPresent(value -> options.put(OnnxParameters.CONV_ALGO_SEARCH, value));
         choice(values, OnnxParameters.ARENA_EXTEND_STRATEGY, STRATEGIES)
                 .ifPresent(value -> options.put(OnnxParameters.ARENA_EXTEND_STRATEGY, value));
-        String limit = settings.parameters().get(OnnxParameters.GPU_MEM_LIMIT);
-        if (limit != null) {
-            options.put(OnnxParameters.GPU_MEM_LIMIT, limit);
-        }
-        if (settings.parameters().containsKey(OnnxParameters.COPY_IN_DEFAULT_STREAM)) {
-            options.put(OnnxParameters.COPY_IN_DEFAULT_STREAM, truth(values, OnnxParameters.COPY_IN_DEFAULT_STREAM));
-        }
+        parameters
+                .text(OnnxParameters.GPU_MEM_LIMIT)
+                .ifPresent(limit -> options.put(OnnxParameters.GPU_MEM_LIMIT, limit));
+        values.truth(OnnxParameters.COPY_IN_DEFAULT_STREAM)
+                .ifPresent(truth -> options.put(OnnxParameters.COPY_IN_DEFAULT_STREAM, truth ? "1" : "0"));
         return options;
     }
 
     /** Returns the option that a parameter gives by its number. */
     private static Optional<String> choice(OptionValues values, String name, List<String> choices) {
-        if (!values.values().containsKey(name)) {
+        OptionalInt given = values.number(name);
+        if (given.isEmpty()) {
             return Optional.empty();
         }
-        int number = values.number(name).orElse(0);
+        int number = given.getAsInt();
         if (number < 0 || number >= choices.size()) {
             throw values.refused(
                     "unsupported " + name + " value '" + number + "' is requested",

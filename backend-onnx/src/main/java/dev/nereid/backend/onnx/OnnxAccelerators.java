@@ -6,6 +6,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Parameters;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -58,7 +59,7 @@ final class OnnxAccelerators {
             }
         }
         if (hasGpu(context)) {
-            providers(context.settings());
+            providers(context.settings(), context.parameters());
         }
     }
 
@@ -68,21 +69,21 @@ final class OnnxAccelerators {
      * @param available the names of the providers that ONNX Runtime was built with
      * @throws BackendException if the configuration is wrong, or a provider is not available
      */
-    static OrtProviders on(Device device, ModelSettings settings, List<String> available) {
+    static OrtProviders on(Device device, ModelContext context, List<String> available) {
         if (device.kind() != Device.Kind.GPU) {
             return OrtProviders.CPU;
         }
-        List<OrtProvider> providers = providers(settings);
+        List<OrtProvider> providers = providers(context.settings(), context.parameters());
         for (OrtProvider provider : providers.reversed()) { // CUDA first: no instance on a GPU can be without it
             if (!available.contains(provider.kind().providerName())) {
-                throw missing(device, settings, provider.kind(), available);
+                throw missing(device, context.settings(), provider.kind(), available);
             }
         }
         return new OrtProviders(device.id(), providers);
     }
 
     /** Returns the providers of sessions on GPUs: those of TensorRT as often as configured, then that of CUDA. */
-    private static List<OrtProvider> providers(ModelSettings settings) {
+    private static List<OrtProvider> providers(ModelSettings settings, Parameters parameters) {
         List<OrtProvider> providers = new ArrayList<>();
         Map<String, String> cuda = new HashMap<>();
         for (ModelSettings.Accelerator accelerator : settings.accelerators()) {
@@ -97,7 +98,7 @@ final class OnnxAccelerators {
                 default -> throw unknown(accelerator, TENSORRT + " or " + CUDA);
             }
         }
-        cuda.putAll(CudaOptions.ofModel(settings));
+        cuda.putAll(CudaOptions.ofModel(parameters, settings.name()));
         providers.add(new OrtProvider(OrtProvider.Kind.CUDA, cuda));
         return providers;
     }

@@ -110,7 +110,7 @@ final class OnnxBackend implements Backend {
         if (modelOptions.session().sharesThreads()) {
             return OnnxModel.load(library, context, modelOptions, options, () -> {});
         }
-        boolean shares = modelOptions.mayShareThreads(context.settings());
+        boolean shares = modelOptions.mayShareThreads(context.parameters());
         if (shares && OnnxAccelerators.cpuInstances(context) == 0) {
             return OnnxModel.load(library, context, modelOptions.withSharedThreads(), options, () -> {});
         }

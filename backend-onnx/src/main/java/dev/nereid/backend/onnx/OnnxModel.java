@@ -13,6 +13,7 @@ import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Parameters;
 import java.util.List;
 
 /**
@@ -24,7 +25,7 @@ final class OnnxModel implements Model {
     private final OnnxSignature signature;
     private final OnnxModelOptions options;
     private final long mappedBytes;
-    private final ModelSettings settings;
+    private final Parameters parameters;
     private final OnnxBackendOptions backend;
     private final Runnable whenClosed;
 
@@ -33,14 +34,14 @@ final class OnnxModel implements Model {
             OnnxSignature signature,
             OnnxModelOptions options,
             long mappedBytes,
-            ModelSettings settings,
+            Parameters parameters,
             OnnxBackendOptions backend,
             Runnable whenClosed) {
         this.sessions = sessions;
         this.signature = signature;
         this.options = options;
         this.mappedBytes = mappedBytes;
-        this.settings = settings;
+        this.parameters = parameters;
         this.backend = backend;
         this.whenClosed = whenClosed;
     }
@@ -74,7 +75,7 @@ final class OnnxModel implements Model {
                     signature,
                     options,
                     files.mappedBytes() + options.libraryBytes(),
-                    context.settings(),
+                    context.parameters(),
                     backend,
                     whenClosed);
         } catch (RuntimeException e) {
@@ -86,10 +87,10 @@ final class OnnxModel implements Model {
     private static OrtSession open(
             OrtLibrary library, ModelContext context, OnnxModelOptions options, OnnxFiles files, Device device) {
         ModelSettings settings = context.settings();
-        OrtProviders providers = OnnxAccelerators.on(device, settings, library.providers());
+        OrtProviders providers = OnnxAccelerators.on(device, context, library.providers());
         try {
             OrtSession session =
-                    OrtSession.open(library, files.model(), options.sessionOn(device, settings), providers);
+                    OrtSession.open(library, files.model(), options.sessionOn(device, context.parameters()), providers);
             for (OrtProvider provider : providers.all()) {
                 context.logger().log(System.Logger.Level.DEBUG, OnnxAccelerators.report(provider, device, settings));
             }
@@ -128,7 +129,7 @@ final class OnnxModel implements Model {
      */
     @Override
     public boolean suits(List<Device> instances) {
-        return instances.stream().allMatch(sessions::has) && options.suits(settings, backend, instances);
+        return instances.stream().allMatch(sessions::has) && options.suits(parameters, backend, instances);
     }
 
     @Override

@@ -5,6 +5,7 @@ import dev.nereid.backend.onnx.ort.OrtThreads;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Parameters;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -49,7 +50,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
     static OnnxModelOptions of(ModelContext context, OnnxBackendOptions backend) {
         ModelSettings settings = context.settings();
         OptionValues values =
-                new OptionValues(settings.parameters(), "unable to load model '" + settings.name() + "', parameter ");
+                new OptionValues(context.parameters(), "unable to load model '" + settings.name() + "', parameter ");
         OnnxAccelerators.check(context);
         report(context);
         boolean parallel = isParallel(values);
@@ -98,8 +99,8 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
      * Returns the options of the session on a device. That of a GPU computes with the pool that models share, unless the
      * configuration says otherwise: what runs on processors is the part of a graph that the GPU cannot compute.
      */
-    OrtSessionOptions sessionOn(Device device, ModelSettings settings) {
-        return device.kind() == Device.Kind.GPU && mayShareThreads(settings) ? session.withSharedThreads() : session;
+    OrtSessionOptions sessionOn(Device device, Parameters parameters) {
+        return device.kind() == Device.Kind.GPU && mayShareThreads(parameters) ? session.withSharedThreads() : session;
     }
 
     /** Returns the run config entries of executions on a device. */
@@ -113,8 +114,9 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
     }
 
     /** Returns whether the configuration leaves it open which threads a session computes with. */
-    boolean mayShareThreads(ModelSettings settings) {
-        return !session.execution().parallel() && !settings.parameters().containsKey(OnnxParameters.INTRA_OP);
+    boolean mayShareThreads(Parameters parameters) {
+        return !session.execution().parallel()
+                && parameters.value(OnnxParameters.INTRA_OP).isEmpty();
     }
 
     /** Returns the number of threads in the session's own pools. The threads that run the model are not in them. */
@@ -130,11 +132,11 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
      * @param backend the options of the backend by which these were read
      * @param instances the devices of the instances
      */
-    boolean suits(ModelSettings settings, OnnxBackendOptions backend, List<Device> instances) {
+    boolean suits(Parameters parameters, OnnxBackendOptions backend, List<Device> instances) {
         if (session.sharesThreads()) {
             return true;
         }
-        OptionValues values = new OptionValues(settings.parameters(), "parameter ");
+        OptionValues values = new OptionValues(parameters, "parameter ");
         OrtThreads others = threads(values, backend, OnnxAccelerators.cpuInstances(instances));
         OrtThreads own = session.threads();
         return others.intraOp() == own.intraOp()
@@ -180,39 +182,33 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run, Stri
     }
 
     private static Map<String, String> sessionConfig(OptionValues values) {
-        if (values.values().containsKey(EXTERNAL_DATA_DIRECTORY)) {
+        Parameters given = values.values().under(OnnxParameters.SESSION_PREFIX);
+        if (given.value(EXTERNAL_DATA_DIRECTORY).isPresent()) {
             throw values.refused(
                     EXTERNAL_DATA_DIRECTORY,
                     "external data beside the model's file: ONNX Runtime maps it, and is given private copies");
         }
         Map<String, String> config = new HashMap<>(WAITING);
-        values.values().forEach((key, value) -> {
-            if (key.startsWith(OnnxParameters.SESSION_PREFIX)) {
-                config.put(key, value);
-            }
-        });
+        given.asMap().forEach((key, value) -> config.put(key, value.toString()));
         return config;
     }
 
     /** Reports options in texts that scripts search for. */
     private static void report(ModelContext context) {
-        context.declareParameters(OnnxParameters.NAMES);
-        Map<String, String> parameters = context.settings().parameters();
+        Parameters parameters = context.parameters();
         for (String name : List.of(OnnxParameters.ARENA, OnnxParameters.PATTERN, OnnxParameters.SHRINKAGE)) {
-            if (parameters.containsKey(name)) {
-                logAtLoad(
+            parameters
+                    .text(name)
+                    .ifPresent(value -> logAtLoad(
+                            context, System.Logger.Level.DEBUG, () -> "Configuring " + name + " to " + value));
+        }
+        parameters
+                .text(DEVICE_ALLOCATOR)
+                .ifPresent(value -> logAtLoad(
                         context,
                         System.Logger.Level.DEBUG,
-                        () -> "Configuring " + name + " to " + parameters.get(name));
-            }
-        }
-        if (parameters.containsKey(DEVICE_ALLOCATOR)) {
-            logAtLoad(
-                    context,
-                    System.Logger.Level.DEBUG,
-                    () -> "Configuring '" + DEVICE_ALLOCATOR + "' to '" + parameters.get(DEVICE_ALLOCATOR) + "' for '"
-                            + context.settings().name() + "'");
-        }
+                        () -> "Configuring '" + DEVICE_ALLOCATOR + "' to '" + value + "' for '"
+                                + context.settings().name() + "'"));
     }
 
     /** Logs a text, but not while the configuration is completed. There are no instances yet at that time. */

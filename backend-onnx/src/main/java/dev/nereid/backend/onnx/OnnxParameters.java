@@ -1,8 +1,5 @@
 package dev.nereid.backend.onnx;
 
-import dev.nereid.spi.ModelContext;
-import java.util.List;
-
 /** Names of the parameters that the configuration of a model may have. */
 final class OnnxParameters {
     static final String INTRA_OP = "intra_op_thread_count";
@@ -21,20 +18,6 @@ final class OnnxParameters {
 
     /** Options of a session with this prefix are ONNX Runtime's own, and passed on unread. */
     static final String SESSION_PREFIX = "session.";
-
-    /** All of them, for {@link ModelContext#declareParameters}. */
-    static final List<String> NAMES = List.of(
-            INTRA_OP,
-            INTER_OP,
-            EXECUTION_MODE,
-            ARENA,
-            PATTERN,
-            SHRINKAGE,
-            CONV_ALGO_SEARCH,
-            GPU_MEM_LIMIT,
-            ARENA_EXTEND_STRATEGY,
-            COPY_IN_DEFAULT_STREAM,
-            SESSION_PREFIX);
 
     private OnnxParameters() {}
 }

@@ -1,35 +1,32 @@
 package dev.nereid.backend.onnx;
 
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Parameters;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Parses options that are given as text. Immutable.
+ * Reads options as the reference server does, with the texts of its errors. Immutable.
  *
  * @param values the options by name
  * @param where the owner of the options, as a prefix of messages: empty, or ending in a blank
  */
-record OptionValues(Map<String, String> values, String where) {
+record OptionValues(Parameters values, String where) {
     private static final Pattern NUMBER = Pattern.compile("\\s*([+-]?\\d+)");
-
-    OptionValues {
-        values = Map.copyOf(values);
-    }
 
     /**
      * Returns the whole number at the beginning of the value. The reference server reads it the same way; empty if the
      * option is not given.
      */
     OptionalInt number(String name) {
-        String text = values.get(name);
-        if (text == null) {
+        Optional<String> given = values.text(name);
+        if (given.isEmpty()) {
             return OptionalInt.empty();
         }
+        String text = given.get();
         Matcher matcher = NUMBER.matcher(text);
         try {
             if (matcher.lookingAt()) {
@@ -43,15 +40,11 @@ record OptionValues(Map<String, String> values, String where) {
 
     /** Returns a truth value, in the words of the reference server. It is empty if the option is not given. */
     Optional<Boolean> truth(String name) {
-        String text = values.get(name);
-        if (text == null) {
-            return Optional.empty();
-        }
-        return switch (text.toLowerCase(Locale.ROOT)) {
-            case "1", "true", "on" -> Optional.of(true);
-            case "0", "false", "off" -> Optional.of(false);
+        return values.text(name).map(text -> switch (text.toLowerCase(Locale.ROOT)) {
+            case "1", "true", "on" -> true;
+            case "0", "false", "off" -> false;
             default -> throw refused("failed to convert '" + text + "' to boolean", name, "true or false");
-        };
+        });
     }
 
     /** Returns an exception about the value of an option. Its message begins with the text of the reference server. */
@@ -61,6 +54,6 @@ record OptionValues(Map<String, String> values, String where) {
 
     /** Returns an exception about the value of an option. */
     BackendException refused(String name, String expected) {
-        return OnnxErrors.invalid(where + name + ": '" + values.get(name) + "' (expected: " + expected + ")");
+        return OnnxErrors.invalid(where + name + ": '" + values.text(name).orElse("") + "' (expected: " + expected + ")");
     }
 }

@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.spi.Parameters;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
@@ -63,7 +64,7 @@ final class TensorRtOptions {
     /** Returns the options of an accelerator. */
     static Map<String, String> of(Map<String, String> parameters, String model) {
         OptionValues values = new OptionValues(
-                parameters, "unable to load model '" + model + "', parameter of execution accelerator 'tensorrt' ");
+                Parameters.of(parameters), "unable to load model '" + model + "', parameter of execution accelerator 'tensorrt' ");
         Map<String, String> options = new HashMap<>();
         for (String name : parameters.keySet()) {
             add(options, values, name);
@@ -72,7 +73,7 @@ final class TensorRtOptions {
     }
 
     private static void add(Map<String, String> options, OptionValues values, String name) {
-        String text = values.values().getOrDefault(name, "");
+        String text = values.values().text(name).orElse("");
         if (name.equals(PRECISION)) {
             addPrecision(options, values, text);
         } else if (name.equals(WORKSPACE)) {

@@ -28,7 +28,7 @@ final class InitOpsFile {
 
     /** Returns the names of the operations in the file that a parameter names. */
     static List<String> read(ModelContext context, String filename) {
-        Path file = TensorFlowModelPath.parameterFile(context, PARAMETER, filename);
+        Path file = context.file(PARAMETER).orElseThrow(context.parameters().missing(PARAMETER));
         try {
             return parse(Files.readString(file), context.settings().name(), filename);
         } catch (MalformedInputException e) {

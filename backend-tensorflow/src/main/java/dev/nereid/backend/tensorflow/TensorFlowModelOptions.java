@@ -5,7 +5,7 @@ import dev.nereid.backend.tensorflow.graph.GraphOperators;
 import dev.nereid.backend.tensorflow.graph.SessionConfig;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelContext;
-import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Parameters;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -36,8 +36,6 @@ record TensorFlowModelOptions(
     private static final String SHARE_COUNT = "MAX_SESSION_SHARE_COUNT";
     private static final String INIT_OPS = "TF_INIT_OPS_FILE";
     private static final String DEFAULT_TAG = "serve";
-    private static final List<String> NAMES =
-            List.of(INTRA_OP, INTER_OP, OWN_THREADS, TAG, SIGNATURE, SHARE_COUNT, INIT_OPS);
 
     TensorFlowModelOptions {
         tags = Set.copyOf(tags);
@@ -45,21 +43,21 @@ record TensorFlowModelOptions(
 
     /** Reads the parameters of a model. */
     static TensorFlowModelOptions of(ModelContext context, TensorFlowBackendOptions backend) {
-        ModelSettings settings = context.settings();
-        OptionValues values =
-                new OptionValues(settings.parameters(), "unable to load model '" + settings.name() + "', parameter ");
-        context.declareParameters(NAMES);
+        Parameters parameters = context.parameters();
+        OptionValues values = new OptionValues(
+                parameters, "unable to load model '" + context.settings().name() + "', parameter ");
         warnOfIntraOp(context, backend, values);
         return new TensorFlowModelOptions(
-                Set.copyOf(List.of(Optional.ofNullable(values.values().get(TAG))
+                Set.copyOf(List.of(parameters
+                        .text(TAG)
                         .filter(tag -> !tag.isBlank())
                         .orElse(DEFAULT_TAG)
                         .strip()
                         .split("\\s*,\\s*"))),
-                Optional.ofNullable(values.values().get(SIGNATURE)).filter(name -> !name.isBlank()),
+                parameters.text(SIGNATURE).filter(name -> !name.isBlank()),
                 interOp(values, backend),
                 instancesPerSession(values),
-                Optional.ofNullable(values.values().get(INIT_OPS)).filter(name -> !name.isBlank()),
+                parameters.text(INIT_OPS).filter(name -> !name.isBlank()),
                 context.instances().stream().anyMatch(device -> device.kind() == Device.Kind.GPU));
     }
 

@@ -76,23 +76,6 @@ final class TensorFlowModelPath {
         return file;
     }
 
-    /** Returns the file of a parameter, in the directory of the version or else of the model. */
-    static Path parameterFile(ModelContext context, String parameter, String filename) {
-        String model = context.settings().name();
-        Path ofVersion = within(context.versionDirectory(), filename, model, parameter);
-        if (Files.isRegularFile(ofVersion)) {
-            return ofVersion;
-        }
-        Path ofModel = within(context.modelDirectory(), filename, model, parameter);
-        if (Files.isRegularFile(ofModel)) {
-            return ofModel;
-        }
-        throw TensorFlowErrors.cannotLoad(
-                model,
-                "parameter " + parameter + ": '" + filename
-                        + "' (expected: a file in the directory of the version or of the model)");
-    }
-
     private static Path within(Path directory, String filename, String model, String option) {
         Path root = directory.toAbsolutePath().normalize();
         Path file = root.resolve(filename).normalize();

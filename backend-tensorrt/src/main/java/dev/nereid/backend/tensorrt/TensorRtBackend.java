@@ -81,7 +81,7 @@ final class TensorRtBackend implements Backend {
             return Optional.empty();
         }
         LoadedEngine loaded = load(
-                context, TensorRtOptions.of(settings), found.gpus().getFirst().id());
+                context, TensorRtOptions.of(context), found.gpus().getFirst().id());
         try {
             return Optional.of(EngineCompletion.of(settings, loaded.engine().tensors()));
         } finally {
@@ -92,8 +92,7 @@ final class TensorRtBackend implements Backend {
     @Override
     public Model load(ModelContext context) {
         ModelSettings settings = context.settings();
-        context.declareParameters(TensorRtOptions.PARAMETERS);
-        TensorRtOptions options = TensorRtOptions.of(settings);
+        TensorRtOptions options = TensorRtOptions.of(context);
         Map<Integer, LoadedEngine> engines = new TreeMap<>();
         boolean loaded = false;
         try {

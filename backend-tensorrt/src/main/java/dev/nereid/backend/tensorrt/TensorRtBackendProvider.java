@@ -42,10 +42,7 @@ public final class TensorRtBackendProvider implements BackendProvider {
             throw new BackendException(ErrorCode.UNAVAILABLE, UNAVAILABLE + found.report());
         }
         List<Path> directories = new ArrayList<>();
-        String configured = context.settings().get(LIBRARY_DIRECTORY);
-        if (configured != null) {
-            directories.add(Path.of(configured));
-        }
+        context.settings().text(LIBRARY_DIRECTORY).map(Path::of).ifPresent(directories::add);
         directories.add(context.pluginDirectory().resolve("natives"));
         return new TensorRtBackend(
                 new NvInferLoader(directories, context.cacheDirectory()).load(),

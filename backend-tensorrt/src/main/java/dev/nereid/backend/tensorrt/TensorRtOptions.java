@@ -1,7 +1,9 @@
 package dev.nereid.backend.tensorrt;
 
 import dev.nereid.backend.tensorrt.runtime.ProfileRange;
-import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.Parameters;
 import dev.nereid.spi.Shape;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -34,9 +36,6 @@ record TensorRtOptions(
     private static final String WORKSPACE = "build_workspace_bytes";
     private static final String SHAPES = "build_shapes";
 
-    /** The parameters of the configuration. */
-    static final List<String> PARAMETERS = List.of(ONNX, PRECISION, WORKSPACE, SHAPES);
-
     /** The priority of an instance's streams. */
     enum Priority {
         /** That of streams without one. */
@@ -54,21 +53,21 @@ record TensorRtOptions(
     }
 
     /** Reads a configuration. */
-    static TensorRtOptions of(ModelSettings settings) {
-        Map<String, Object> config = ConfigJson.parse(settings.json());
+    static TensorRtOptions of(ModelContext context) {
+        Map<String, Object> config = ConfigJson.parse(context.settings().json());
         Map<String, Object> optimization = ConfigJson.object(config, "optimization");
         Map<String, String> filenames = new HashMap<>();
         ConfigJson.object(config, "cc_model_filenames").forEach((key, value) -> filenames.put(key, value.toString()));
-        Map<String, String> parameters = settings.parameters();
+        Parameters parameters = context.parameters();
         return new TensorRtOptions(
                 isTrue(ConfigJson.text(ConfigJson.object(optimization, "cuda"), "graphs", "false")),
                 priority(ConfigJson.text(optimization, "priority", "PRIORITY_DEFAULT")),
                 isTrue(ConfigJson.text(optimization, "eager_batching", "false")),
                 filenames,
-                onnx(parameters.getOrDefault(ONNX, "")),
-                parameters.getOrDefault(PRECISION, "FP32"),
-                bytes(parameters.getOrDefault(WORKSPACE, "0")),
-                shapes(parameters.getOrDefault(SHAPES, "")));
+                onnx(parameters.text(ONNX).orElse("")),
+                parameters.text(PRECISION).orElse("FP32"),
+                parameters.byteSize(WORKSPACE).orElse(0),
+                shapes(parameters));
     }
 
     private static boolean isTrue(String text) {
@@ -91,31 +90,19 @@ record TensorRtOptions(
         };
     }
 
-    private static long bytes(String value) {
-        try {
-            long bytes = Long.parseLong(value);
-            if (bytes >= 0) {
-                return bytes;
-            }
-        } catch (NumberFormatException e) {
-            throw TensorRtErrors.invalid(WORKSPACE + ": '" + value + "' (expected: a number of bytes)");
-        }
-        throw TensorRtErrors.invalid(WORKSPACE + ": '" + value + "' (expected: 0 or more bytes)");
-    }
-
     /** Reads limits as in {@code IN:1x3x8x8,4x3x8x8,8x3x8x8;MASK:1,4,8}: smallest, optimal and largest for each input. */
-    private static Map<String, ProfileRange> shapes(String value) {
+    private static Map<String, ProfileRange> shapes(Parameters parameters) {
+        String value = parameters.text(SHAPES).orElse("");
         Map<String, ProfileRange> ranges = new HashMap<>();
         for (String input : value.isBlank() ? new String[0] : value.split(";", -1)) {
             int colon = input.lastIndexOf(':');
             String[] shapes = input.substring(colon + 1).split(",", -1);
             if (colon < 1 || shapes.length != 3) {
-                throw TensorRtErrors.invalid(SHAPES + ": '" + input
-                        + "' (expected: an input, a colon and three shapes, as in IN:1x3x8x8,4x3x8x8,8x3x8x8)");
+                throw refused(parameters);
             }
             List<Shape> parsed = new ArrayList<>();
             for (String shape : shapes) {
-                parsed.add(shape(shape));
+                parsed.add(shape(shape, parameters));
             }
             ranges.put(
                     input.substring(0, colon).strip(), new ProfileRange(parsed.get(0), parsed.get(1), parsed.get(2)));
@@ -123,16 +110,23 @@ record TensorRtOptions(
         return ranges;
     }
 
-    private static Shape shape(String text) {
+    private static Shape shape(String text, Parameters parameters) {
         String[] sizes = text.strip().split("x", -1);
         long[] dims = new long[sizes.length];
         for (int i = 0; i < sizes.length; i++) {
             try {
                 dims[i] = Long.parseLong(sizes[i]);
             } catch (NumberFormatException e) {
-                throw TensorRtErrors.invalid(SHAPES + ": '" + text + "' (expected: a shape, as in 1x3x8x8)");
+                throw refused(parameters);
             }
         }
         return Shape.of(dims);
+    }
+
+    private static BackendException refused(Parameters parameters) {
+        return parameters.invalid(
+                SHAPES,
+                "inputs, each with a colon and three shapes, separated by semicolons, as in"
+                        + " IN:1x3x8x8,4x3x8x8,8x3x8x8");
     }
 }

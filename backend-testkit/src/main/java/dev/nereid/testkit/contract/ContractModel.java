@@ -35,6 +35,7 @@ public final class ContractModel {
     private Path versionDirectory = modelDirectory;
     private Optional<Path> cacheDirectory = Optional.empty();
     private Map<String, String> backendSettings = Map.of();
+    private Map<String, String> parameters = Map.of();
     private List<ContractExample> examples = List.of();
     private List<List<ContractExample>> sequences = List.of();
     private Map<String, ControlValues> controls = Map.of();
@@ -51,6 +52,7 @@ public final class ContractModel {
         copy.versionDirectory = versionDirectory;
         copy.cacheDirectory = cacheDirectory;
         copy.backendSettings = backendSettings;
+        copy.parameters = parameters;
         copy.examples = examples;
         copy.sequences = sequences;
         copy.controls = controls;
@@ -104,6 +106,21 @@ public final class ContractModel {
     public ContractModel withBackendSettings(Map<String, String> given) {
         ContractModel copy = copy();
         copy.backendSettings = Map.copyOf(given);
+        return copy;
+    }
+
+    /**
+     * Returns the same model with one more parameter of its configuration.
+     *
+     * @param name the name of the parameter
+     * @param value its text
+     * @return the changed model
+     */
+    public ContractModel withParameter(String name, String value) {
+        Map<String, String> more = new HashMap<>(parameters);
+        more.put(name, value);
+        ContractModel copy = copy();
+        copy.parameters = Map.copyOf(more);
         return copy;
     }
 
@@ -231,6 +248,11 @@ public final class ContractModel {
 
     FakeModelContext context(int instances) {
         return new FakeModelContext(
-                settings, modelDirectory, versionDirectory, Collections.nCopies(instances, device), new RecordedLog());
+                        settings,
+                        modelDirectory,
+                        versionDirectory,
+                        Collections.nCopies(instances, device),
+                        new RecordedLog())
+                .withParameters(parameters);
     }
 }

@@ -8,6 +8,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 
 /**
  * The result of the check of one model. Immutable.
@@ -50,5 +52,12 @@ public record ModelReport(
         List<ConfigProblem> more = new ArrayList<>(errors);
         more.add(ConfigProblem.of(message));
         return new ModelReport(name, file, versions, config, more, warnings);
+    }
+
+    /** Adds warnings, in the order of their texts. Versions of a model may have the same. */
+    ModelReport withWarnings(Set<String> added) {
+        List<String> more = new ArrayList<>(warnings);
+        more.addAll(new TreeSet<>(added));
+        return new ModelReport(name, file, versions, config, errors, more);
     }
 }

@@ -19,7 +19,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -89,10 +92,13 @@ public final class RepositoryCheck {
      */
     public static CheckReport runWithLoads(ServerOptions options) throws InterruptedException {
         CheckReport report = run(options);
-        List<ModelStatus> failures = loadFailures(options);
+        Map<String, Set<String>> warnings = new ConcurrentHashMap<>();
+        List<ModelStatus> failures = loadFailures(options.withModels(models -> models.withWarnings(
+                (model, warning) -> warnings.computeIfAbsent(model, _ -> ConcurrentHashMap.newKeySet())
+                        .add(warning))));
         List<ModelReport> models = new ArrayList<>();
         for (ModelReport model : report.models()) {
-            ModelReport loaded = model;
+            ModelReport loaded = model.withWarnings(warnings.getOrDefault(model.name(), Set.of()));
             for (ModelStatus failure : failures) {
                 if (failure.name().equals(model.name()) && model.isValid()) {
                     loaded = loaded.withError(describe(failure));

@@ -15,7 +15,8 @@ import org.slf4j.LoggerFactory;
 /** Creates a model's own batching strategy and refuses native ones. Static functions only. */
 public final class BatchingStrategyFactory {
     private static final Logger LOG = LoggerFactory.getLogger(BatchingStrategyFactory.class);
-    private static final String NATIVE_PARAMETER = "TRITON_BATCH_STRATEGY_PATH";
+    /** The parameter that names a batching strategy in native code. */
+    public static final String NATIVE_PARAMETER = "TRITON_BATCH_STRATEGY_PATH";
     private static final String NATIVE_FILE = "batchstrategy.so";
 
     private BatchingStrategyFactory() {}

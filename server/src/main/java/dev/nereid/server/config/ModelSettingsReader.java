@@ -2,6 +2,7 @@ package dev.nereid.server.config;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelMetadata;
+import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.scheduler.queue.QueuePolicy;
@@ -45,7 +46,6 @@ public final class ModelSettingsReader {
         outputs(config).forEach(settings::output);
         config.getBatchInputList().forEach(input -> settings.batchInput(BatchTensors.of(config, input)));
         config.getBatchOutputList().forEach(output -> settings.batchOutput(BatchTensors.of(config, output)));
-        config.getParametersMap().forEach((key, value) -> settings.parameter(key, value.getStringValue()));
         if (config.hasSequenceBatching()) {
             long idleMicros = config.getSequenceBatching().getMaxSequenceIdleMicroseconds();
             settings.sequenceBatching(SequenceTensors.of(config, Duration.ofNanos(nanos(idleMicros))));
@@ -58,6 +58,18 @@ public final class ModelSettingsReader {
         accelerators.getCpuExecutionAcceleratorList().forEach(one -> add(settings, Device.Kind.CPU, one));
         config.getModelOperations().getOpLibraryFilenameList().forEach(settings::operatorLibrary);
         return settings.build();
+    }
+
+    /**
+     * Returns the parameters of a configuration, of which none was read.
+     *
+     * @param config a configuration; completion does not change its parameters
+     * @return the parameters
+     */
+    public static ModelParameters parameters(ModelConfig config) {
+        Map<String, String> parameters = new HashMap<>();
+        config.getParametersMap().forEach((key, value) -> parameters.put(key, value.getStringValue()));
+        return ModelParameters.of(parameters);
     }
 
     private static void add(ModelSettingsBuilder settings, Device.Kind kind, Accelerator accelerator) {

@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.scheduler.admission.AdmissionLimits;
 import dev.nereid.server.instance.InstanceOptions;
+import java.util.function.BiConsumer;
 import java.util.function.UnaryOperator;
 
 /**
@@ -15,18 +16,20 @@ import java.util.function.UnaryOperator;
  * @param loadThreads how many models are loaded at a time, at least 1
  * @param instances how their instances are created
  * @param limits the limits of requests in flight and their input bytes for each version of a model
+ * @param warnings receives the name of a model and what is probably not as intended about it; called by any thread
  */
 public record ModelLoadOptions(
-        boolean autoComplete, String configName, int loadThreads, InstanceOptions instances, AdmissionLimits limits) {
+        boolean autoComplete, String configName, int loadThreads, InstanceOptions instances, AdmissionLimits limits, BiConsumer<String, String> warnings) {
     /** The defaults of the command line. */
     public static final ModelLoadOptions DEFAULT =
-            new ModelLoadOptions(true, "", 4, InstanceOptions.DEFAULT, AdmissionLimits.NONE);
+            new ModelLoadOptions(true, "", 4, InstanceOptions.DEFAULT, AdmissionLimits.NONE, (_, _) -> {});
 
     /** Checks the components. */
     public ModelLoadOptions {
         requireNonNull(configName, "configName");
         requireNonNull(instances, "instances");
         requireNonNull(limits, "limits");
+        requireNonNull(warnings, "warnings");
         if (configName.contains("/") || configName.contains("\\") || configName.contains("..")) {
             throw new IllegalArgumentException("--model-config-name: '" + configName
                     + "' (expected: the name of a file in configs/, without '/', '\\' and '..')");
@@ -43,7 +46,7 @@ public record ModelLoadOptions(
      * @return the changed options
      */
     public ModelLoadOptions withAutoComplete(boolean complete) {
-        return new ModelLoadOptions(complete, configName, loadThreads, instances, limits);
+        return new ModelLoadOptions(complete, configName, loadThreads, instances, limits, warnings);
     }
 
     /**
@@ -53,7 +56,7 @@ public record ModelLoadOptions(
      * @return the changed options
      */
     public ModelLoadOptions withConfigName(String name) {
-        return new ModelLoadOptions(autoComplete, name, loadThreads, instances, limits);
+        return new ModelLoadOptions(autoComplete, name, loadThreads, instances, limits, warnings);
     }
 
     /**
@@ -63,7 +66,7 @@ public record ModelLoadOptions(
      * @return the changed options
      */
     public ModelLoadOptions withLoadThreads(int threads) {
-        return new ModelLoadOptions(autoComplete, configName, threads, instances, limits);
+        return new ModelLoadOptions(autoComplete, configName, threads, instances, limits, warnings);
     }
 
     /**
@@ -73,7 +76,7 @@ public record ModelLoadOptions(
      * @return the changed options
      */
     public ModelLoadOptions withInstances(UnaryOperator<InstanceOptions> change) {
-        return new ModelLoadOptions(autoComplete, configName, loadThreads, change.apply(instances), limits);
+        return new ModelLoadOptions(autoComplete, configName, loadThreads, change.apply(instances), limits, warnings);
     }
 
     /**
@@ -85,6 +88,16 @@ public record ModelLoadOptions(
      */
     public ModelLoadOptions withLimits(long requests, long bytes) {
         return new ModelLoadOptions(
-                autoComplete, configName, loadThreads, instances, new AdmissionLimits(requests, bytes));
+                autoComplete, configName, loadThreads, instances, new AdmissionLimits(requests, bytes), warnings);
+    }
+
+    /**
+     * Replaces the receiver of warnings about models.
+     *
+     * @param receiver receives the name of a model and a warning; called by any thread
+     * @return the changed options
+     */
+    public ModelLoadOptions withWarnings(BiConsumer<String, String> receiver) {
+        return new ModelLoadOptions(autoComplete, configName, loadThreads, instances, limits, receiver);
     }
 }

@@ -1,6 +1,7 @@
 package dev.nereid.server.lifecycle;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.server.config.ConfigCompletion;
 import dev.nereid.server.config.ConfigNormalization;
 import dev.nereid.server.config.ConfigValidation;
@@ -41,11 +42,23 @@ public final class VersionCompletion {
      */
     public static ModelConfig complete(
             ModelLoadOptions options, PreparedModel prepared, long version, Backend backend, VersionFiles files) {
+        return complete(
+                options, prepared, version, backend, files, ModelSettingsReader.parameters(prepared.config()));
+    }
+
+    /** Completes the configuration of a version, and records the parameters that its backend reads. */
+    static ModelConfig complete(
+            ModelLoadOptions options,
+            PreparedModel prepared,
+            long version,
+            Backend backend,
+            VersionFiles files,
+            ModelParameters parameters) {
         ModelConfig config = prepared.config();
         if (options.autoComplete()) {
             ConfigValidation.checkGivenTensors(config);
             Optional<ModelCompletion> found =
-                    backend.complete(context(prepared, version, config, List.of(), Optional.empty(), files));
+                    backend.complete(context(prepared, version, config, parameters, List.of(), Optional.empty(), files));
             if (found.isEmpty() && !prepared.configured()) {
                 throw new BackendException(
                         ErrorCode.NOT_FOUND,
@@ -100,11 +113,13 @@ public final class VersionCompletion {
             PreparedModel prepared,
             long version,
             ModelConfig config,
+            ModelParameters parameters,
             List<Device> devices,
             Optional<ModelClient> client,
             VersionFiles files) {
         return new VersionContext(
                 ModelSettingsReader.settings(config, version),
+                parameters,
                 prepared.directory().path(),
                 prepared.directory().versionDirectory(version),
                 devices,

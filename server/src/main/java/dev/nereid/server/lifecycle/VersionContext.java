@@ -1,7 +1,6 @@
 package dev.nereid.server.lifecycle;
 
-import dev.nereid.server.config.ExecutionLimitReader;
-import dev.nereid.server.config.Spelling;
+import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.Metrics;
@@ -12,12 +11,11 @@ import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
-import java.util.TreeSet;
 
-/** One model version, as its backend sees it. Immutable. */
+/** One model version, as its backend sees it. Immutable but for the record of its reads. */
 record VersionContext(
         ModelSettings settings,
+        ModelParameters parameters,
         Path modelDirectory,
         Path versionDirectory,
         List<Device> instances,
@@ -28,27 +26,6 @@ record VersionContext(
         implements ModelContext {
     VersionContext {
         instances = List.copyOf(instances);
-    }
-
-    @Override
-    public void declareParameters(Collection<String> names) {
-        if (instances.isEmpty()) {
-            return; // The configuration is only completed; the load follows.
-        }
-        Set<String> known = new TreeSet<>(names);
-        known.add(ExecutionLimitReader.PARAMETER);
-        settings.parameters().keySet().stream()
-                .sorted()
-                .filter(parameter -> !isKnown(parameter, known))
-                .forEach(parameter -> Spelling.closest(parameter, known)
-                        .ifPresent(name -> logger.log(
-                                System.Logger.Level.WARNING,
-                                "unknown parameter '" + parameter + "' has no effect; did you mean '" + name + "'?")));
-    }
-
-    private static boolean isKnown(String parameter, Set<String> known) {
-        return known.contains(parameter)
-                || known.stream().anyMatch(name -> name.endsWith(".") && parameter.startsWith(name));
     }
 
     @Override

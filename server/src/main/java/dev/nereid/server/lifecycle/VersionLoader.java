@@ -5,6 +5,7 @@ import static java.util.stream.Collectors.toList;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.ModelPlan;
 import dev.nereid.scheduler.ModelScheduler;
@@ -135,7 +136,8 @@ public final class VersionLoader {
     private ServedModel load(
             PreparedModel prepared, long version, BackendLease lease, VersionFiles files, long started) {
         Backend backend = lease.backend();
-        ModelConfig config = VersionCompletion.complete(options, prepared, version, backend, files);
+        ModelParameters parameters = ModelSettingsReader.parameters(prepared.config());
+        ModelConfig config = VersionCompletion.complete(options, prepared, version, backend, files, parameters);
         LoadIdentity identity = environment.cache().isEmpty()
                 ? LoadIdentity.NONE
                 : new FileIdentity(prepared, config, lease.digest(), version); // before the backend reads the files
@@ -146,6 +148,7 @@ public final class VersionLoader {
                 prepared,
                 version,
                 config,
+                parameters,
                 plans.stream().map(InstancePlan::device).collect(toList()),
                 Optional.of(lease.callbacks()
                         .isolate(clients.apply(new ModelRef(prepared.directory().key(), version), lease.callbacks()))),
@@ -163,6 +166,7 @@ public final class VersionLoader {
             List<ModelInstance> instances = new InstanceFactory(
                             watched(model, prepared, version), backend.traits(), options.instances())
                     .create(plans, rollback);
+            reportMisspelt(context);
             Parts parts = new Parts(
                     config,
                     context.settings(),
@@ -178,6 +182,15 @@ public final class VersionLoader {
                 rollback.commit();
                 return served;
             }
+        }
+    }
+
+    /** Warns of parameters that nothing has read, though they resemble read ones. Their reads cost nothing from then on. */
+    private void reportMisspelt(VersionContext context) {
+        context.parameters().endRecording();
+        for (String warning : MisspeltParameters.of(context.parameters())) {
+            context.logger().log(System.Logger.Level.WARNING, warning);
+            options.warnings().accept(context.settings().name(), warning);
         }
     }
 

@@ -1,8 +1,10 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.api.parameter.BackendParameters;
 import dev.nereid.server.plugin.jar.PluginSource;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.Metrics;
+import dev.nereid.spi.Parameters;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
@@ -24,7 +26,7 @@ final class PluginBackendContext implements BackendContext {
     private final PluginSource plugin;
     private final String digest;
     private final PluginEnvironment environment;
-    private final Map<String, String> settings;
+    private final Parameters settings;
     private final System.Logger logger;
     private final Metrics metrics = Metrics.unpublished();
     private volatile boolean hasCacheDirectory;
@@ -38,7 +40,7 @@ final class PluginBackendContext implements BackendContext {
         this.plugin = plugin;
         this.digest = digest;
         this.environment = environment;
-        settings = withDefaults(environment.settingsOf(backend));
+        settings = BackendParameters.of(backend, withDefaults(environment.settingsOf(backend)));
         logger = new PluginLogger(backend);
     }
 
@@ -52,11 +54,11 @@ final class PluginBackendContext implements BackendContext {
         LOG.debug("Adding default backend config setting: {},{}", MAX_BATCH_SIZE, DEFAULT_MAX_BATCH_SIZE);
         Map<String, String> all = new HashMap<>(settings);
         all.put(MAX_BATCH_SIZE, DEFAULT_MAX_BATCH_SIZE);
-        return Map.copyOf(all);
+        return all;
     }
 
     @Override
-    public Map<String, String> settings() {
+    public Parameters settings() {
         return settings;
     }
 

@@ -12,6 +12,7 @@ import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -51,7 +52,10 @@ final class DynaSequenceBackend implements Backend {
         String end = control(settings, ControlInput.Kind.SEQUENCE_END, DataType.INT32);
         String id = control(settings, ControlInput.Kind.SEQUENCE_CORRID, DataType.UINT64, DataType.BYTES);
         DynaSequenceInstance.Controls controls = new DynaSequenceInstance.Controls(start, end, id);
-        long delayNanos = delayNanos(settings);
+        long delayNanos = context.parameters()
+                .duration(DELAY, TimeUnit.MILLISECONDS)
+                .orElse(Duration.ZERO)
+                .toNanos();
         return new Model() {
             @Override
             public ModelInstance newInstance(InstanceContext instance) {
@@ -84,19 +88,6 @@ final class DynaSequenceBackend implements Backend {
         }
         throw invalid(
                 "sequence_batching: no control_input CONTROL_" + kind + " of one of " + readable + " (expected: one)");
-    }
-
-    private static long delayNanos(ModelSettings settings) {
-        String text = settings.parameters().getOrDefault(DELAY, "0");
-        try {
-            long millis = Long.parseLong(text);
-            if (millis >= 0) {
-                return TimeUnit.MILLISECONDS.toNanos(millis);
-            }
-        } catch (NumberFormatException ignored) {
-            // refused below, together with numbers that are too small
-        }
-        throw invalid(DELAY + ": '" + text + "' (expected: a whole number of milliseconds, 0 or more)");
     }
 
     private static BackendException invalid(String message) {

@@ -35,8 +35,7 @@ final class IdentityBackend implements Backend {
 
     @Override
     public Model load(ModelContext context) {
-        IdentityModel model = IdentityModel.of(context.settings());
-        context.declareParameters(IdentityDelays.PARAMETERS);
+        IdentityModel model = IdentityModel.of(context);
         IdentityDelays.await(model.delays().creationNanos(), nanoTime, "load");
         AtomicInteger instances = new AtomicInteger();
         return new Model() {

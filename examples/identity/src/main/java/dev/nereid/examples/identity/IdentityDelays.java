@@ -2,8 +2,8 @@ package dev.nereid.examples.identity;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ModelSettings;
-import java.util.List;
+import dev.nereid.spi.Parameters;
+import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
@@ -24,29 +24,15 @@ record IdentityDelays(long executionNanos, long multiplier, long creationNanos) 
     private static final String MULTIPLIER = "instance_wise_delay_multiplier";
     private static final String CREATION = "creation_delay_sec";
 
-    /** The parameters that a configuration may have. */
-    static final List<String> PARAMETERS = List.of(EXECUTION, MULTIPLIER, CREATION);
-
-    static IdentityDelays of(ModelSettings settings) {
+    static IdentityDelays of(Parameters parameters) {
         return new IdentityDelays(
-                TimeUnit.MILLISECONDS.toNanos(number(settings, EXECUTION, " of milliseconds")),
-                number(settings, MULTIPLIER, ""),
-                TimeUnit.SECONDS.toNanos(number(settings, CREATION, " of seconds")));
+                nanos(parameters, EXECUTION, TimeUnit.MILLISECONDS),
+                parameters.longInteger(MULTIPLIER, 0, Long.MAX_VALUE).orElse(0),
+                nanos(parameters, CREATION, TimeUnit.SECONDS));
     }
 
-    private static long number(ModelSettings settings, String parameter, String unit) {
-        String text = settings.parameters().getOrDefault(parameter, "0");
-        try {
-            long number = Long.parseLong(text);
-            if (number >= 0) {
-                return number;
-            }
-        } catch (NumberFormatException ignored) {
-            // refused below, together with numbers that are too small
-        }
-        throw new BackendException(
-                ErrorCode.INVALID_ARGUMENT,
-                parameter + ": '" + text + "' (expected: a whole number" + unit + ", 0 or more)");
+    private static long nanos(Parameters parameters, String name, TimeUnit unit) {
+        return parameters.duration(name, unit).orElse(Duration.ZERO).toNanos();
     }
 
     /**

@@ -2,6 +2,7 @@ package dev.nereid.examples.identity;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
 import java.util.LinkedHashMap;
@@ -26,7 +27,8 @@ record IdentityModel(
         defaults = Map.copyOf(defaults);
     }
 
-    static IdentityModel of(ModelSettings settings) {
+    static IdentityModel of(ModelContext context) {
+        ModelSettings settings = context.settings();
         Map<String, String> outputs = new LinkedHashMap<>();
         Map<String, TensorSpec> defaults = new LinkedHashMap<>();
         for (TensorSpec input : settings.inputs()) {
@@ -45,7 +47,7 @@ record IdentityModel(
                         + "' without an input");
             }
         }
-        return new IdentityModel(outputs, defaults, settings.batches(), IdentityDelays.of(settings));
+        return new IdentityModel(outputs, defaults, settings.batches(), IdentityDelays.of(context.parameters()));
     }
 
     private static TensorSpec outputOf(TensorSpec input, ModelSettings settings) {

@@ -9,6 +9,7 @@ import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -20,7 +21,7 @@ final class IterativeSequenceBackend implements Backend {
     static final String OUTPUT = "OUTPUT";
 
     private static final String DELAY = "execute_delay_ms";
-    private static final String DEFAULT_DELAY = "500";
+    private static final Duration DEFAULT_DELAY = Duration.ofMillis(500);
     private static final BackendTraits TRAITS =
             BackendTraits.DEFAULT.withExecution(BackendTraits.Execution.LONG).withParallelInstances();
 
@@ -38,10 +39,12 @@ final class IterativeSequenceBackend implements Backend {
     @Override
     public Model load(ModelContext context) {
         ModelSettings settings = context.settings();
-        context.declareParameters(List.of(DELAY));
         check("input", INPUT, settings.input(INPUT));
         check("output", OUTPUT, settings.output(OUTPUT));
-        CountdownModel model = CountdownModel.of(settings, delayNanos(settings));
+        CountdownModel model = CountdownModel.of(settings, context.parameters()
+                .duration(DELAY, TimeUnit.MILLISECONDS)
+                .orElse(DEFAULT_DELAY)
+                .toNanos());
         return _ -> new IterativeSequenceInstance(model, nanoTime);
     }
 
@@ -50,19 +53,6 @@ final class IterativeSequenceBackend implements Backend {
             throw invalid(role + " '" + name + "': "
                     + spec.map(TensorSpec::toString).orElse("missing") + " (expected: INT32)");
         }
-    }
-
-    private static long delayNanos(ModelSettings settings) {
-        String text = settings.parameters().getOrDefault(DELAY, DEFAULT_DELAY);
-        try {
-            long millis = Long.parseLong(text);
-            if (millis >= 0) {
-                return TimeUnit.MILLISECONDS.toNanos(millis);
-            }
-        } catch (NumberFormatException ignored) {
-            // refused below, together with numbers that are too small
-        }
-        throw invalid(DELAY + ": '" + text + "' (expected: a whole number of milliseconds, 0 or more)");
     }
 
     private static BackendException invalid(String message) {

@@ -57,12 +57,13 @@ final class PtxBackend implements Backend {
     @Override
     public Model load(ModelContext context) {
         ModelSettings settings = context.settings();
-        context.declareParameters(List.of(KERNEL, NANOS));
         check(settings);
         Kernel kernel = new Kernel(
                 read(context.versionDirectory().resolve(FILE)),
-                settings.parameters().getOrDefault(KERNEL, "run"),
-                nanos(settings));
+                context.parameters().text(KERNEL).orElse("run"),
+                context.parameters()
+                        .longInteger(NANOS, Long.MIN_VALUE, Long.MAX_VALUE)
+                        .orElse(0));
         return instance -> {
             if (instance.device().kind() != Device.Kind.GPU) {
                 throw invalid("instance '" + instance.name() + "': on " + instance.device() + " (expected: KIND_GPU)");
@@ -85,15 +86,6 @@ final class PtxBackend implements Backend {
                 || !in.dims().isConcrete()) {
             throw invalid("model '" + settings.name() + "': input " + in + ", output " + out
                     + " (expected: TYPE_FP32 in one shape without variable dimension)");
-        }
-    }
-
-    private static long nanos(ModelSettings settings) {
-        String text = settings.parameters().getOrDefault(NANOS, "0");
-        try {
-            return Long.parseLong(text);
-        } catch (NumberFormatException e) {
-            throw invalid("parameter '" + NANOS + "': '" + text + "' (expected: a whole number)");
         }
     }
 

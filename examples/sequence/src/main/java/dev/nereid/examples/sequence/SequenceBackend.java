@@ -12,6 +12,7 @@ import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -50,7 +51,10 @@ final class SequenceBackend implements Backend {
         String start = control(settings, ControlInput.Kind.SEQUENCE_START, DataType.INT32);
         String ready = control(settings, ControlInput.Kind.SEQUENCE_READY, DataType.INT32);
         SequenceInstance.Controls controls = new SequenceInstance.Controls(start, ready);
-        long delayNanos = delayNanos(settings);
+        long delayNanos = context.parameters()
+                .duration(DELAY, TimeUnit.MILLISECONDS)
+                .orElse(Duration.ZERO)
+                .toNanos();
         return new Model() {
             @Override
             public ModelInstance newInstance(InstanceContext instance) {
@@ -81,19 +85,6 @@ final class SequenceBackend implements Backend {
             }
         }
         throw invalid("sequence_batching: no control_input CONTROL_" + kind + " of " + type + " (expected: one)");
-    }
-
-    private static long delayNanos(ModelSettings settings) {
-        String text = settings.parameters().getOrDefault(DELAY, "0");
-        try {
-            long millis = Long.parseLong(text);
-            if (millis >= 0) {
-                return TimeUnit.MILLISECONDS.toNanos(millis);
-            }
-        } catch (NumberFormatException ignored) {
-            // refused below, together with numbers that are too small
-        }
-        throw invalid(DELAY + ": '" + text + "' (expected: a whole number of milliseconds, 0 or more)");
     }
 
     private static BackendException invalid(String message) {

@@ -35,8 +35,7 @@ final class SquareBackend implements Backend {
     @Override
     public Model load(ModelContext context) {
         check(context.settings());
-        context.declareParameters(SquareModel.PARAMETERS);
-        SquareModel model = SquareModel.of(context.settings());
+        SquareModel model = SquareModel.of(context);
         return _ -> new SquareInstance(model, nanoTime);
     }
 

@@ -1,9 +1,7 @@
 package dev.nereid.examples.square;
 
-import dev.nereid.spi.BackendException;
-import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ModelSettings;
-import java.util.List;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.Parameters;
 
 /**
  * Settings of a model. Immutable.
@@ -23,31 +21,19 @@ record SquareModel(
     private static final String FAIL_COUNT = "CUSTOM_FAIL_COUNT";
     private static final String EMPTY_COUNT = "CUSTOM_EMPTY_COUNT";
 
-    /** The parameters that a configuration may have. */
-    static final List<String> PARAMETERS = List.of(INFER_DELAY, OUTPUT_DELAY, CANCEL_DELAY, FAIL_COUNT, EMPTY_COUNT);
-
-    static SquareModel of(ModelSettings settings) {
+    static SquareModel of(ModelContext context) {
+        Parameters parameters = context.parameters();
         return new SquareModel(
-                settings.decoupled(),
-                number(settings, INFER_DELAY),
-                number(settings, OUTPUT_DELAY),
-                number(settings, CANCEL_DELAY),
-                number(settings, FAIL_COUNT),
-                number(settings, EMPTY_COUNT));
+                context.settings().decoupled(),
+                number(parameters, INFER_DELAY),
+                number(parameters, OUTPUT_DELAY),
+                number(parameters, CANCEL_DELAY),
+                number(parameters, FAIL_COUNT),
+                number(parameters, EMPTY_COUNT));
     }
 
-    private static long number(ModelSettings settings, String parameter) {
-        String text = settings.parameters().getOrDefault(parameter, "0");
-        try {
-            long number = Long.parseLong(text);
-            if (number >= 0) {
-                return number;
-            }
-        } catch (NumberFormatException ignored) {
-            // refused below, together with numbers that are too small
-        }
-        throw new BackendException(
-                ErrorCode.INVALID_ARGUMENT, parameter + ": '" + text + "' (expected: a whole number, 0 or more)");
+    private static long number(Parameters parameters, String name) {
+        return parameters.longInteger(name, 0, Long.MAX_VALUE).orElse(0);
     }
 
     /** Returns whether responses are simulated, and their times reported. */

@@ -56,7 +56,7 @@ record FaceModels(InferenceRequest cause, ModelContext model) {
     }
 
     private String name(String parameter, String standard) {
-        return model.settings().parameters().getOrDefault(parameter, standard);
+        return model.parameters().text(parameter).orElse(standard);
     }
 
     /** Sends a part of a picture to a model. Its memory is freed when the response is read, or the request has failed. */

@@ -50,10 +50,10 @@ public final class Faces implements AsyncTensorFunction {
 
     @Override
     public CompletionStage<?> apply(InferenceRequest request, ModelContext model) {
-        byte[] file = PictureFiles.read(request, "IMAGE", PictureFiles.maxBytes(model.settings()))
+        byte[] file = PictureFiles.read(request, "IMAGE", PictureFiles.maxBytes(model))
                 .getFirst();
-        int maxPixels = Settings.positive(model.settings(), "max_pixels", MAX_PIXELS);
-        int maxFaces = Settings.positive(model.settings(), "max_faces", MAX_FACES);
+        int maxPixels = Settings.positive(model, "max_pixels", MAX_PIXELS);
+        int maxFaces = Settings.positive(model, "max_faces", MAX_FACES);
         Picture picture = PictureDecoder.decode(file, maxPixels);
         FaceModels models = new FaceModels(request, model);
         return models.detect(picture, maxFaces)
@@ -92,7 +92,7 @@ public final class Faces implements AsyncTensorFunction {
 
     private static String label(ModelContext model, int number) {
         String[] labels =
-                model.settings().parameters().getOrDefault("labels", LABELS).split(",", -1);
+                model.parameters().text("labels").orElse(LABELS).split(",", -1);
         if (number >= labels.length) {
             throw new BackendException(
                     ErrorCode.INTERNAL, "expression: " + number + " (expected: below " + labels.length + ")");

@@ -68,9 +68,9 @@ public final class ImagePreprocess implements BackendProvider {
                     input.name(),
                     output.name(),
                     settings.batches(),
-                    new Planes((int) dims.dim(2), (int) dims.dim(1), Normalization.of(settings)),
-                    Settings.positive(settings, "max_pixels", MAX_PIXELS),
-                    PictureFiles.maxBytes(settings));
+                    new Planes((int) dims.dim(2), (int) dims.dim(1), Normalization.of(model.parameters())),
+                    Settings.positive(model, "max_pixels", MAX_PIXELS),
+                    PictureFiles.maxBytes(model));
         }
 
         private static boolean isSide(long dim) {

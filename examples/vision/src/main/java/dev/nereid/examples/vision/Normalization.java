@@ -1,6 +1,6 @@
 package dev.nereid.examples.vision;
 
-import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Parameters;
 
 /**
  * Turns values from 0 to 255 into those that a network was trained with: {@code (value / 255 - mean) / deviation}.
@@ -22,18 +22,18 @@ final class Normalization {
     }
 
     /** Reads the parameters {@code mean} and {@code deviation}: three numbers each, for red, green and blue. */
-    static Normalization of(ModelSettings settings) {
-        float[] deviations = numbers(settings, "deviation", "1, 1, 1");
+    static Normalization of(Parameters parameters) {
+        float[] deviations = numbers(parameters, "deviation", "1, 1, 1");
         for (float deviation : deviations) {
             if (deviation <= 0) {
-                throw Settings.invalid("deviation", settings.parameters().get("deviation"), "three numbers above 0");
+                throw parameters.invalid("deviation", "three numbers above 0");
             }
         }
-        return new Normalization(numbers(settings, "mean", "0, 0, 0"), deviations);
+        return new Normalization(numbers(parameters, "mean", "0, 0, 0"), deviations);
     }
 
-    private static float[] numbers(ModelSettings settings, String name, String standard) {
-        String text = settings.parameters().getOrDefault(name, standard);
+    private static float[] numbers(Parameters parameters, String name, String standard) {
+        String text = parameters.text(name).orElse(standard);
         String[] parts = text.split(",", -1);
         float[] found = new float[Picture.CHANNELS];
         try {
@@ -44,7 +44,7 @@ final class Normalization {
             found[0] = Float.NaN;
         }
         if (parts.length != found.length || !Float.isFinite(found[0] + found[1] + found[2])) {
-            throw Settings.invalid(name, text, "three numbers, for red, green and blue");
+            throw parameters.invalid(name, "three numbers, for red, green and blue");
         }
         return found;
     }

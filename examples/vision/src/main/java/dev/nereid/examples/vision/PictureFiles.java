@@ -3,7 +3,7 @@ package dev.nereid.examples.vision;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
-import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.Tensor;
 import java.util.List;
 
@@ -19,8 +19,8 @@ final class PictureFiles {
     private PictureFiles() {}
 
     /** Returns the largest file that a model takes, in bytes. */
-    static int maxBytes(ModelSettings settings) {
-        return Settings.positive(settings, "max_bytes", MAX_BYTES);
+    static int maxBytes(ModelContext model) {
+        return Settings.positive(model, "max_bytes", MAX_BYTES);
     }
 
     /**

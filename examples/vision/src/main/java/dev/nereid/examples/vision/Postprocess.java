@@ -64,7 +64,7 @@ public final class Postprocess implements BackendProvider {
             if (!output.dims().equals(Shape.of(1))) {
                 throw Settings.invalid("output dims", output.dims().toString(), "[1]");
             }
-            int top = Settings.positive(settings, "top", TOP);
+            int top = Settings.positive(model, "top", TOP);
             return new Labeling(input.name(), output.name(), settings.batches(), Labels.read(model), top);
         }
 

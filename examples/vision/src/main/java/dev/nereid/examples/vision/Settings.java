@@ -3,10 +3,9 @@ package dev.nereid.examples.vision;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.TensorSpec;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /** Reads configurations of models. Stateless. */
 final class Settings {
@@ -21,20 +20,11 @@ final class Settings {
     }
 
     /** Returns a parameter: a whole number of at least 1. */
-    static int positive(ModelSettings settings, String name, int standard) {
-        String text = settings.parameters().getOrDefault(name, String.valueOf(standard));
-        try {
-            int number = Integer.parseInt(text.strip());
-            if (number > 0) {
-                return number;
-            }
-        } catch (NumberFormatException ignored) {
-            // refused below, together with numbers that are too small
-        }
-        throw invalid(name, text, "a whole number from 1 to " + Integer.MAX_VALUE);
+    static int positive(ModelContext model, String name, int standard) {
+        return model.parameters().integer(name, 1, Integer.MAX_VALUE).orElse(standard);
     }
 
-    static BackendException invalid(String name, @Nullable String value, String expected) {
+    static BackendException invalid(String name, String value, String expected) {
         return new BackendException(
                 ErrorCode.INVALID_ARGUMENT, name + ": '" + value + "' (expected: " + expected + ")");
     }

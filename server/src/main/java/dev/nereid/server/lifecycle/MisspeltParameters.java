@@ -1,0 +1,42 @@
+package dev.nereid.server.lifecycle;
+
+import dev.nereid.api.parameter.ModelParameters;
+import dev.nereid.server.config.BatchingStrategyFactory;
+import dev.nereid.server.config.ExecutionLimitReader;
+import dev.nereid.server.config.Spelling;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+
+/** Finds parameters of a model that are probably misspelt. Static functions only. */
+final class MisspeltParameters {
+    /** Parameters that the server reads, whatever the backend. */
+    private static final Set<String> GENERAL = Set.of(
+            ExecutionLimitReader.PARAMETER, BatchingStrategyFactory.NATIVE_PARAMETER, OnDemandModel.PINNED);
+
+    /** The beginning of names of the reference server. */
+    private static final String RESERVED = "TRITON_";
+
+    private MisspeltParameters() {}
+
+    /**
+     * Describes configured parameters that were never read, though their names resemble read ones.
+     *
+     * @param parameters the parameters of a model, with the names that were read
+     * @return a warning for each, by their names
+     */
+    static List<String> of(ModelParameters parameters) {
+        Set<String> known = new TreeSet<>(parameters.read());
+        known.addAll(GENERAL);
+        List<String> warnings = new ArrayList<>();
+        for (String name : parameters.unread()) {
+            if (!GENERAL.contains(name) && !name.startsWith(RESERVED)) {
+                Spelling.closest(name, known)
+                        .ifPresent(meant -> warnings.add(
+                                "unknown parameter '" + name + "' has no effect; did you mean '" + meant + "'?"));
+            }
+        }
+        return warnings;
+    }
+}
