@@ -43,7 +43,9 @@ final class ParameterUnits {
         String expected = "0 or more bytes, or a number with K, M, G or T";
         Matcher size = matched(BYTES, from, name, value, expected);
         long number = number(size.group(1), from, name, value, expected);
-        int power = size.group(2) == null ? 0 : 1 + POWERS.indexOf(Character.toLowerCase(size.group(2).charAt(0)));
+        int power = size.group(2) == null
+                ? 0
+                : 1 + POWERS.indexOf(Character.toLowerCase(size.group(2).charAt(0)));
         if (number > Long.MAX_VALUE >> (power * BITS_OF_A_POWER)) {
             throw ParameterReads.unexpected(from, name, value, expected);
         }

@@ -174,9 +174,7 @@ public interface Parameters {
      */
     default OptionalLong byteSize(String name) {
         Optional<Object> value = value(name);
-        return value.isEmpty()
-                ? OptionalLong.empty()
-                : OptionalLong.of(ParameterUnits.bytes(this, name, value.get()));
+        return value.isEmpty() ? OptionalLong.empty() : OptionalLong.of(ParameterUnits.bytes(this, name, value.get()));
     }
 
     /**
@@ -209,8 +207,7 @@ public interface Parameters {
      * @return an exception with {@link ErrorCode#INVALID_ARGUMENT}; of a long value it has the beginning
      */
     default BackendException invalid(String name, String expected) {
-        return ParameterReads.unexpected(
-                this, name, value(name).orElse("missing"), expected);
+        return ParameterReads.unexpected(this, name, value(name).orElse("missing"), expected);
     }
 
     /**

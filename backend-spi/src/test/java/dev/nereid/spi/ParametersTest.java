@@ -5,10 +5,15 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests how values of parameters are read, and what is said of those that do not fit. */
 final class ParametersTest {
@@ -126,5 +131,136 @@ final class ParametersTest {
                 .withMessage("parameter 'p': java.lang.Integer (expected: a String, Long, Double or Boolean)");
         values.put("p", null);
         assertThatNullPointerException().isThrownBy(() -> Parameters.of(values));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "0, 0",
+        "250, 250000000",
+        "250ms, 250000000",
+        "5s, 5000000000",
+        "3us, 3000",
+        "7ns, 7",
+        "2m, 120000000000",
+        "1h, 3600000000000",
+        "1d, 86400000000000",
+        "9223372036854775807ns, 9223372036854775807"
+    })
+    void readsDurations(String text, long nanos) {
+        assertThat(given(text).duration("p", TimeUnit.MILLISECONDS)).contains(Duration.ofNanos(nanos));
+    }
+
+    @Test
+    void readsDurationsOfRequests() {
+        assertThat(given(3L).duration("p", TimeUnit.SECONDS)).contains(Duration.ofSeconds(3));
+        assertThat(Parameters.of(Map.of()).duration("p", TimeUnit.SECONDS)).isEmpty();
+        String expected =
+                " (expected: 0 or more seconds, or a number with ns, us, ms, s, m, h or d; at most 292 years)";
+        assertInvalid(() -> given(-3L).duration("p", TimeUnit.SECONDS), "parameter 'p': -3" + expected);
+        assertInvalid(() -> given(0.5).duration("p", TimeUnit.SECONDS), "parameter 'p': 0.5" + expected);
+        assertInvalid(() -> given(true).duration("p", TimeUnit.SECONDS), "parameter 'p': true" + expected);
+        assertInvalid(
+                () -> given(Long.MAX_VALUE).duration("p", TimeUnit.SECONDS),
+                "parameter 'p': 9223372036854775807" + expected);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                " ",
+                "ms",
+                "-1",
+                "+1",
+                "1.5s",
+                "1 s",
+                "1S",
+                "1sec",
+                "\0",
+                "9223372036854775808",
+                "9223372036854775807ms",
+                "106752d",
+                "٣",
+                "1e3"
+            })
+    void refusesWhatIsNoDuration(String text) {
+        assertInvalid(
+                () -> given(text).duration("p", TimeUnit.MILLISECONDS),
+                "parameter 'p': " + text
+                        + " (expected: 0 or more milliseconds, or a number with ns, us, ms, s, m, h or d;"
+                        + " at most 292 years)");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "0, 0",
+        "1000, 1000",
+        "64K, 65536",
+        "64k, 65536",
+        "64KiB, 65536",
+        "3M, 3145728",
+        "2g, 2147483648",
+        "1TiB, 1099511627776",
+        "9223372036854775807, 9223372036854775807",
+        "8388607T, 9223370937343148032"
+    })
+    void readsNumbersOfBytes(String text, long bytes) {
+        assertThat(given(text).byteSize("p")).hasValue(bytes);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "K",
+                "-1",
+                "1.5M",
+                "1 M",
+                "1MB",
+                "1P",
+                "8388608T",
+                "9223372036854775808",
+                "99999999999999999999",
+                "\0"
+            })
+    void refusesWhatIsNoNumberOfBytes(String text) {
+        assertInvalid(
+                () -> given(text).byteSize("p"),
+                "parameter 'p': " + text + " (expected: 0 or more bytes, or a number with K, M, G or T)");
+    }
+
+    @Test
+    void readsNumbersOfBytesOfRequests() {
+        assertThat(given(7L).byteSize("p")).hasValue(7);
+        assertThat(Parameters.of(Map.of()).byteSize("p")).isEmpty();
+        assertInvalid(
+                () -> given("9".repeat(1 << 20)).byteSize("p"),
+                "parameter 'p': " + "9".repeat(256) + "… (expected: 0 or more bytes, or a number with K, M, G or T)");
+        assertInvalid(
+                () -> given(1.0).byteSize("p"),
+                "parameter 'p': 1.0 (expected: 0 or more bytes, or a number with K, M, G or T)");
+    }
+
+    @Test
+    void selectsByTheBeginningOfNames() {
+        Parameters all = Parameters.of(Map.of("a.x", "1", "a.y", "2", "b.x", "3", "a", "4"));
+        Parameters selected = all.under("a.");
+
+        assertThat(selected.asMap()).containsOnlyKeys("a.x", "a.y").isUnmodifiable();
+        assertThat(selected.integer("a.x", 0, 9)).hasValue(1);
+        assertThat(selected.text("b.x")).isEmpty();
+        assertThat(selected.under("a.y").asMap()).containsOnlyKeys("a.y");
+        assertThat(selected.under("b").asMap()).isEmpty();
+        assertThat(all.under("").asMap()).hasSize(4);
+        assertInvalid(() -> selected.flag("a.y"), "parameter 'a.y': 2 (expected: true or false)");
+        assertInvalid(() -> selected.required("b.x"), "parameter 'b.x': missing (expected: a value for it)");
+    }
+
+    @Test
+    void wordsErrorsOfOtherForms() {
+        assertThat(given("1x").invalid("p", "a shape"))
+                .hasMessage("parameter 'p': 1x (expected: a shape)")
+                .matches(error -> ((BackendException) error).code() == ErrorCode.INVALID_ARGUMENT);
+        assertThat(given("1x").invalid("q", "a shape")).hasMessage("parameter 'q': missing (expected: a shape)");
     }
 }

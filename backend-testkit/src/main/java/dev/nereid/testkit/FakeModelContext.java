@@ -55,7 +55,14 @@ public record FakeModelContext(
             Path versionDirectory,
             List<Device> instances,
             RecordedLog logger) {
-        this(settings, modelDirectory, versionDirectory, instances, logger, Optional.empty(), ModelParameters.of(Map.of()));
+        this(
+                settings,
+                modelDirectory,
+                versionDirectory,
+                instances,
+                logger,
+                Optional.empty(),
+                ModelParameters.of(Map.of()));
     }
 
     /**

@@ -25,6 +25,7 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.StandardWatchEventKinds;
 import java.nio.file.WatchService;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -47,8 +48,8 @@ public final class GatedBackendProvider implements BackendProvider {
 
     @Override
     public Backend create(BackendContext context) {
-        String order = context.settings().get("order");
-        return model -> load(model, order == null ? null : Path.of(order));
+        Optional<Path> order = context.settings().text("order").map(Path::of);
+        return model -> load(model, order.orElse(null));
     }
 
     private static Model load(ModelContext context, @Nullable Path order) {

@@ -31,7 +31,7 @@ public final class MeetingFunction implements TensorFunction {
     public void apply(InferenceRequest request, ModelContext model) {
         long begin = System.nanoTime();
         Path directory = model.modelDirectory();
-        Path other = directory.resolveSibling(model.settings().parameters().get("other"));
+        Path other = directory.resolveSibling(model.parameters().required("other"));
         try {
             Files.createFile(directory.resolve(BEGUN));
             while (Files.notExists(other.resolve(BEGUN))) {

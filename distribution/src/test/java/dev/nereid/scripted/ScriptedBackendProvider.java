@@ -28,7 +28,7 @@ public final class ScriptedBackendProvider implements BackendProvider {
 
             @Override
             public Model load(ModelContext model) {
-                return instance -> new ScriptedInstance(model.settings());
+                return instance -> new ScriptedInstance(model);
             }
         };
     }

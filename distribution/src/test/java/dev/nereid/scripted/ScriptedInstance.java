@@ -6,6 +6,7 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InferenceResponse;
+import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ResponseSender;
@@ -48,10 +49,10 @@ final class ScriptedInstance implements ModelInstance {
     private final Path gates;
     private final Map<Sequence.Id, Float> sums = new HashMap<>();
 
-    ScriptedInstance(ModelSettings model) {
-        this.model = model;
-        add = Float.parseFloat(model.parameters().getOrDefault("add", "0"));
-        gates = Path.of(model.parameters().getOrDefault("gates", ""));
+    ScriptedInstance(ModelContext context) {
+        model = context.settings();
+        add = Float.parseFloat(context.parameters().text("add").orElse("0"));
+        gates = Path.of(context.parameters().text("gates").orElse(""));
     }
 
     @Override

@@ -40,8 +40,8 @@ public final class SteppingBackendProvider implements BackendProvider {
     @Override
     public Backend create(BackendContext context) {
         return model -> {
-            String label = model.settings().parameters().get("label");
-            Path ends = Path.of(model.settings().parameters().get("ends"));
+            String label = model.parameters().required("label");
+            Path ends = Path.of(model.parameters().required("ends"));
             return place -> new Instance(label, ends);
         };
     }

@@ -15,6 +15,7 @@ import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.Parameters;
 import dev.nereid.spi.Tensor;
 import java.io.IOException;
 import java.io.InputStream;
@@ -29,7 +30,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -84,23 +84,23 @@ public final class TroubleBackendProvider implements BackendProvider {
     private record TroubledModel(
             Path directory,
             Optional<BackendTraits.Execution> execution,
-            Map<String, String> parameters,
+            Parameters parameters,
             ModelContext context,
             List<byte[]> leaked)
             implements Model {
         static TroubledModel of(ModelContext model) {
-            if (model.settings().parameters().containsKey("exit_at_load")) {
+            if (model.parameters().value("exit_at_load").isPresent()) {
                 System.exit(STATUS);
             }
-            if (model.settings().parameters().containsKey("wait_in_load")) {
+            if (model.parameters().value("wait_in_load").isPresent()) {
                 await(model.modelDirectory().resolve("gate"));
             }
             return new TroubledModel(
                     model.modelDirectory(),
-                    model.settings().parameters().containsKey("short")
+                    model.parameters().value("short").isPresent()
                             ? Optional.of(BackendTraits.Execution.SHORT)
                             : Optional.empty(),
-                    model.settings().parameters(),
+                    model.parameters(),
                     model,
                     new CopyOnWriteArrayList<>());
         }
@@ -126,7 +126,7 @@ public final class TroubleBackendProvider implements BackendProvider {
         }
 
         private void waitIn(String parameter) {
-            if (parameters.containsKey(parameter)) {
+            if (parameters.value(parameter).isPresent()) {
                 await(gate());
             }
         }
@@ -193,7 +193,7 @@ public final class TroubleBackendProvider implements BackendProvider {
             DeferredExecution execution = batch.defer();
             request.response().put("OUTPUT0", input, () -> {});
             context.models()
-                    .request(requireNonNull(parameters.get("callee"), "callee"))
+                    .request(parameters.required("callee"))
                     .onBehalfOf(request)
                     .input("INPUT0", input)
                     .send()

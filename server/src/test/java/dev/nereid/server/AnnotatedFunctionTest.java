@@ -41,7 +41,7 @@ final class AnnotatedFunctionTest {
                 public Times() { REGISTRATION }
 
                 public void apply(InferenceRequest request, ModelContext model) {
-                    if (model.settings().parameters().containsKey("typo")) {
+                    if (model.parameters().value("typo").isPresent()) {
                         request.requireInput("INPUT");
                     }
                     float[] values = request.requireInput("INPUT0").floats();

@@ -64,7 +64,7 @@ final class SequenceReloadSchedules implements AutoCloseable {
                 public String name() { return "adding"; }
 
                 public Backend create(BackendContext context) {
-                    return model -> place -> batch -> execute(batch, model.settings().parameters().get("generation"));
+                    return model -> place -> batch -> execute(batch, model.parameters().required("generation"));
                 }
 
                 private static void execute(Batch batch, String generation) {

@@ -25,38 +25,36 @@ final class StepBackend {
                 public Backend create(BackendContext context) {
                     return new Backend() {
                         public Model load(ModelContext model) {
-                            if (model.settings().parameters().containsKey("fail_load")) {
+                            if (model.parameters().value("fail_load").isPresent()) {
                                 throw new BackendException(ErrorCode.INTERNAL, "the file is broken");
                             }
-                            return new StepModel(model.settings());
+                            return new StepModel(model.settings(), model.parameters());
                         }
                         public void close() {}
                     };
                 }
 
-                record StepModel(ModelSettings settings) implements Model {
+                record StepModel(ModelSettings settings, Parameters parameters) implements Model {
                     public ModelInstance newInstance(InstanceContext context) {
-                        return new Instance(settings);
+                        return new Instance(settings, parameters);
                     }
                     public Optional<BackendTraits.Execution> execution() {
-                        return Optional.ofNullable(settings.parameters().get("execution"))
-                                .map(BackendTraits.Execution::valueOf);
+                        return parameters.text("execution").map(BackendTraits.Execution::valueOf);
                     }
                     public void close() {}
                 }
 
-                record Instance(ModelSettings settings) implements ModelInstance {
+                record Instance(ModelSettings settings, Parameters parameters) implements ModelInstance {
                     public void execute(Batch batch) {
-                        Map<String, String> parameters = settings.parameters();
-                        if (parameters.containsKey("gate")) {
-                            await(Path.of(parameters.get("gate")), batch.requests());
+                        if (parameters.value("gate").isPresent()) {
+                            await(Path.of(parameters.required("gate")), batch.requests());
                         }
-                        if (parameters.containsKey("record")) {
-                            whole(batch, Path.of(parameters.get("record")));
+                        if (parameters.value("record").isPresent()) {
+                            whole(batch, Path.of(parameters.required("record")));
                             return;
                         }
                         for (InferenceRequest request : batch.requests()) {
-                            if (request.id().equals(parameters.getOrDefault("fail", "none"))) {
+                            if (request.id().equals(parameters.text("fail").orElse("none"))) {
                                 request.fail(new BackendException(ErrorCode.UNAVAILABLE, "no luck"));
                             } else if (settings.decoupled()) {
                                 stream(request);
@@ -70,7 +68,7 @@ final class StepBackend {
                     private void whole(Batch batch, Path record) {
                         Tensor in = batch.gather("IN");
                         Tensor out = batch.allocate("OUT", DataType.FP32, in.shape());
-                        float added = Float.parseFloat(settings.parameters().getOrDefault("add", "0"));
+                        float added = Float.parseFloat(parameters.text("add").orElse("0"));
                         for (long i = 0; i < in.shape().elementCount(); i++) {
                             out.data().setAtIndex(FLOAT, i, in.data().getAtIndex(FLOAT, i) + added);
                         }
@@ -105,18 +103,17 @@ final class StepBackend {
                     }
 
                     private void fill(InferenceRequest request, InferenceResponse response, int more) {
-                        Map<String, String> parameters = settings.parameters();
-                        if (parameters.containsKey("sequence_id")) {
+                        if (parameters.value("sequence_id").isPresent()) {
                             response.parameter(
                                     "sequence_id",
-                                    Long.parseLong(parameters.get("sequence_id")));
+                                    Long.parseLong(parameters.required("sequence_id")));
                             response.parameter("sequence_start", true);
                         }
                         for (TensorSpec output : settings.outputs()) {
-                            if (output.name().equals(parameters.get("missing"))) {
+                            if (output.name().equals(parameters.text("missing").orElse(""))) {
                                 continue;
                             }
-                            if (parameters.containsKey("pass")) {
+                            if (parameters.value("pass").isPresent()) {
                                 response.put(output.name(), tensors(request).getFirst(), () -> {});
                                 continue;
                             }
@@ -133,7 +130,7 @@ final class StepBackend {
                     private void write(InferenceRequest request, InferenceResponse response, String output, int more) {
                         Shape shape = null;
                         float[] sums = null;
-                        float added = Float.parseFloat(settings.parameters().getOrDefault("add", "0")) + more;
+                        float added = Float.parseFloat(parameters.text("add").orElse("0")) + more;
                         for (Tensor input : tensors(request)) {
                             if (sums == null) {
                                 shape = input.shape();

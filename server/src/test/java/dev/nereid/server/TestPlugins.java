@@ -26,7 +26,7 @@ final class TestPlugins {
                 public Set<String> platforms() { return Set.of("recorded"); }
 
                 public Backend create(BackendContext context) {
-                    Path file = Path.of(context.settings().get("events"));
+                    Path file = Path.of(context.settings().required("events"));
                     Events events = line -> {
                         try {
                             Files.writeString(file, line + "\\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
@@ -35,7 +35,7 @@ final class TestPlugins {
                         }
                     };
                     events.add("create");
-                    if (context.settings().containsKey("fail_create")) {
+                    if (context.settings().value("fail_create").isPresent()) {
                         throw new BackendException(ErrorCode.UNAVAILABLE, "no device");
                     }
                     return new RecordingBackend(events);
@@ -64,20 +64,20 @@ final class TestPlugins {
                     }
 
                     public Model load(ModelContext context) {
-                        Map<String, String> parameters = context.settings().parameters();
+                        Parameters parameters = context.parameters();
                         events.add("load " + id(context) + " on " + context.instances());
-                        if (String.valueOf(context.settings().version()).equals(parameters.get("fail_load"))) {
+                        if (String.valueOf(context.settings().version()).equals(parameters.text("fail_load").orElse(""))) {
                             throw new BackendException(ErrorCode.INTERNAL, "the model's file is broken");
                         }
-                        if (parameters.containsKey("fail_with")) {
-                            throw new BackendException(ErrorCode.INTERNAL, parameters.get("fail_with")
+                        if (parameters.value("fail_with").isPresent()) {
+                            throw new BackendException(ErrorCode.INTERNAL, parameters.required("fail_with")
                                     .replace("VERSION", context.versionDirectory().toString())
                                     .replace("LIBRARY", "/opt/vendor/lib/libvendor.so"));
                         }
-                        if (parameters.containsKey("throw_load")) {
+                        if (parameters.value("throw_load").isPresent()) {
                             throw new IllegalStateException("a bug");
                         }
-                        Path gate = context.modelDirectory().resolve(parameters.getOrDefault("load_gate", "gate"));
+                        Path gate = context.modelDirectory().resolve(parameters.text("load_gate").orElse("gate"));
                         if (Files.exists(gate)) {
                             await(gate);
                         }
@@ -105,25 +105,25 @@ final class TestPlugins {
                     }
                 }
 
-                record RecordingModel(Events events, String id, Map<String, String> parameters) implements Model {
+                record RecordingModel(Events events, String id, Parameters parameters) implements Model {
                     public ModelInstance newInstance(InstanceContext context) {
                         events.add("instance " + context.name() + " on " + context.device());
-                        if (context.name().equals(parameters.get("fail_instance"))) {
+                        if (context.name().equals(parameters.text("fail_instance").orElse(""))) {
                             throw new BackendException(ErrorCode.UNAVAILABLE, "no memory for an instance");
                         }
                         String place = context.name() + " of " + context.hostPolicy();
-                        if (parameters.containsKey("cpus")) {
+                        if (parameters.value("cpus").isPresent()) {
                             events.add("made " + place + " on " + cpus());
                         }
                         return new RecordingInstance(events, context.name(), place, parameters);
                     }
 
                     public Optional<BackendTraits.Execution> execution() {
-                        return Optional.ofNullable(parameters.get("execution")).map(BackendTraits.Execution::valueOf);
+                        return parameters.text("execution").map(BackendTraits.Execution::valueOf);
                     }
 
                     public Optional<BatchingStrategy> batching() {
-                        String strategy = parameters.get("strategy");
+                        String strategy = parameters.text("strategy").orElse(null);
                         if (strategy == null) {
                             return Optional.empty();
                         }
@@ -137,15 +137,15 @@ final class TestPlugins {
                     }
 
                     public boolean suits(List<Device> instances) {
-                        String count = parameters.get("suits");
+                        String count = parameters.text("suits").orElse(null);
                         return count == null || count.equals(Integer.toString(instances.size()));
                     }
 
                     public List<MemoryUsage> memoryUsage() {
-                        String bytes = parameters.get("memory_bytes");
-                        if (parameters.containsKey("memory_file")) {
+                        String bytes = parameters.text("memory_bytes").orElse(null);
+                        if (parameters.value("memory_file").isPresent()) {
                             events.add("memory " + id);
-                            Path file = Path.of(parameters.get("memory_file"));
+                            Path file = Path.of(parameters.required("memory_file"));
                             await(file.resolveSibling("memory_gate"));
                             try {
                                 bytes = Files.readString(file);
@@ -193,23 +193,23 @@ final class TestPlugins {
                     }
                 }
 
-                record RecordingInstance(Events events, String name, String place, Map<String, String> parameters)
+                record RecordingInstance(Events events, String name, String place, Parameters parameters)
                         implements ModelInstance {
                     public void execute(Batch batch) {
-                        if (parameters.containsKey("record")) {
+                        if (parameters.value("record").isPresent()) {
                             events.add("execute " + batch.requests().size() + " on " + name);
                         }
-                        if (parameters.containsKey("cpus")) {
+                        if (parameters.value("cpus").isPresent()) {
                             events.add("executed " + place + " on " + cpus());
                         }
-                        if (name.equals(parameters.get("fail_execute"))) {
+                        if (name.equals(parameters.text("fail_execute").orElse(""))) {
                             throw new BackendException(ErrorCode.INTERNAL, "broken " + name);
                         }
-                        if (name.equals(parameters.get("die_execute"))) {
+                        if (name.equals(parameters.text("die_execute").orElse(""))) {
                             throw new OutOfMemoryError("Java heap space");
                         }
-                        if (parameters.containsKey("gate")) {
-                            await(Path.of(parameters.get("gate")));
+                        if (parameters.value("gate").isPresent()) {
+                            await(Path.of(parameters.required("gate")));
                         }
                         for (InferenceRequest request : batch.requests()) {
                             request.response().put("OUTPUT0", request.input("INPUT0").orElseThrow(), () -> {});
@@ -217,7 +217,7 @@ final class TestPlugins {
                     }
 
                     public boolean isReady() {
-                        return !parameters.containsKey("unready");
+                        return parameters.value("unready").isEmpty();
                     }
 
                     public void close() {
@@ -308,12 +308,12 @@ final class TestPlugins {
 
                 /** Loads and unloads other models, as the parameters say. */
                 private static void change(ModelContext model) {
-                    Map<String, String> parameters = model.settings().parameters();
-                    if (parameters.containsKey("loads")) {
-                        wait(model.models().load(parameters.get("loads")));
+                    Parameters parameters = model.parameters();
+                    if (parameters.value("loads").isPresent()) {
+                        wait(model.models().load(parameters.required("loads")));
                     }
-                    if (parameters.containsKey("unloads")) {
-                        wait(model.models().unload(parameters.get("unloads")));
+                    if (parameters.value("unloads").isPresent()) {
+                        wait(model.models().unload(parameters.required("unloads")));
                     }
                 }
 
@@ -328,11 +328,11 @@ final class TestPlugins {
                 }
 
                 public CompletionStage<?> apply(InferenceRequest request, ModelContext model) {
-                    Map<String, String> parameters = model.settings().parameters();
-                    List<String> to = List.of(parameters.get("to").split(","));
+                    Parameters parameters = model.parameters();
+                    List<String> to = List.of(parameters.required("to").split(","));
                     Tensor input = request.requireInput("INPUT0");
                     ModelClient models = model.models();
-                    switch (parameters.get("mode")) {
+                    switch (parameters.required("mode")) {
                         case "forward":
                             CompletionStage<ModelResponse> last = ask(models, to.get(0), request, input).send();
                             for (String next : to.subList(1, to.size())) {
@@ -413,13 +413,13 @@ final class TestPlugins {
                         case "cancel_before", "cancel_meanwhile", "cancel_later", "cancel_after":
                             ModelRequest cancelled = ask(models, to.get(0), request, input);
                             Thread cancelling = new Thread(cancelled::cancel);
-                            if (parameters.get("mode").equals("cancel_before")) {
+                            if (parameters.required("mode").equals("cancel_before")) {
                                 cancelled.cancel();
-                            } else if (parameters.get("mode").equals("cancel_meanwhile")) {
+                            } else if (parameters.required("mode").equals("cancel_meanwhile")) {
                                 cancelling.start();
                             }
                             CompletionStage<ModelResponse> answer = cancelled.send();
-                            if (parameters.get("mode").equals("cancel_later")) {
+                            if (parameters.required("mode").equals("cancel_later")) {
                                 cancelling.start();
                             }
                             return answer.thenAccept(response -> {
@@ -535,7 +535,7 @@ final class TestPlugins {
                 public String name() { return "ragged"; }
 
                 public Backend create(BackendContext context) {
-                    return model -> instance -> batch -> execute(batch, Path.of(model.settings().parameters().get("gate")));
+                    return model -> instance -> batch -> execute(batch, Path.of(model.parameters().required("gate")));
                 }
 
                 private static void execute(Batch batch, Path gate) {

@@ -36,7 +36,8 @@ final class CudaOptions {
     /** Returns the options of an accelerator. */
     static Map<String, String> of(Map<String, String> parameters, String model) {
         OptionValues values = new OptionValues(
-                Parameters.of(parameters), "unable to load model '" + model + "', parameter of execution accelerator 'cuda' ");
+                Parameters.of(parameters),
+                "unable to load model '" + model + "', parameter of execution accelerator 'cuda' ");
         Map<String, String> options = new HashMap<>();
         for (Map.Entry<String, String> parameter : parameters.entrySet()) {
             String name = parameter.getKey();

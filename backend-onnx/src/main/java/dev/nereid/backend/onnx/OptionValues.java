@@ -54,6 +54,7 @@ record OptionValues(Parameters values, String where) {
 
     /** Returns an exception about the value of an option. */
     BackendException refused(String name, String expected) {
-        return OnnxErrors.invalid(where + name + ": '" + values.text(name).orElse("") + "' (expected: " + expected + ")");
+        return OnnxErrors.invalid(
+                where + name + ": '" + values.text(name).orElse("") + "' (expected: " + expected + ")");
     }
 }

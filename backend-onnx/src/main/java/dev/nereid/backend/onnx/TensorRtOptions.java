@@ -64,7 +64,8 @@ final class TensorRtOptions {
     /** Returns the options of an accelerator. */
     static Map<String, String> of(Map<String, String> parameters, String model) {
         OptionValues values = new OptionValues(
-                Parameters.of(parameters), "unable to load model '" + model + "', parameter of execution accelerator 'tensorrt' ");
+                Parameters.of(parameters),
+                "unable to load model '" + model + "', parameter of execution accelerator 'tensorrt' ");
         Map<String, String> options = new HashMap<>();
         for (String name : parameters.keySet()) {
             add(options, values, name);

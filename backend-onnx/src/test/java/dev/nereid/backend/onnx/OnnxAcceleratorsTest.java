@@ -10,6 +10,7 @@ import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
+import dev.nereid.testkit.FakeModelContext;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -26,14 +27,15 @@ class OnnxAcceleratorsTest {
         ModelSettings settings =
                 settings().accelerator(gpu("tensorrt", Map.of())).build();
 
-        assertThat(OnnxAccelerators.on(Device.CPU, settings, ALL)).isEqualTo(OrtProviders.CPU);
-        assertThat(OnnxAccelerators.on(new Device(Device.Kind.MODEL, 0), settings, ALL))
+        assertThat(OnnxAccelerators.on(Device.CPU, TestBackend.model(settings, 1), ALL))
+                .isEqualTo(OrtProviders.CPU);
+        assertThat(OnnxAccelerators.on(new Device(Device.Kind.MODEL, 0), TestBackend.model(settings, 1), ALL))
                 .isEqualTo(OrtProviders.CPU);
     }
 
     @Test
     void addsCudaOfTheInstancesDevice() {
-        assertThat(OnnxAccelerators.on(GPU, settings().build(), ALL))
+        assertThat(OnnxAccelerators.on(GPU, TestBackend.model(settings().build(), GPU), ALL))
                 .isEqualTo(new OrtProviders(1, List.of(new OrtProvider(OrtProvider.Kind.CUDA, Map.of()))));
     }
 
@@ -45,7 +47,8 @@ class OnnxAcceleratorsTest {
                 .accelerator(gpu("tensorrt", Map.of("precision_mode", "FP16")))
                 .build();
 
-        assertThat(OnnxAccelerators.on(GPU, settings, ALL).all())
+        assertThat(OnnxAccelerators.on(GPU, TestBackend.model(settings, GPU), ALL)
+                        .all())
                 .containsExactly(
                         new OrtProvider(OrtProvider.Kind.TENSORRT, Map.of("trt_fp16_enable", "1")),
                         new OrtProvider(OrtProvider.Kind.CUDA, Map.of("gpu_mem_limit", "1000")));
@@ -54,7 +57,7 @@ class OnnxAcceleratorsTest {
     @Test
     void passesOptionsOfCudaOnUnread() {
         assertThat(cuda(
-                        settings(),
+                        Map.of(),
                         Map.of(
                                 "cudnn_conv_algo_search",
                                 "HEURISTIC",
@@ -81,13 +84,17 @@ class OnnxAcceleratorsTest {
 
     @Test
     void readsTheOptionsOfCudaAmongTheParametersFirst() {
-        ModelSettingsBuilder settings = settings()
-                .parameter("cudnn_conv_algo_search", "1")
-                .parameter("arena_extend_strategy", "1")
-                .parameter("do_copy_in_default_stream", "0")
-                .parameter("gpu_mem_limit", "2000");
+        Map<String, String> parameters = Map.of(
+                "cudnn_conv_algo_search",
+                "1",
+                "arena_extend_strategy",
+                "1",
+                "do_copy_in_default_stream",
+                "0",
+                "gpu_mem_limit",
+                "2000");
 
-        assertThat(cuda(settings, Map.of("gpu_mem_limit", "1000", "arena_extend_strategy", "kNextPowerOfTwo")))
+        assertThat(cuda(parameters, Map.of("gpu_mem_limit", "1000", "arena_extend_strategy", "kNextPowerOfTwo")))
                 .isEqualTo(Map.of(
                         "cudnn_conv_algo_search", "HEURISTIC",
                         "arena_extend_strategy", "kSameAsRequested",
@@ -97,7 +104,7 @@ class OnnxAcceleratorsTest {
 
     @Test
     void keepsTheAcceleratorsOptionsThatParametersLeaveOpen() {
-        assertThat(cuda(settings().parameter("execution_mode", "0"), Map.of("gpu_mem_limit", "1000")))
+        assertThat(cuda(Map.of("execution_mode", "0"), Map.of("gpu_mem_limit", "1000")))
                 .isEqualTo(Map.of("gpu_mem_limit", "1000"));
     }
 
@@ -115,7 +122,8 @@ class OnnxAcceleratorsTest {
             })
     void refusesParametersInTheWordsOfTheReference(String name, String value, String message) {
         assertRefused(
-                settings().parameter(name, value),
+                settings(),
+                Map.of(name, value),
                 message.replace("PREFIX", "unable to load model 'm', parameter " + name));
     }
 
@@ -225,7 +233,7 @@ class OnnxAcceleratorsTest {
         List<String> withoutTensorRt = List.of("CUDAExecutionProvider", "CPUExecutionProvider");
 
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> OnnxAccelerators.on(GPU, settings, withoutTensorRt))
+                .isThrownBy(() -> OnnxAccelerators.on(GPU, TestBackend.model(settings, GPU), withoutTensorRt))
                 .withMessage(
                         "unable to load model 'm', instance on gpu1: the ONNX Runtime in this plugin has no TensorRT"
                                 + " provider (has: CUDAExecutionProvider, CPUExecutionProvider): install the plugin directory"
@@ -240,7 +248,8 @@ class OnnxAcceleratorsTest {
                 settings().accelerator(gpu("tensorrt", Map.of())).build();
 
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> OnnxAccelerators.on(GPU, settings, List.of("CPUExecutionProvider")))
+                .isThrownBy(() ->
+                        OnnxAccelerators.on(GPU, TestBackend.model(settings, GPU), List.of("CPUExecutionProvider")))
                 .withMessage("unable to load model 'm', instance on gpu1: the ONNX Runtime in this plugin has no CUDA"
                         + " provider (has: CPUExecutionProvider): install the plugin directory onnxruntime-gpu in place of"
                         + " onnx, or use KIND_CPU");
@@ -256,32 +265,38 @@ class OnnxAcceleratorsTest {
                         + " use_tf32=0}");
     }
 
-    private static Map<String, String> cuda(ModelSettingsBuilder settings, Map<String, String> parameters) {
-        return options(settings.accelerator(gpu("cuda", parameters)), OrtProvider.Kind.CUDA);
+    private static Map<String, String> cuda(Map<String, String> ofModel, Map<String, String> ofAccelerator) {
+        return options(settings().accelerator(gpu("cuda", ofAccelerator)), ofModel, OrtProvider.Kind.CUDA);
     }
 
     private static Map<String, String> tensorRt(Map<String, String> parameters) {
-        return options(settings().accelerator(gpu("tensorrt", parameters)), OrtProvider.Kind.TENSORRT);
+        return options(settings().accelerator(gpu("tensorrt", parameters)), Map.of(), OrtProvider.Kind.TENSORRT);
     }
 
-    private static Map<String, String> options(ModelSettingsBuilder settings, OrtProvider.Kind kind) {
-        return OnnxAccelerators.on(GPU, settings.build(), ALL).all().stream()
+    private static Map<String, String> options(
+            ModelSettingsBuilder settings, Map<String, String> parameters, OrtProvider.Kind kind) {
+        FakeModelContext context = TestBackend.model(settings.build(), GPU).withParameters(parameters);
+        return OnnxAccelerators.on(GPU, context, ALL).all().stream()
                 .filter(provider -> provider.kind() == kind)
                 .findFirst()
                 .orElseThrow()
                 .options();
     }
 
-    /** At the load of a model and for an instance that is added later. */
     private static void assertRefused(ModelSettingsBuilder settings, String message) {
-        ModelSettings built = settings.build();
+        assertRefused(settings, Map.of(), message);
+    }
+
+    /** At the load of a model and for an instance that is added later. */
+    private static void assertRefused(ModelSettingsBuilder settings, Map<String, String> parameters, String message) {
+        FakeModelContext context = TestBackend.model(settings.build(), GPU).withParameters(parameters);
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> OnnxAccelerators.check(TestBackend.model(built, GPU)))
+                .isThrownBy(() -> OnnxAccelerators.check(context))
                 .withMessage(message)
                 .extracting(BackendException::code)
                 .isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> OnnxAccelerators.on(GPU, built, ALL))
+                .isThrownBy(() -> OnnxAccelerators.on(GPU, context, ALL))
                 .withMessage(message);
     }
 

@@ -35,6 +35,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -94,7 +95,7 @@ class OnnxFilesTest {
         writeWeights("weights.bin", 1, 2, 3, 4);
         write("model.onnx", OnnxBytes.inGraph(OnnxBytes.external("weights.bin")));
         String option = "session.model_external_initializers_file_folder_path";
-        FakeModelContext context = context(settings().parameter(option, version.toString()));
+        FakeModelContext context = context(settings()).withParameter(option, version.toString());
 
         try (TestBackend backend = new TestBackend()) {
             assertThatThrownBy(() -> backend.backend.load(context))
@@ -153,10 +154,10 @@ class OnnxFilesTest {
             TestModels.oracle().createSession(source.toString(), options).close();
         }
         servesOnWhile(
-                settings()
-                        .modelFilename("model.ort")
-                        .parameter("session.use_memory_mapped_ort_model", "1")
-                        .parameter("session.use_ort_model_bytes_for_initializers", "1"),
+                settings().modelFilename("model.ort"),
+                Map.of(
+                        "session.use_memory_mapped_ort_model", "1",
+                        "session.use_ort_model_bytes_for_initializers", "1"),
                 () -> {
                     overwrite(model, new byte[(int) Files.size(model)]);
                     truncate(model, 0);
@@ -272,8 +273,13 @@ class OnnxFilesTest {
     }
 
     private void servesOnWhile(ModelSettingsBuilder settings, Change change) throws Exception {
+        servesOnWhile(settings, Map.of(), change);
+    }
+
+    private void servesOnWhile(ModelSettingsBuilder settings, Map<String, String> parameters, Change change)
+            throws Exception {
         try (TestBackend backend = new TestBackend();
-                Model model = backend.backend.load(context(settings));
+                Model model = backend.backend.load(context(settings).withParameters(parameters));
                 ModelInstance instance = model.newInstance(new FakeInstanceContext("0"))) {
             assertThat(run(settings, instance)).containsExactly(11, 22, 33, 44);
             assertNothingMapped();

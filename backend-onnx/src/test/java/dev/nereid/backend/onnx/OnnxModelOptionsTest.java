@@ -10,6 +10,7 @@ import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
+import dev.nereid.spi.Parameters;
 import dev.nereid.testkit.FakeModelContext;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -27,7 +28,7 @@ class OnnxModelOptionsTest {
     @ParameterizedTest
     @CsvSource({"1, 1, 1", "2, 1, 2", "2, 2, 1", "2, 8, 1", "8, 1, 8", "8, 2, 7", "8, 8, 1", "16, 4, 13"})
     void sizesThreadsByProcessorsAndInstances(int processors, int instances, int threads) {
-        OrtThreads sized = of(settings(), processors, 0, 0, instances).session().threads();
+        OrtThreads sized = of(Map.of(), processors, 0, 0, instances).session().threads();
 
         assertThat(sized).isEqualTo(new OrtThreads(threads, threads, OnnxModelOptions.SHARED_POOL_SPINS));
     }
@@ -35,11 +36,10 @@ class OnnxModelOptionsTest {
     @ParameterizedTest
     @CsvSource({"3, 5, 3", "0, 5, 5", "3, 0, 3", "0, 0, 7"})
     void takesThreadCountsOfTheModelThenOfTheBackendThenItsOwn(int model, int backend, int expected) {
-        ModelSettingsBuilder settings = settings()
-                .parameter("intra_op_thread_count", Integer.toString(model))
-                .parameter("inter_op_thread_count", Integer.toString(model));
+        Map<String, String> parameters = Map.of(
+                "intra_op_thread_count", Integer.toString(model), "inter_op_thread_count", Integer.toString(model));
 
-        OrtThreads threads = of(settings, 8, backend, backend, 2).session().threads();
+        OrtThreads threads = of(parameters, 8, backend, backend, 2).session().threads();
 
         assertThat(threads.intraOp()).isEqualTo(expected);
         assertThat(threads.interOp()).isEqualTo(expected);
@@ -58,31 +58,43 @@ class OnnxModelOptionsTest {
         "3, true, 4, 4, true",
     })
     void suitsOtherInstances(int instances, boolean parallel, int intraOp, int interOp, boolean expected) {
-        ModelSettingsBuilder settings = settings()
-                .parameter("execution_mode", parallel ? "1" : "0")
-                .parameter("intra_op_thread_count", Integer.toString(intraOp))
-                .parameter("inter_op_thread_count", Integer.toString(interOp));
+        Map<String, String> parameters = Map.of(
+                "execution_mode",
+                parallel ? "1" : "0",
+                "intra_op_thread_count",
+                Integer.toString(intraOp),
+                "inter_op_thread_count",
+                Integer.toString(interOp));
         OnnxBackendOptions backend = new OnnxBackendOptions(8, 0, 0, false, 4);
         List<Device> devices = Collections.nCopies(instances, Device.CPU);
 
-        OnnxModelOptions options = of(settings, 8, 0, 0, 2);
+        OnnxModelOptions options = of(parameters, 8, 0, 0, 2);
 
-        assertThat(options.suits(settings.build(), backend, devices)).isEqualTo(expected);
-        assertThat(options.withSharedThreads().suits(settings.build(), backend, devices))
+        assertThat(options.suits(Parameters.of(parameters), backend, devices)).isEqualTo(expected);
+        assertThat(options.withSharedThreads().suits(Parameters.of(parameters), backend, devices))
                 .isTrue();
     }
 
     @Test
     void readsEveryOption() {
-        OnnxModelOptions options = of(settings()
-                .graphLevel(1)
-                .parameter("execution_mode", "1")
-                .parameter("enable_mem_pattern", "FALSE")
-                .parameter("memory.enable_memory_arena_shrinkage", "cpu:0")
-                .parameter("session.use_device_allocator_for_initializers", "1")
-                .parameter("session.intra_op.allow_spinning", "0")
-                .parameter("gpu_mem_limit", "1")
-                .parameter("anything", "else"));
+        OnnxModelOptions options = OnnxModelOptions.of(
+                TestBackend.model(settings().graphLevel(1).build(), 1)
+                        .withParameters(Map.of(
+                                "execution_mode",
+                                "1",
+                                "enable_mem_pattern",
+                                "FALSE",
+                                "memory.enable_memory_arena_shrinkage",
+                                "cpu:0",
+                                "session.use_device_allocator_for_initializers",
+                                "1",
+                                "session.intra_op.allow_spinning",
+                                "0",
+                                "gpu_mem_limit",
+                                "1",
+                                "anything",
+                                "else")),
+                new OnnxBackendOptions(2, 0, 0, false, 4));
 
         assertThat(options.session().execution())
                 .isEqualTo(new OrtSessionOptions.Execution(true, OrtSessionOptions.GraphLevel.EXTENDED));
@@ -131,7 +143,7 @@ class OnnxModelOptionsTest {
             })
     void refusesValuesInTheWordsOfTheReference(String name, String value, String message) {
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> of(settings().parameter(name, value)))
+                .isThrownBy(() -> of(Map.of(name, value)))
                 .withMessage(message.replace("PREFIX", "unable to load model 'm', parameter " + name))
                 .extracting(BackendException::code)
                 .isEqualTo(ErrorCode.INVALID_ARGUMENT);
@@ -139,9 +151,7 @@ class OnnxModelOptionsTest {
 
     @Test
     void readsNumbersAsTheReferenceDoes() {
-        OrtThreads threads = of(settings()
-                        .parameter("intra_op_thread_count", " 3 of them")
-                        .parameter("inter_op_thread_count", "-1"))
+        OrtThreads threads = of(Map.of("intra_op_thread_count", " 3 of them", "inter_op_thread_count", "-1"))
                 .session()
                 .threads();
 
@@ -155,17 +165,13 @@ class OnnxModelOptionsTest {
         "memory.enable_memory_arena_shrinkage, cpu:0;gpu:0, 'cpu:0, the only arena on a machine without GPUs'",
     })
     void refusesValuesThatMakeNoSense(String name, String value, String expected) {
-        assertRefused(
-                settings().parameter(name, value),
-                "parameter " + name + ": '" + value + "' (expected: " + expected + ")");
+        assertRefused(Map.of(name, value), "parameter " + name + ": '" + value + "' (expected: " + expected + ")");
     }
 
     @Test
     void refusesToShrinkAnArenaThatIsOff() {
         assertRefused(
-                settings()
-                        .parameter("enable_mem_arena", "0")
-                        .parameter("memory.enable_memory_arena_shrinkage", "cpu:0"),
+                Map.of("enable_mem_arena", "0", "memory.enable_memory_arena_shrinkage", "cpu:0"),
                 "parameter memory.enable_memory_arena_shrinkage: 'cpu:0' (expected: none, since enable_mem_arena is"
                         + " false)");
     }
@@ -221,20 +227,24 @@ class OnnxModelOptionsTest {
                 new OnnxBackendOptions(8, 0, 0, false, 4));
 
         assertThat(options.session().threads().intraOp()).isEqualTo(7);
-        assertThat(options.sessionOn(Device.CPU, settings).sharesThreads()).isFalse();
-        assertThat(options.sessionOn(gpu, settings).sharesThreads()).isTrue();
+        assertThat(options.sessionOn(Device.CPU, Parameters.of(Map.of())).sharesThreads())
+                .isFalse();
+        assertThat(options.sessionOn(gpu, Parameters.of(Map.of())).sharesThreads())
+                .isTrue();
     }
 
     @Test
     void givesASessionOnAGpuThePoolThatIsConfigured() {
-        ModelSettings settings =
-                settings().parameter("intra_op_thread_count", "3").build();
+        ModelSettings settings = settings().build();
+        Map<String, String> parameters = Map.of("intra_op_thread_count", "3");
         Device gpu = new Device(Device.Kind.GPU, 0);
-        OnnxModelOptions options =
-                OnnxModelOptions.of(TestBackend.model(settings, gpu), new OnnxBackendOptions(8, 0, 0, false, 4));
+        OnnxModelOptions options = OnnxModelOptions.of(
+                TestBackend.model(settings, gpu).withParameters(parameters), new OnnxBackendOptions(8, 0, 0, false, 4));
 
-        assertThat(options.sessionOn(gpu, settings).sharesThreads()).isFalse();
-        assertThat(options.sessionOn(gpu, settings).threads().intraOp()).isEqualTo(3);
+        assertThat(options.sessionOn(gpu, Parameters.of(parameters)).sharesThreads())
+                .isFalse();
+        assertThat(options.sessionOn(gpu, Parameters.of(parameters)).threads().intraOp())
+                .isEqualTo(3);
     }
 
     @Test
@@ -242,13 +252,8 @@ class OnnxModelOptionsTest {
         Device one = new Device(Device.Kind.GPU, 0);
         Device other = new Device(Device.Kind.GPU, 10);
         OnnxModelOptions options = OnnxModelOptions.of(
-                TestBackend.model(
-                        settings()
-                                .parameter("memory.enable_memory_arena_shrinkage", "gpu:0;cpu:0;gpu:10")
-                                .build(),
-                        one,
-                        other,
-                        Device.CPU),
+                TestBackend.model(settings().build(), one, other, Device.CPU)
+                        .withParameters(Map.of("memory.enable_memory_arena_shrinkage", "gpu:0;cpu:0;gpu:10")),
                 new OnnxBackendOptions(2, 0, 0, false, 4));
 
         String key = "memory.enable_memory_arena_shrinkage";
@@ -262,11 +267,11 @@ class OnnxModelOptionsTest {
     @Test
     void leavesArenasOfGpusOpenDuringTheCompletion() {
         String key = "memory.enable_memory_arena_shrinkage";
-        ModelSettingsBuilder settings = settings().parameter(key, "cpu:0;gpu:3");
+        Map<String, String> parameters = Map.of(key, "cpu:0;gpu:3");
 
-        assertThat(of(settings, 2, 0, 0, 0).runOn(Device.CPU)).isEqualTo(Map.of(key, "cpu:0"));
+        assertThat(of(parameters, 2, 0, 0, 0).runOn(Device.CPU)).isEqualTo(Map.of(key, "cpu:0"));
         assertRefused(
-                TestBackend.model(settings().parameter(key, "gpu").build(), 0),
+                TestBackend.model(settings().build(), 0).withParameters(Map.of(key, "gpu")),
                 ErrorCode.INVALID_ARGUMENT,
                 "parameter " + key + ": 'gpu' (expected: cpu:0, the only arena on a machine without GPUs)");
     }
@@ -275,11 +280,8 @@ class OnnxModelOptionsTest {
     @CsvSource({"gpu:1", "cpu:0;gpu:1", "gpu:0;", "cpu:1", "gpu"})
     void refusesToShrinkArenasOfOtherGpus(String value) {
         assertRefused(
-                TestBackend.model(
-                        settings()
-                                .parameter("memory.enable_memory_arena_shrinkage", value)
-                                .build(),
-                        new Device(Device.Kind.GPU, 0)),
+                TestBackend.model(settings().build(), new Device(Device.Kind.GPU, 0))
+                        .withParameters(Map.of("memory.enable_memory_arena_shrinkage", value)),
                 ErrorCode.INVALID_ARGUMENT,
                 "parameter memory.enable_memory_arena_shrinkage: '" + value + "' (expected: cpu:0 and arenas of the"
                         + " instances' GPUs, gpu:0, separated by ;)");
@@ -287,14 +289,16 @@ class OnnxModelOptionsTest {
 
     @Test
     void reportsOptionsThatScriptsLookFor() {
-        FakeModelContext context = TestBackend.model(
-                settings()
-                        .parameter("enable_mem_arena", "1")
-                        .parameter("enable_mem_pattern", "1")
-                        .parameter("memory.enable_memory_arena_shrinkage", "cpu:0")
-                        .parameter("session.use_device_allocator_for_initializers", "1")
-                        .build(),
-                1);
+        FakeModelContext context = TestBackend.model(settings().build(), 1)
+                .withParameters(Map.of(
+                        "enable_mem_arena",
+                        "1",
+                        "enable_mem_pattern",
+                        "1",
+                        "memory.enable_memory_arena_shrinkage",
+                        "cpu:0",
+                        "session.use_device_allocator_for_initializers",
+                        "1"));
 
         OnnxModelOptions.of(context, new OnnxBackendOptions(2, 0, 0, false, 4));
 
@@ -339,8 +343,11 @@ class OnnxModelOptionsTest {
                 "op_library_filename: 'operators.so' (expected: a file in the model's directory)");
     }
 
-    private static void assertRefused(ModelSettingsBuilder settings, String message) {
-        assertRefused(TestBackend.model(settings.build(), 1), ErrorCode.INVALID_ARGUMENT, message);
+    private static void assertRefused(Map<String, String> parameters, String message) {
+        assertRefused(
+                TestBackend.model(settings().build(), 1).withParameters(parameters),
+                ErrorCode.INVALID_ARGUMENT,
+                message);
     }
 
     private static void assertRefused(FakeModelContext context, ErrorCode code, String message) {
@@ -352,13 +359,17 @@ class OnnxModelOptionsTest {
     }
 
     private static OnnxModelOptions of(ModelSettingsBuilder settings) {
-        return of(settings, 2, 0, 0, 1);
+        return OnnxModelOptions.of(TestBackend.model(settings.build(), 1), new OnnxBackendOptions(2, 0, 0, false, 4));
+    }
+
+    private static OnnxModelOptions of(Map<String, String> parameters) {
+        return of(parameters, 2, 0, 0, 1);
     }
 
     private static OnnxModelOptions of(
-            ModelSettingsBuilder settings, int processors, int intraOp, int interOp, int instances) {
+            Map<String, String> parameters, int processors, int intraOp, int interOp, int instances) {
         return OnnxModelOptions.of(
-                TestBackend.model(settings.build(), instances),
+                TestBackend.model(settings().build(), instances).withParameters(parameters),
                 new OnnxBackendOptions(processors, intraOp, interOp, false, 4));
     }
 

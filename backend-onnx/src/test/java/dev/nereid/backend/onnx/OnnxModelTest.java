@@ -79,11 +79,8 @@ class OnnxModelTest {
                             "INFO loaded version 1: threads shared with other models, instances 1, inputs 2, outputs 2");
             assertThat(loads(context).subList(0, 64)).containsOnly(own);
 
-            FakeModelContext sized = TestBackend.model(
-                    addSub("add_sub.onnx")
-                            .parameter("intra_op_thread_count", "3")
-                            .build(),
-                    1);
+            FakeModelContext sized =
+                    TestBackend.model(addSub("add_sub.onnx").build(), 1).withParameter("intra_op_thread_count", "3");
             models.add(backend.backend.load(sized));
             assertThat(loads(sized)).containsExactly(own.replace("intra-op threads 4", "intra-op threads 3"));
 

@@ -24,6 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.tensorflow.proto.MetaGraphDef;
 import org.tensorflow.proto.NodeDef;
 import org.tensorflow.proto.SavedModel;
@@ -64,11 +65,20 @@ class BrokenFilesTest {
     }
 
     /** Loads a model beside another one, which serves before and after. */
+    private void isRefused(Map<String, String> parameters, String... reason) {
+        isRefused(settings(), parameters, reason);
+    }
+
     private void isRefused(ModelSettingsBuilder settings, String... reason) {
+        isRefused(settings, Map.of(), reason);
+    }
+
+    private void isRefused(ModelSettingsBuilder settings, Map<String, String> parameters, String... reason) {
         try (TestBackend test = new TestBackend(directory);
                 Model other = test.backend.load(test.context(others, settings().build(), 1));
                 ModelInstance instance = other.newInstance(new FakeInstanceContext("other_0_0"))) {
             serves(test, instance);
+            parameters.forEach(test::with);
             assertThatThrownBy(() -> test.load(settings))
                     .isInstanceOf(BackendException.class)
                     .hasMessageStartingWith("unable to load model 'm', ")
@@ -145,14 +155,13 @@ class BrokenFilesTest {
 
     @Test
     void wrongTag() {
-        isRefused(settings().parameter("TF_GRAPH_TAG", "gpu"), "TF_GRAPH_TAG: 'gpu' (expected: 'serve', the tags in");
+        isRefused(Map.of("TF_GRAPH_TAG", "gpu"), "TF_GRAPH_TAG: 'gpu' (expected: 'serve', the tags in");
     }
 
     @Test
     void wrongSignature() {
         isRefused(
-                settings().parameter("TF_SIGNATURE_DEF", "none"),
-                "TF_SIGNATURE_DEF: 'none' (expected: product or serving_default)");
+                Map.of("TF_SIGNATURE_DEF", "none"), "TF_SIGNATURE_DEF: 'none' (expected: product or serving_default)");
     }
 
     @Test
@@ -309,16 +318,25 @@ class BrokenFilesTest {
                 "TF_NUM_INTER_THREADS | many | failed to convert 'many' to integral number",
                 "TF_GRAPH_TAG | serve,other,serve | TF_GRAPH_TAG: 'other,serve' (expected: 'serve', the tags in",
                 "MAX_SESSION_SHARE_COUNT | 0 | MAX_SESSION_SHARE_COUNT: '0' (expected: the number of instances",
-                "TF_USE_PER_SESSION_THREADS | maybe | failed to convert 'maybe' to boolean",
-                "TF_INIT_OPS_FILE | none.json | TF_INIT_OPS_FILE: 'none.json' (expected: a file in the directory of",
-                "TF_INIT_OPS_FILE | ../x.json | TF_INIT_OPS_FILE: '../x.json' (expected: a path within the model's"
+                "TF_USE_PER_SESSION_THREADS | maybe | failed to convert 'maybe' to boolean"
             })
     void wrongParameters(String name, String value, String reason) {
         try (TestBackend test = new TestBackend(directory)) {
-            assertThatThrownBy(() -> test.load(settings().parameter(name, value)))
+            assertThatThrownBy(() -> test.with(name, value).load(settings()))
                     .isInstanceOf(BackendException.class)
                     .hasMessageContaining(reason)
                     .hasMessageContaining("unable to load model 'm'");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"none.json", "../x.json"})
+    void filesOfOperationsThatAreNotThere(String file) {
+        try (TestBackend test = new TestBackend(directory)) {
+            assertThatThrownBy(() -> test.with("TF_INIT_OPS_FILE", file).load(settings()))
+                    .isInstanceOf(BackendException.class)
+                    .hasMessage("parameter 'TF_INIT_OPS_FILE': " + file
+                            + " (expected: a path of a file in the directory" + " of the version or of the model)");
         }
     }
 

@@ -359,9 +359,9 @@ class GraphDefTest {
         ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
                 .modelFilename(GRAPH)
                 .input(TensorSpec.of("words", DataType.BYTES, Shape.of(-1)))
-                .output(TensorSpec.of("numbers", DataType.INT64, Shape.of(-1)))
-                .parameter("TF_INIT_OPS_FILE", "init_ops.json");
+                .output(TensorSpec.of("numbers", DataType.INT64, Shape.of(-1)));
         try (TestBackend test = new TestBackend(directory)) {
+            test.with("TF_INIT_OPS_FILE", "init_ops.json");
             Tensor numbers = test.run(
                             test.instance(settings),
                             settings.build(),
@@ -369,10 +369,10 @@ class GraphDefTest {
                             Map.of("words", Tensor.ofStrings(Shape.of(2), List.of("zwei", "ein"))))
                     .get("numbers");
             assertThat(numbers.data().toArray(ValueLayout.JAVA_LONG)).containsExactly(2, 1);
-            assertThatThrownBy(() -> test.load(settings.parameter("TF_INIT_OPS_FILE", "wrong.json")))
+            assertThatThrownBy(() -> test.with("TF_INIT_OPS_FILE", "wrong.json").load(settings))
                     .hasMessage("unable to load model 'm', operation 'nothing': missing (expected: an operation of"
                             + " the graph)");
-            assertThatThrownBy(() -> test.load(settings.parameter("TF_INIT_OPS_FILE", "other.json")))
+            assertThatThrownBy(() -> test.with("TF_INIT_OPS_FILE", "other.json").load(settings))
                     .hasMessage("unable to load model 'm', parameter TF_INIT_OPS_FILE: 'other.json' has another"
                             + " content (expected: {\"init_ops\": [\"name\", …]})");
         }

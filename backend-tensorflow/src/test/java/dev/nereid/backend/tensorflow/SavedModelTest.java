@@ -14,6 +14,7 @@ import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.FakeBatch;
+import dev.nereid.testkit.FakeModelContext;
 import dev.nereid.testkit.FakeRequest;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
@@ -124,11 +125,10 @@ class SavedModelTest {
     @Test
     void servesTheSignatureOfTheParameter() {
         TestModels.variable(directory);
-        ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
-                .parameter("TF_SIGNATURE_DEF", "product")
-                .maxBatchSize(4);
+        ModelSettingsBuilder settings = ModelSettings.builder("m", 1).maxBatchSize(4);
         try (TestBackend test = new TestBackend(directory)) {
-            ModelCompletion completion = test.complete(settings);
+            ModelCompletion completion =
+                    test.with("TF_SIGNATURE_DEF", "product").complete(settings);
             assertThat(completion.inputs())
                     .containsExactly(
                             TensorSpec.of("factor", DataType.FP32, Shape.of(1)),
@@ -186,7 +186,7 @@ class SavedModelTest {
         TestModels.variable(directory);
         try (TestBackend test = new TestBackend(directory)) {
             assertThat(test.load(sum()).execution()).contains(BackendTraits.Execution.SHORT);
-            assertThat(test.load(sum().parameter("TF_NUM_INTER_THREADS", "2")).execution())
+            assertThat(test.with("TF_NUM_INTER_THREADS", "2").load(sum()).execution())
                     .isEmpty();
         }
     }
@@ -201,7 +201,7 @@ class SavedModelTest {
             Model shared = test.load(settings, 2);
             assertThat(before(test, settings, test.instance(shared), test.instance(shared)))
                     .isEqualTo(7);
-            Model separate = test.load(settings.parameter("MAX_SESSION_SHARE_COUNT", "1"), 2);
+            Model separate = test.with("MAX_SESSION_SHARE_COUNT", "1").load(settings, 2);
             assertThat(before(test, settings, test.instance(separate), test.instance(separate)))
                     .isZero();
             assertThat(shared.suits(Collections.nCopies(3, Device.CPU))).isTrue();
@@ -279,12 +279,13 @@ class SavedModelTest {
     void warnsOfThreadsThatOnlyTheProcessHas() {
         TestModels.variable(directory);
         try (TestBackend test = new TestBackend(directory)) {
-            test.load(sum().parameter("TF_NUM_INTRA_THREADS", "2"));
+            test.with("TF_NUM_INTRA_THREADS", "2").load(sum());
             assertThat(test.log()).noneMatch(line -> line.contains("TF_NUM_INTRA_THREADS"));
-            test.load(sum().parameter("TF_NUM_INTER_THREAD", "2"));
-            assertThat(test.log()).contains("WARNING parameter 'TF_NUM_INTER_THREAD' is not declared");
+            FakeModelContext misspelt = test.context(sum().build(), 1).withParameter("TF_NUM_INTER_THREAD", "2");
+            TensorFlowModelOptions.of(misspelt, new TensorFlowBackendOptions(2, 2, true, 4));
+            assertThat(misspelt.parameters().unread()).containsExactly("TF_NUM_INTER_THREAD");
 
-            test.load(sum().parameter("TF_NUM_INTRA_THREADS", "7"));
+            test.with("TF_NUM_INTRA_THREADS", "7").load(sum());
 
             assertThat(test.log()).anyMatch(line -> line.contains("TF_NUM_INTRA_THREADS: 7 has no effect"));
         }
@@ -294,8 +295,8 @@ class SavedModelTest {
     void runsInAPoolOfItsOwnByParameter() {
         TestModels.variable(directory);
         try (TestBackend test = new TestBackend(directory)) {
-            ModelSettingsBuilder settings = sum().parameter("TF_NUM_INTER_THREADS", "2");
-            ModelInstance instance = test.instance(settings);
+            ModelSettingsBuilder settings = sum();
+            ModelInstance instance = test.with("TF_NUM_INTER_THREADS", "2").instance(settings);
 
             assertThat(TestBackend.floats(test.run(
                                     instance, settings.build(), 1, Map.of("x", test.floats(Shape.of(1, 4), 0, 0, 0, 0)))
@@ -308,9 +309,9 @@ class SavedModelTest {
     @Test
     void aPoolOfItsOwnHasAThreadForEachProcessor() {
         TestModels.variable(directory);
-        ModelSettingsBuilder settings = sum().parameter("TF_USE_PER_SESSION_THREADS", "true");
+        ModelSettingsBuilder settings = sum();
         try (TestBackend test = new TestBackend(directory)) {
-            test.load(settings);
+            test.with("TF_USE_PER_SESSION_THREADS", "true").load(settings);
             assertThat(test.log()).anyMatch(line -> line.contains("operations in a pool of threads"));
 
             TensorFlowBackendOptions backend = new TensorFlowBackendOptions(3, 2, true, 4);
@@ -318,11 +319,7 @@ class SavedModelTest {
                             .interOp())
                     .isEqualTo(3);
             assertThat(TensorFlowModelOptions.of(
-                                    test.context(
-                                            settings.parameter("TF_NUM_INTER_THREADS", "5")
-                                                    .build(),
-                                            1),
-                                    backend)
+                                    test.with("TF_NUM_INTER_THREADS", "5").context(settings.build(), 1), backend)
                             .interOp())
                     .isEqualTo(5);
         }

@@ -36,6 +36,7 @@ final class TestBackend implements AutoCloseable {
 
     private final Deque<AutoCloseable> loaded = new ArrayDeque<>();
     private final Path directory;
+    private final Map<String, String> parameters = new HashMap<>();
     private final RecordedLog log = new RecordedLog();
     final Arena arena = Arena.ofShared();
     final LeakCheckingMemory memory = new LeakCheckingMemory();
@@ -53,6 +54,12 @@ final class TestBackend implements AutoCloseable {
         this(directory, Map.of());
     }
 
+    /** Sets a parameter of the models that are loaded from now on. */
+    TestBackend with(String name, String value) {
+        parameters.put(name, value);
+        return this;
+    }
+
     /** Returns the lines that models have logged. */
     List<String> log() {
         return log.lines();
@@ -63,7 +70,8 @@ final class TestBackend implements AutoCloseable {
     }
 
     FakeModelContext context(Path directory, ModelSettings settings, int instances) {
-        return new FakeModelContext(settings, directory, directory, Collections.nCopies(instances, Device.CPU), log);
+        return new FakeModelContext(settings, directory, directory, Collections.nCopies(instances, Device.CPU), log)
+                .withParameters(parameters);
     }
 
     ModelCompletion complete(ModelSettingsBuilder settings) {

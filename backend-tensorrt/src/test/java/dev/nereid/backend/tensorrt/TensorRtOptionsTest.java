@@ -8,6 +8,8 @@ import dev.nereid.backend.tensorrt.TensorRtOptions.Priority;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
+import dev.nereid.testkit.FakeModelContext;
+import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -16,15 +18,14 @@ import org.junit.jupiter.params.provider.CsvSource;
 final class TensorRtOptionsTest {
     @Test
     void readsTheConfiguration() {
-        TensorRtOptions options = TensorRtOptions.of(ModelSettings.builder("m", 1)
-                .json("{\"name\":\"m\",\"input\":[{\"dims\":[1,null]}],\"optimization\":{\"priority\":\"PRIORITY_MAX\","
-                        + "\"cuda\":{\"graphs\":true},\"eager_batching\":true},"
-                        + "\"cc_model_filenames\":{\"9.0\":\"h.plan\",\"8.0\":\"a.plan\"}}")
-                .parameter("build_from_onnx", "true")
-                .parameter("build_precision", "FP16")
-                .parameter("build_workspace_bytes", "1000")
-                .parameter("build_shapes", "IN:1x3,4x3,8x3; M:1,2,2")
-                .build());
+        TensorRtOptions options = TensorRtOptions.of(context(
+                        "{\"name\":\"m\",\"input\":[{\"dims\":[1,null]}],\"optimization\":{\"priority\":\"PRIORITY_MAX\","
+                                + "\"cuda\":{\"graphs\":true},\"eager_batching\":true},"
+                                + "\"cc_model_filenames\":{\"9.0\":\"h.plan\",\"8.0\":\"a.plan\"}}")
+                .withParameter("build_from_onnx", "true")
+                .withParameter("build_precision", "FP16")
+                .withParameter("build_workspace_bytes", "1000")
+                .withParameter("build_shapes", "IN:1x3,4x3,8x3; M:1,2,2"));
 
         assertThat(options)
                 .isEqualTo(new TensorRtOptions(
@@ -42,26 +43,28 @@ final class TensorRtOptionsTest {
 
     @Test
     void hasDefaults() {
-        assertThat(TensorRtOptions.of(ModelSettings.builder("m", 1)
-                        .json("{}")
-                        .parameter("build_from_onnx", "false")
-                        .build()))
+        assertThat(TensorRtOptions.of(context("{}").withParameter("build_from_onnx", "false")))
                 .isEqualTo(new TensorRtOptions(false, Priority.DEFAULT, false, Map.of(), "", "FP32", 0, Map.of()));
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', textBlock = """
-                    build_workspace_bytes | x      | build_workspace_bytes: 'x' (expected: a number of bytes)
-                    build_workspace_bytes | -1     | build_workspace_bytes: '-1' (expected: 0 or more bytes)
-                    build_shapes          | IN:1,2 | build_shapes: 'IN:1,2' (expected: an input, a colon and three shapes, as in IN:1x3x8x8,4x3x8x8,8x3x8x8)
-                    build_shapes          | IN:1,y,2 | build_shapes: 'y' (expected: a shape, as in 1x3x8x8)
-                    """)
-    void refusesWrongParameters(String name, String value, String message) {
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "build_workspace_bytes | x        | 0 or more bytes, or a number with K, M, G or T",
+                "build_workspace_bytes | -1       | 0 or more bytes, or a number with K, M, G or T",
+                "build_shapes          | IN:1,2   | inputs, each with a colon and three shapes, separated by semicolons, as in"
+                        + " IN:1x3x8x8,4x3x8x8,8x3x8x8",
+                "build_shapes          | IN:1,y,2 | inputs, each with a colon and three shapes, separated by semicolons, as in"
+                        + " IN:1x3x8x8,4x3x8x8,8x3x8x8"
+            })
+    void refusesWrongParameters(String name, String value, String expected) {
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> TensorRtOptions.of(ModelSettings.builder("m", 1)
-                        .json("{}")
-                        .parameter(name, value)
-                        .build()))
-                .withMessage(message);
+                .isThrownBy(() -> TensorRtOptions.of(context("{}").withParameter(name, value)))
+                .withMessage("parameter '" + name + "': " + value + " (expected: " + expected + ")");
+    }
+
+    private static FakeModelContext context(String json) {
+        return new FakeModelContext(ModelSettings.builder("m", 1).json(json).build(), Path.of("m"));
     }
 }

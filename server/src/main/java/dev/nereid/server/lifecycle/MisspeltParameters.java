@@ -12,8 +12,8 @@ import java.util.TreeSet;
 /** Finds parameters of a model that are probably misspelt. Static functions only. */
 final class MisspeltParameters {
     /** Parameters that the server reads, whatever the backend. */
-    private static final Set<String> GENERAL = Set.of(
-            ExecutionLimitReader.PARAMETER, BatchingStrategyFactory.NATIVE_PARAMETER, OnDemandModel.PINNED);
+    private static final Set<String> GENERAL =
+            Set.of(ExecutionLimitReader.PARAMETER, BatchingStrategyFactory.NATIVE_PARAMETER, OnDemandModel.PINNED);
 
     /** The beginning of names of the reference server. */
     private static final String RESERVED = "TRITON_";

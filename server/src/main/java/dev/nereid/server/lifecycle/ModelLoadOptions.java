@@ -19,7 +19,12 @@ import java.util.function.UnaryOperator;
  * @param warnings receives the name of a model and what is probably not as intended about it; called by any thread
  */
 public record ModelLoadOptions(
-        boolean autoComplete, String configName, int loadThreads, InstanceOptions instances, AdmissionLimits limits, BiConsumer<String, String> warnings) {
+        boolean autoComplete,
+        String configName,
+        int loadThreads,
+        InstanceOptions instances,
+        AdmissionLimits limits,
+        BiConsumer<String, String> warnings) {
     /** The defaults of the command line. */
     public static final ModelLoadOptions DEFAULT =
             new ModelLoadOptions(true, "", 4, InstanceOptions.DEFAULT, AdmissionLimits.NONE, (_, _) -> {});

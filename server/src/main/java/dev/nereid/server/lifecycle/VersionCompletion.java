@@ -42,8 +42,7 @@ public final class VersionCompletion {
      */
     public static ModelConfig complete(
             ModelLoadOptions options, PreparedModel prepared, long version, Backend backend, VersionFiles files) {
-        return complete(
-                options, prepared, version, backend, files, ModelSettingsReader.parameters(prepared.config()));
+        return complete(options, prepared, version, backend, files, ModelSettingsReader.parameters(prepared.config()));
     }
 
     /** Completes the configuration of a version, and records the parameters that its backend reads. */
@@ -57,8 +56,8 @@ public final class VersionCompletion {
         ModelConfig config = prepared.config();
         if (options.autoComplete()) {
             ConfigValidation.checkGivenTensors(config);
-            Optional<ModelCompletion> found =
-                    backend.complete(context(prepared, version, config, parameters, List.of(), Optional.empty(), files));
+            Optional<ModelCompletion> found = backend.complete(
+                    context(prepared, version, config, parameters, List.of(), Optional.empty(), files));
             if (found.isEmpty() && !prepared.configured()) {
                 throw new BackendException(
                         ErrorCode.NOT_FOUND,

@@ -61,7 +61,7 @@ class ModelSettingsReaderTest {
         assertThat(settings.inputs()).isEqualTo(inputs());
         assertThat(settings.outputs())
                 .containsExactly(TensorSpec.of("y", DataType.FP16, Shape.of(1)).withReshape(Shape.SCALAR));
-        assertThat(settings.parameters()).containsExactly(Map.entry("k", "v"));
+        assertThat(ModelSettingsReader.parameters(CONFIG).asMap()).containsExactly(Map.entry("k", "v"));
         assertThat(settings.graphLevel()).hasValue(0);
         assertThat(settings.accelerators())
                 .containsExactly(

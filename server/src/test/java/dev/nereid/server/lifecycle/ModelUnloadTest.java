@@ -67,7 +67,7 @@ final class ModelUnloadTest {
                 public Backend create(BackendContext context) {
                     return new Backend() {
                         public Model load(ModelContext model) {
-                            if (model.settings().parameters().containsKey("refuse")) {
+                            if (model.parameters().value("refuse").isPresent()) {
                                 throw new Refusal();
                             }
                             return new Model() {
@@ -75,7 +75,7 @@ final class ModelUnloadTest {
 
                                 public Optional<BackendTraits.Execution> execution() {
                                     return Optional.of(BackendTraits.Execution.valueOf(
-                                            model.settings().parameters().get("execution")));
+                                            model.parameters().required("execution")));
                                 }
                             };
                         }

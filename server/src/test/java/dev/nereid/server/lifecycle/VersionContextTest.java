@@ -2,9 +2,9 @@ package dev.nereid.server.lifecycle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.server.files.FileCopies;
 import dev.nereid.server.repository.ModelDirectory;
-import dev.nereid.spi.Device;
 import dev.nereid.spi.Metrics;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.testkit.RecordedLog;
@@ -13,54 +13,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 class VersionContextTest {
-    private static final List<String> NAMES = List.of("intra_op_thread_count", "TF_GRAPH_TAG", "session.");
-
-    private final RecordedLog log = new RecordedLog();
-
-    @ParameterizedTest
-    @CsvSource({
-        "intra_op_thread_cuont, intra_op_thread_count",
-        "Intra-Op-Thread-Count, intra_op_thread_count",
-        "tf_graph_tags, TF_GRAPH_TAG",
-        "execution_watchdog_sec, execution_watchdog_secs",
-    })
-    void suggestsTheParameterThatIsMeant(String misspelt, String meant) {
-        context(misspelt, List.of(Device.CPU)).declareParameters(NAMES);
-
-        assertThat(log.lines())
-                .containsExactly(
-                        "WARNING unknown parameter '" + misspelt + "' has no effect; did you mean '" + meant + "'?");
-    }
-
-    @ParameterizedTest
-    @ValueSource(
-            strings = {"intra_op_thread_count", "execution_watchdog_secs", "session.any", "labels", "gpu_mem_limit"})
-    void suggestsNothingForKnownNamesAndForOthers(String name) {
-        context(name, List.of(Device.CPU)).declareParameters(NAMES);
-
-        assertThat(log.lines()).isEmpty();
-    }
-
-    /** The load follows, with the same parameters. */
-    @Test
-    void suggestsNothingWhileAConfigurationIsCompleted() {
-        context("intra_op_thread_cuont", List.of()).declareParameters(NAMES);
-
-        assertThat(log.lines()).isEmpty();
-    }
-
-    private VersionContext context(String parameter, List<Device> instances) {
+    private VersionContext context() {
         return new VersionContext(
-                ModelSettings.builder("m", 1).parameter(parameter, "1").build(),
+                ModelSettings.builder("m", 1).build(),
+                ModelParameters.of(Map.of()),
                 Path.of("m"),
                 Path.of("m/1"),
-                instances,
-                log,
+                List.of(),
+                new RecordedLog(),
                 Optional.empty(),
                 new FileCopies(Path.of("none")).of(new ModelDirectory(Path.of("."), "m")),
                 Metrics.unpublished());
@@ -68,7 +30,7 @@ class VersionContextTest {
 
     @Test
     void hasMetricsAndTracesThatThrowNothing() {
-        VersionContext context = context("p", List.of());
+        VersionContext context = context();
 
         context.metrics().counter("requests", "Requests.", Map.of("kind", "a")).increment(1);
         assertThat(context.metrics().counter("requests", "Requests.", Map.of("kind", "a")))

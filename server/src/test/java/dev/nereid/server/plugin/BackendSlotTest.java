@@ -191,7 +191,8 @@ final class BackendSlotTest {
         BackendLease lease = slot.acquire();
         BackendContext context = seen.getFirst();
 
-        assertThat(context.settings()).isEqualTo(Map.of("shared", "all", "both", "own", "default-max-batch-size", "4"));
+        assertThat(context.settings().asMap())
+                .isEqualTo(Map.of("shared", "all", "both", "own", "default-max-batch-size", "4"));
         assertThat(context.processors()).isEqualTo(3);
         assertThat(context.pluginDirectory()).isEqualTo(root.resolve("test"));
         assertThat(context.logger().getName()).isEqualTo("nereid.backend.counting");

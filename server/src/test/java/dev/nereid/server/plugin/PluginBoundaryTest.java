@@ -15,12 +15,14 @@ import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Parameters;
 import java.lang.reflect.Proxy;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
@@ -127,6 +129,11 @@ final class PluginBoundaryTest {
             @Override
             public ModelSettings settings() {
                 return ModelSettings.builder("m", 1).build();
+            }
+
+            @Override
+            public Parameters parameters() {
+                return Parameters.of(Map.of());
             }
 
             @Override

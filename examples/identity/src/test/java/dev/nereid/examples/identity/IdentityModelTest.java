@@ -9,6 +9,8 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeModelContext;
+import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,10 +24,9 @@ final class IdentityModelTest {
                 .input(spec("INPUT1", DataType.BYTES))
                 .output(spec("OUTPUT1", DataType.BYTES))
                 .output(spec("OUTPUT0", DataType.FP32))
-                .parameter("execute_delay_ms", "300")
                 .build();
 
-        IdentityModel model = IdentityModel.of(settings);
+        IdentityModel model = IdentityModel.of(context(settings).withParameter("execute_delay_ms", "300"));
 
         assertThat(model.outputs()).isEqualTo(Map.of("INPUT0", "OUTPUT0", "INPUT1", "OUTPUT1"));
         assertThat(model.delays()).isEqualTo(new IdentityDelays(300_000_000, 0, 0));
@@ -35,32 +36,34 @@ final class IdentityModelTest {
     @ParameterizedTest
     @ValueSource(strings = {"", "-1", "1.5", "soon"})
     void refusesADelayThatIsNoNumberOfMilliseconds(String delay) {
-        ModelSettings settings = ModelSettings.builder("m", 1)
-                .parameter("execute_delay_ms", delay)
-                .build();
+        FakeModelContext context =
+                context(ModelSettings.builder("m", 1).build()).withParameter("execute_delay_ms", delay);
 
-        assertThatThrownBy(() -> IdentityModel.of(settings))
+        assertThatThrownBy(() -> IdentityModel.of(context))
                 .isInstanceOf(BackendException.class)
-                .hasMessage("execute_delay_ms: '%s' (expected: a whole number of milliseconds, 0 or more)", delay);
+                .hasMessage(
+                        "parameter 'execute_delay_ms': %s (expected: 0 or more milliseconds, or a number with ns, us, ms,"
+                                + " s, m, h or d; at most 292 years)",
+                        delay);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"instance_wise_delay_multiplier", "creation_delay_sec"})
     void refusesOtherParametersThatAreNoNumbers(String parameter) {
-        ModelSettings settings =
-                ModelSettings.builder("m", 1).parameter(parameter, "-2").build();
+        FakeModelContext context =
+                context(ModelSettings.builder("m", 1).build()).withParameter(parameter, "-2");
 
-        assertThatThrownBy(() -> IdentityModel.of(settings))
+        assertThatThrownBy(() -> IdentityModel.of(context))
                 .isInstanceOf(BackendException.class)
-                .hasMessageStartingWith("%s: '-2' (expected: a whole number", parameter);
+                .hasMessageStartingWith("parameter '%s': -2 (expected: 0 ", parameter);
     }
 
     @Test
     void multipliesTheDelayByTheNumberOfTheInstance() {
-        IdentityDelays delays = IdentityModel.of(ModelSettings.builder("m", 1)
-                        .parameter("execute_delay_ms", "100")
-                        .parameter("instance_wise_delay_multiplier", "4")
-                        .build())
+        IdentityDelays delays = IdentityModel.of(
+                        context(ModelSettings.builder("m", 1).build())
+                                .withParameter("execute_delay_ms", "100")
+                                .withParameter("instance_wise_delay_multiplier", "4"))
                 .delays();
 
         assertThat(delays.executionNanos(0)).isEqualTo(100_000_000);
@@ -93,9 +96,13 @@ final class IdentityModelTest {
     }
 
     private static void assertRefused(ModelSettingsBuilder settings, String message) {
-        assertThatThrownBy(() -> IdentityModel.of(settings.build()))
+        assertThatThrownBy(() -> IdentityModel.of(context(settings.build())))
                 .isInstanceOf(BackendException.class)
                 .hasMessage(message);
+    }
+
+    private static FakeModelContext context(ModelSettings settings) {
+        return new FakeModelContext(settings, Path.of("m"));
     }
 
     private static TensorSpec spec(String name, DataType type) {

@@ -10,7 +10,6 @@ import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
 import java.time.Duration;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
@@ -41,10 +40,12 @@ final class IterativeSequenceBackend implements Backend {
         ModelSettings settings = context.settings();
         check("input", INPUT, settings.input(INPUT));
         check("output", OUTPUT, settings.output(OUTPUT));
-        CountdownModel model = CountdownModel.of(settings, context.parameters()
-                .duration(DELAY, TimeUnit.MILLISECONDS)
-                .orElse(DEFAULT_DELAY)
-                .toNanos());
+        CountdownModel model = CountdownModel.of(
+                settings,
+                context.parameters()
+                        .duration(DELAY, TimeUnit.MILLISECONDS)
+                        .orElse(DEFAULT_DELAY)
+                        .toNanos());
         return _ -> new IterativeSequenceInstance(model, nanoTime);
     }
 

@@ -29,8 +29,8 @@ final class IterativeSequenceContractTest extends BackendContract {
                         .output(TensorSpec.of("OUTPUT", DataType.INT32, Shape.of(1)))
                         .sequenceBatching(SequenceBatching.of(SequenceBatching.Strategy.DIRECT, Duration.ofSeconds(5))
                                 .withIterative())
-                        .parameter("execute_delay_ms", "0")
                         .build())
+                .withParameter("execute_delay_ms", "0")
                 .with(request(ONE, 1).output("OUTPUT", ONE, 0))
                 .with(request(ONE, Integer.MIN_VALUE).output("OUTPUT", ONE, Integer.MIN_VALUE))
                 .with(request(Shape.of(1, 2), 1, 2).failure("input 'INPUT': shape [1,2] (expected: one element)"));

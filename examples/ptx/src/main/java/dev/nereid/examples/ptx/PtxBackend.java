@@ -16,7 +16,6 @@ import dev.nereid.spi.TensorSpec;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.function.IntFunction;
 
 /**

@@ -91,8 +91,7 @@ public final class Faces implements AsyncTensorFunction {
     }
 
     private static String label(ModelContext model, int number) {
-        String[] labels =
-                model.parameters().text("labels").orElse(LABELS).split(",", -1);
+        String[] labels = model.parameters().text("labels").orElse(LABELS).split(",", -1);
         if (number >= labels.length) {
             throw new BackendException(
                     ErrorCode.INTERNAL, "expression: " + number + " (expected: below " + labels.length + ")");

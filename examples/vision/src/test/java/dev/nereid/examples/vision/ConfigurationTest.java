@@ -20,15 +20,18 @@ class ConfigurationTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "mean       | 1, 2    | mean: '1, 2' (expected: three numbers, for red, green and blue)",
-                "mean       | 1, x, 2 | mean: '1, x, 2' (expected: three numbers, for red, green and blue)",
-                "mean       | 1,NaN,2 | mean: '1,NaN,2' (expected: three numbers, for red, green and blue)",
-                "deviation  | 1, 1, 0 | deviation: '1, 1, 0' (expected: three numbers above 0)",
-                "max_pixels | 0       | max_pixels: '0' (expected: a whole number from 1 to 2147483647)",
-                "max_pixels | many    | max_pixels: 'many' (expected: a whole number from 1 to 2147483647)"
+                "mean       | 1, 2    | parameter 'mean': 1, 2 (expected: three numbers, for red, green and blue)",
+                "mean       | 1, x, 2 | parameter 'mean': 1, x, 2 (expected: three numbers, for red, green and blue)",
+                "mean       | 1,NaN,2 | parameter 'mean': 1,NaN,2 (expected: three numbers, for red, green and blue)",
+                "deviation  | 1, 1, 0 | parameter 'deviation': 1, 1, 0 (expected: three numbers above 0)",
+                "max_pixels | 0       | parameter 'max_pixels': 0 (expected: 1 to 2147483647)",
+                "max_pixels | many    | parameter 'max_pixels': many (expected: an integer, 1 to 2147483647)"
             })
     void parametersOfImagePreprocess(String name, String value, String message) {
-        assertRefused(new ImagePreprocess(), preprocess(Shape.of(3, 2, 2)).parameter(name, value), message);
+        ContractModel model =
+                ContractModel.of(preprocess(Shape.of(3, 2, 2)).build()).withParameter(name, value);
+
+        assertThatThrownBy(() -> LocalModel.load(new ImagePreprocess(), model)).hasMessageContaining(message);
     }
 
     @Test

@@ -26,8 +26,8 @@ final class PostprocessContractTest extends BackendContract {
                         .maxBatchSize(8)
                         .input(TensorSpec.of("SCORES", DataType.FP32, Shape.of(4)))
                         .output(TensorSpec.of("JSON", DataType.BYTES, Shape.of(1)))
-                        .parameter("top", "2")
                         .build())
+                .withParameter("top", "2")
                 .in(MODEL, MODEL.resolve("1"))
                 .with(example(
                         "{\"label\":\"sad\",\"score\":0.7500,\"top\":[{\"label\":\"sad\",\"score\":0.7500,\"output\":2},"
