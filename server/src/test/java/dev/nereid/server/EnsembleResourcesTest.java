@@ -156,7 +156,7 @@ final class EnsembleResourcesTest {
                 public String name() { return "keys"; }
 
                 public ResponseCache create(CacheContext context) {
-                    Path file = Path.of(context.settings().required("file"));
+                    Path file = Path.of(context.settings().get("file"));
                     return new ResponseCache() {
                         public void lookup(CacheKey key, LookupObserver observer) {
                             try {

@@ -223,6 +223,32 @@ final class RepositoryCheckTest {
         assertThat(Files.readAllLines(events)).contains("load good/1 on [cpu]", "close good/1");
     }
 
+    /** Reads of {@code complete}, {@code load} and {@code newInstance} count alike. */
+    @Test
+    void warnsOfMisspeltParametersIfModelsAreLoaded() throws Exception {
+        models.recording(
+                        "m",
+                        parameter("completion_notes", "1")
+                                + parameter("fail_lod", "1")
+                                + parameter("fail_instanc", "1")
+                                + parameter("nothing_like_it", "1")
+                                + parameter("TRITON_ANY", "1"))
+                .recording("breaks", parameter("fail_load", "1") + parameter("completion_not", "1"))
+                .recording("right", parameter("completion_note", "1"));
+
+        assertThat(model(RepositoryCheck.run(options()), "m").warnings()).isEmpty();
+        CheckReport loaded = RepositoryCheck.runWithLoads(options());
+
+        assertThat(model(loaded, "m").warnings())
+                .containsExactly(
+                        "unknown parameter 'completion_notes' has no effect; did you mean 'completion_note'?",
+                        "unknown parameter 'fail_instanc' has no effect; did you mean 'fail_instance'?",
+                        "unknown parameter 'fail_lod' has no effect; did you mean 'fail_load'?");
+        assertThat(model(loaded, "breaks").warnings())
+                .containsExactly("unknown parameter 'completion_not' has no effect; did you mean 'completion_note'?");
+        assertThat(model(loaded, "right").warnings()).isEmpty();
+    }
+
     @Test
     void usesTheNamedConfigurationAndNoCompletionIfRequested() throws IOException {
         models.model("auto", "backend: \"recording\"");

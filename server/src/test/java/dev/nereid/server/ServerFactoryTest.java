@@ -33,7 +33,7 @@ final class ServerFactoryTest {
                 }
 
                 public ResponseCache create(CacheContext context) {
-                    Path events = Path.of(context.settings().required("events"));
+                    Path events = Path.of(context.settings().get("events"));
                     add(events, "open");
                     return new ResponseCache() {
                         public void lookup(CacheKey key, LookupObserver observer) {

@@ -52,6 +52,7 @@ final class TestPlugins {
 
                     public Optional<ModelCompletion> complete(ModelContext context) {
                         events.add("complete " + id(context));
+                        context.parameters().text("completion_note");
                         if (!context.settings().name().startsWith("auto")) {
                             return Optional.empty();
                         }

@@ -97,6 +97,17 @@ public final class ModelParameters implements Parameters {
     }
 
     /**
+     * Returns the names that were read and are not in the configuration.
+     *
+     * @return the names, sorted
+     */
+    public Set<String> missing() {
+        Set<String> missing = new TreeSet<>(read);
+        missing.removeAll(values.asMap().keySet());
+        return missing;
+    }
+
+    /**
      * Returns what was read, in the configuration or not.
      *
      * @return names, and beginnings of names, sorted

@@ -20,6 +20,7 @@ class ModelParametersTest {
 
         assertThat(parameters.unread()).containsExactly("name", "other");
         assertThat(parameters.read()).containsExactly("missing", "session.", "size");
+        assertThat(parameters.missing()).containsExactly("missing");
     }
 
     @Test

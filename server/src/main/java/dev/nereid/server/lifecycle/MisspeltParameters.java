@@ -29,6 +29,21 @@ final class MisspeltParameters {
     static List<String> of(ModelParameters parameters) {
         Set<String> known = new TreeSet<>(parameters.read());
         known.addAll(GENERAL);
+        return resembling(parameters, known);
+    }
+
+    /**
+     * Describes configured parameters that resemble those that were read and are missing. The load has failed, so that
+     * others may not have been read yet.
+     *
+     * @param parameters the parameters of a model, with the names that were read
+     * @return a warning for each, by their names
+     */
+    static List<String> ofFailure(ModelParameters parameters) {
+        return resembling(parameters, parameters.missing());
+    }
+
+    private static List<String> resembling(ModelParameters parameters, Set<String> known) {
         List<String> warnings = new ArrayList<>();
         for (String name : parameters.unread()) {
             if (!GENERAL.contains(name) && !name.startsWith(RESERVED)) {

@@ -30,6 +30,7 @@ import dev.nereid.server.instance.Rollback;
 import dev.nereid.server.memory.ReportedMemory;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.plugin.PluginLogger;
 import dev.nereid.server.repository.ModelKey;
 import dev.nereid.server.request.RequestChecks;
 import dev.nereid.server.warmup.RunningWarmups;
@@ -115,12 +116,14 @@ public final class VersionLoader {
         long started = environment.clocks().nanoTime().getAsLong();
         BackendLease lease = backends.acquire(prepared.config().getBackend());
         VersionFiles files = backends.fileCopies().of(prepared.directory());
+        ModelParameters parameters = ModelSettingsReader.parameters(prepared.config());
         boolean loaded = false;
         try {
-            ServedModel served = load(prepared, version, lease, files, started);
+            ServedModel served = load(prepared, version, lease, files, started, parameters);
             loaded = true;
             return served;
         } catch (BackendException e) {
+            report(prepared, MisspeltParameters.ofFailure(parameters)); // may be the reason
             throw lease.notice().isEmpty()
                     ? e
                     : new BackendException(e.code(), e.getMessage() + " (" + lease.notice() + ")", e);
@@ -134,9 +137,13 @@ public final class VersionLoader {
 
     /** Loads a version by a backend. Lease and private copies belong to the version if it is loaded. */
     private ServedModel load(
-            PreparedModel prepared, long version, BackendLease lease, VersionFiles files, long started) {
+            PreparedModel prepared,
+            long version,
+            BackendLease lease,
+            VersionFiles files,
+            long started,
+            ModelParameters parameters) {
         Backend backend = lease.backend();
-        ModelParameters parameters = ModelSettingsReader.parameters(prepared.config());
         ModelConfig config = VersionCompletion.complete(options, prepared, version, backend, files, parameters);
         LoadIdentity identity = environment.cache().isEmpty()
                 ? LoadIdentity.NONE
@@ -166,7 +173,8 @@ public final class VersionLoader {
             List<ModelInstance> instances = new InstanceFactory(
                             watched(model, prepared, version), backend.traits(), options.instances())
                     .create(plans, rollback);
-            reportMisspelt(context);
+            parameters.endRecording();
+            report(prepared, MisspeltParameters.of(parameters));
             Parts parts = new Parts(
                     config,
                     context.settings(),
@@ -185,12 +193,13 @@ public final class VersionLoader {
         }
     }
 
-    /** Warns of parameters that nothing has read, though they resemble read ones. Their reads cost nothing from then on. */
-    private void reportMisspelt(VersionContext context) {
-        context.parameters().endRecording();
-        for (String warning : MisspeltParameters.of(context.parameters())) {
-            context.logger().log(System.Logger.Level.WARNING, warning);
-            options.warnings().accept(context.settings().name(), warning);
+    /** Passes warnings about a model to its log and to the receiver of the options. */
+    private void report(PreparedModel prepared, List<String> warnings) {
+        String model = prepared.config().getName();
+        System.Logger log = new PluginLogger(prepared.config().getBackend(), model);
+        for (String warning : warnings) {
+            log.log(System.Logger.Level.WARNING, warning);
+            options.warnings().accept(model, warning);
         }
     }
 

@@ -48,6 +48,17 @@ class MisspeltParametersTest {
     }
 
     @Test
+    void suggestsOnlyWhatIsMissingAfterAFailure() {
+        ModelParameters parameters =
+                ModelParameters.of(Map.of("encodr", "m", "inter_op_thread_count", "2", "intra_op_thread_count", "2"));
+        parameters.text("intra_op_thread_count");
+        parameters.text("encoder");
+
+        assertThat(MisspeltParameters.ofFailure(parameters))
+                .containsExactly("unknown parameter 'encodr' has no effect; did you mean 'encoder'?");
+    }
+
+    @Test
     void suggestsNothingWhereAllAreRead() {
         ModelParameters parameters = read(Map.of("intra_op_thread_cuont", "1"));
         parameters.asMap();
