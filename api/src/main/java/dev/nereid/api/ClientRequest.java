@@ -130,14 +130,51 @@ public final class ClientRequest {
     }
 
     /**
-     * Adds a parameter; one of the same name is replaced.
+     * Adds a text as a parameter; one of the same name is replaced.
      *
      * @param name the parameter's name
      * @param value its value
      * @return this request
      */
-    public ClientRequest parameter(String name, ParameterValue value) {
-        parameters.put(requireNonNull(name, "name"), requireNonNull(value, "value"));
+    public ClientRequest parameter(String name, String value) {
+        return put(name, new ParameterValue.Text(value));
+    }
+
+    /**
+     * Adds an integer as a parameter; one of the same name is replaced.
+     *
+     * @param name the parameter's name
+     * @param value its value
+     * @return this request
+     */
+    public ClientRequest parameter(String name, long value) {
+        return put(name, new ParameterValue.Int(value));
+    }
+
+    /**
+     * Adds a number as a parameter; one of the same name is replaced.
+     *
+     * @param name the parameter's name
+     * @param value its value
+     * @return this request
+     */
+    public ClientRequest parameter(String name, double value) {
+        return put(name, new ParameterValue.Real(value));
+    }
+
+    /**
+     * Adds a truth value as a parameter; one of the same name is replaced.
+     *
+     * @param name the parameter's name
+     * @param value its value
+     * @return this request
+     */
+    public ClientRequest parameter(String name, boolean value) {
+        return put(name, new ParameterValue.Bool(value));
+    }
+
+    private ClientRequest put(String name, ParameterValue value) {
+        parameters.put(requireNonNull(name, "name"), value);
         return this;
     }
 

@@ -13,6 +13,9 @@ final class ParameterUnits {
     private static final String POWERS = "kmgt";
     private static final int BITS_OF_A_POWER = 10;
 
+    /** The result for what does not fit. */
+    private static final long NONE = -1;
+
     private static final Map<String, TimeUnit> UNITS = Map.of(
             "ns", TimeUnit.NANOSECONDS,
             "us", TimeUnit.MICROSECONDS,
@@ -26,45 +29,66 @@ final class ParameterUnits {
 
     /** Returns a length of time in nanoseconds. */
     static long nanos(Parameters from, String name, Object value, TimeUnit standard) {
-        String expected = "0 or more " + standard.name().toLowerCase(Locale.ROOT)
-                + ", or a number with ns, us, ms, s, m, h or d; at most 292 years";
-        Matcher time = matched(TIME, from, name, value, expected);
-        TimeUnit unit = time.group(2) == null ? standard : UNITS.getOrDefault(time.group(2), standard);
-        long number = number(time.group(1), from, name, value, expected);
-        long nanos = unit.toNanos(number);
-        if (unit.convert(nanos, TimeUnit.NANOSECONDS) != number) { // as many as fit
-            throw ParameterReads.unexpected(from, name, value, expected);
+        long nanos = switch (value) {
+            case Long number -> nanos(number, standard);
+            case String text -> nanos(text, standard);
+            default -> NONE;
+        };
+        if (nanos < 0) {
+            throw ParameterReads.unexpected(
+                    from,
+                    name,
+                    value,
+                    "0 or more " + standard.name().toLowerCase(Locale.ROOT)
+                            + ", or a number with ns, us, ms, s, m, h or d; at most 292 years");
         }
         return nanos;
     }
 
+    private static long nanos(String text, TimeUnit standard) {
+        Matcher time = TIME.matcher(text);
+        if (!time.matches()) {
+            return NONE;
+        }
+        String unit = time.group(2);
+        return nanos(number(time.group(1)), unit == null ? standard : UNITS.getOrDefault(unit, standard));
+    }
+
+    private static long nanos(long number, TimeUnit unit) {
+        long nanos = unit.toNanos(number); // as many as fit
+        return unit.convert(nanos, TimeUnit.NANOSECONDS) == number ? nanos : NONE;
+    }
+
     /** Returns a number of bytes. */
     static long bytes(Parameters from, String name, Object value) {
-        String expected = "0 or more bytes, or a number with K, M, G or T";
-        Matcher size = matched(BYTES, from, name, value, expected);
-        long number = number(size.group(1), from, name, value, expected);
-        int power = size.group(2) == null
-                ? 0
-                : 1 + POWERS.indexOf(Character.toLowerCase(size.group(2).charAt(0)));
-        if (number > Long.MAX_VALUE >> (power * BITS_OF_A_POWER)) {
-            throw ParameterReads.unexpected(from, name, value, expected);
+        long bytes = switch (value) {
+            case Long number -> number;
+            case String text -> bytes(text);
+            default -> NONE;
+        };
+        if (bytes < 0) {
+            throw ParameterReads.unexpected(from, name, value, "0 or more bytes, or a number with K, M, G or T");
         }
-        return number << (power * BITS_OF_A_POWER);
+        return bytes;
     }
 
-    private static Matcher matched(Pattern form, Parameters from, String name, Object value, String expected) {
-        Matcher matcher = form.matcher(value instanceof Long || value instanceof String ? value.toString() : "");
-        if (!matcher.matches()) {
-            throw ParameterReads.unexpected(from, name, value, expected);
+    private static long bytes(String text) {
+        Matcher size = BYTES.matcher(text);
+        if (!size.matches()) {
+            return NONE;
         }
-        return matcher;
+        long number = number(size.group(1));
+        String unit = size.group(2);
+        int power = unit == null ? 0 : 1 + POWERS.indexOf(Character.toLowerCase(unit.charAt(0)));
+        return number <= Long.MAX_VALUE >> (power * BITS_OF_A_POWER) ? number << (power * BITS_OF_A_POWER) : NONE;
     }
 
-    private static long number(String digits, Parameters from, String name, Object value, String expected) {
+    /** Returns up to 19 digits as a number. */
+    private static long number(String digits) {
         try {
             return Long.parseLong(digits);
-        } catch (NumberFormatException e) { // 19 digits may be too many
-            throw ParameterReads.unexpected(from, name, value, expected);
+        } catch (NumberFormatException _) { // 19 digits may be too many
+            return NONE;
         }
     }
 }

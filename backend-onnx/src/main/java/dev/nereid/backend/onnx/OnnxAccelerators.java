@@ -60,6 +60,8 @@ final class OnnxAccelerators {
         }
         if (hasGpu(context)) {
             providers(context.settings(), context.parameters());
+        } else {
+            OnnxParameters.OF_CUDA.forEach(context.parameters()::value); // known, though they have no effect
         }
     }
 

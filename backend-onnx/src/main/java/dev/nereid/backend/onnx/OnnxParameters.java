@@ -1,5 +1,7 @@
 package dev.nereid.backend.onnx;
 
+import java.util.List;
+
 /** Names of the parameters that the configuration of a model may have. */
 final class OnnxParameters {
     static final String INTRA_OP = "intra_op_thread_count";
@@ -15,6 +17,8 @@ final class OnnxParameters {
     static final String GPU_MEM_LIMIT = "gpu_mem_limit";
     static final String ARENA_EXTEND_STRATEGY = "arena_extend_strategy";
     static final String COPY_IN_DEFAULT_STREAM = "do_copy_in_default_stream";
+    static final List<String> OF_CUDA =
+            List.of(CONV_ALGO_SEARCH, GPU_MEM_LIMIT, ARENA_EXTEND_STRATEGY, COPY_IN_DEFAULT_STREAM);
 
     /** Options of a session with this prefix are ONNX Runtime's own, and passed on unread. */
     static final String SESSION_PREFIX = "session.";

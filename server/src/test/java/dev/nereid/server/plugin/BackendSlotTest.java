@@ -193,6 +193,7 @@ final class BackendSlotTest {
 
         assertThat(context.settings().asMap())
                 .isEqualTo(Map.of("shared", "all", "both", "own", "default-max-batch-size", "4"));
+        assertThat(context.settings().label("both")).isEqualTo("--backend-config=counting,both");
         assertThat(context.processors()).isEqualTo(3);
         assertThat(context.pluginDirectory()).isEqualTo(root.resolve("test"));
         assertThat(context.logger().getName()).isEqualTo("nereid.backend.counting");
