@@ -10,6 +10,14 @@ import java.nio.file.Path;
  */
 public interface BackendContext {
     /**
+     * Returns the name of the backend in configurations of models.
+     *
+     * @return the name of the provider, or that which the provider has given to a directory that it
+     *     {@linkplain BackendProvider#claims claims}
+     */
+    String name();
+
+    /**
      * Returns the settings of the backend from the server's command line ({@code --backend-config}).
      *
      * @return settings of this backend over those for all backends, for instance {@code default-max-batch-size}; all are
@@ -18,7 +26,8 @@ public interface BackendContext {
     Parameters settings();
 
     /**
-     * Returns the directory of the plugin, for files beside its jars.
+     * Returns the directory of the plugin, for files beside its jars, or the directory that the provider
+     * {@linkplain BackendProvider#claims claims}.
      *
      * @return an existing directory; read only
      */

@@ -1,5 +1,6 @@
 package dev.nereid.spi;
 
+import java.nio.file.Path;
 import java.util.Optional;
 import java.util.Set;
 
@@ -28,6 +29,22 @@ public interface BackendProvider {
      */
     default Set<String> platforms() {
         return Set.of();
+    }
+
+    /**
+     * Returns the name of another backend that this provider creates from a directory without jars. For instance, a backend
+     * that runs programs of another language makes each directory with such a program a backend.
+     *
+     * <p>The server asks for each directory without jars in those of {@code --backend-directory}: when it finds the
+     * directory, when a file in it changes, and when a plugin is added or replaced. The first provider that returns a name
+     * creates that backend, by {@link #create} with a context of that name and directory, and with the settings of that name.
+     *
+     * @param directory an existing directory; read only, and perhaps one of another program
+     * @return the name: letters, digits, {@code .}, {@code _} and {@code -}, commonly the name of the directory; empty by
+     *     default, for a directory that is no backend of this provider
+     */
+    default Optional<String> claims(Path directory) {
+        return Optional.empty();
     }
 
     /**

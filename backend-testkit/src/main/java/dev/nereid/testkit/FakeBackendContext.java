@@ -9,23 +9,24 @@ import java.util.Map;
 /**
  * A {@link BackendContext} for tests of backends. Immutable but for its log.
  *
+ * @param name the name of the backend
  * @param settings the settings of the backend
- * @param pluginDirectory the directory of its jars
+ * @param pluginDirectory the directory of its jars, or the one that it runs
  * @param cacheDirectory the directory to which it may write
  * @param processors the number of processors it may use
  * @param logger its log
  */
 public record FakeBackendContext(
-        Parameters settings, Path pluginDirectory, Path cacheDirectory, int processors, RecordedLog logger)
+        String name, Parameters settings, Path pluginDirectory, Path cacheDirectory, int processors, RecordedLog logger)
         implements BackendContext {
     /**
-     * Creates the context of a backend. Errors about its settings call it {@code backend}.
+     * Creates the context of a backend with the name {@code backend}.
      *
      * @param settings the settings of the backend, as of {@code --backend-config}
      * @param directory the directory to which it may write
      * @param processors the number of processors it may use
      */
     public FakeBackendContext(Map<String, String> settings, Path directory, int processors) {
-        this(BackendParameters.of("backend", settings), directory, directory, processors, new RecordedLog());
+        this("backend", BackendParameters.of("backend", settings), directory, directory, processors, new RecordedLog());
     }
 }

@@ -11,10 +11,12 @@ import dev.nereid.spi.Backend;
 public final class BackendLease implements AutoCloseable {
     private final CountedResource.Lease<BackendSlot.Opened> lease;
     private final PluginSlot plugin;
+    private final String digest;
 
-    BackendLease(CountedResource.Lease<BackendSlot.Opened> lease, PluginSlot plugin) {
+    BackendLease(CountedResource.Lease<BackendSlot.Opened> lease, PluginSlot plugin, String digest) {
         this.lease = lease;
         this.plugin = plugin;
+        this.digest = digest;
     }
 
     /**
@@ -50,12 +52,12 @@ public final class BackendLease implements AutoCloseable {
     }
 
     /**
-     * Returns the digest of the plugin's jars.
+     * Returns the digest of the plugin's jars, and of the directory from which it makes the backend.
      *
-     * @return hexadecimal digits, other ones for a plugin of other content
+     * @return hexadecimal digits, other ones for a plugin or a directory of other content
      */
     public String digest() {
-        return plugin.digest();
+        return digest;
     }
 
     /**

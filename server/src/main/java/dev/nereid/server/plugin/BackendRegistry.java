@@ -14,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.SortedSet;
@@ -24,6 +25,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -115,14 +117,116 @@ public final class BackendRegistry implements AutoCloseable {
         Set<Path> present = new LinkedHashSet<>(ofProgram);
         sources.forEach(source -> present.add(source.path()));
         plugins.updateAndGet(now -> now.withBrokenOf(present));
-        for (PluginSource source : sources) {
-            String stamp = source.stamp();
+        sources.stream().filter(source -> !source.jars().isEmpty()).forEach(source -> refresh(source, present));
+        List<PluginSource> others =
+                sources.stream().filter(source -> source.jars().isEmpty()).toList();
+        endClaims(others);
+        others.forEach(source -> refreshClaim(source, present)); // after the plugins that may claim them
+    }
+
+    private void refresh(PluginSource source, Set<Path> present) {
+        String stamp = source.stamp();
+        PluginSnapshot now = plugins.get();
+        PluginSlot registered = now.plugins().get(source.path());
+        if (registered != null && registered.hasStamp(stamp)) {
+            forgetBroken(source.path());
+        } else if (!now.isBroken(source.path(), stamp + present) && !isSame(registered, source, stamp)) {
+            add(source, stamp + present, present);
+        }
+    }
+
+    /** Ends the backends of directories that are gone, or have jars now. */
+    private void endClaims(List<PluginSource> withoutJars) {
+        Set<Path> paths = withoutJars.stream().map(PluginSource::path).collect(Collectors.toSet());
+        plugins.get().claimed().forEach((path, slot) -> {
+            if (!paths.contains(path)) {
+                endClaim(slot);
+            }
+        });
+    }
+
+    private void endClaim(BackendSlot slot) {
+        PluginSnapshot before = plugins.getAndUpdate(now -> now.without(slot));
+        if (before.backends().containsValue(slot)) {
+            changes.incrementAndGet();
+            slot.end();
+        }
+    }
+
+    /** Looks for the plugin that runs a directory without jars as a backend, unless that is known. */
+    private void refreshClaim(PluginSource source, Set<Path> present) {
+        String stamp = source.stamp();
+        PluginSnapshot now = plugins.get();
+        BackendSlot claimed = now.claimed().get(source.path());
+        if (claimed != null
+                && claimed.claim().filter(claim -> claim.stamp().equals(stamp)).isPresent()) {
+            forgetBroken(source.path());
+            return;
+        }
+        PluginSlot registered = now.plugins().get(source.path());
+        String tried = stamp
+                + present
+                + now.plugins().values().stream().map(PluginSlot::digest).toList();
+        if (registered != null || now.isBroken(source.path(), tried)) {
+            refresh(source, present); // jars that are gone
+            return;
+        }
+        if (claimed != null) {
+            endClaim(claimed);
+        }
+        try {
+            Optional<Claimed> found = claims(source, stamp);
+            if (found.isEmpty()) {
+                add(source, tried, present); // which says that there are no jars
+            } else {
+                register(source, found.get());
+            }
+        } catch (PluginException e) {
+            addBroken(source, tried, e);
+        }
+    }
+
+    /**
+     * A backend that a plugin makes of a directory.
+     *
+     * @param name the name that the plugin gives it
+     * @param slot its slot
+     */
+    private record Claimed(String name, BackendSlot slot) {}
+
+    private Optional<Claimed> claims(PluginSource source, String stamp) throws PluginException {
+        for (PluginSlot plugin : plugins.get().plugins().values()) {
+            Optional<Claimed> found = plugin.claims(source.directory())
+                    .map(given -> new Claimed(
+                            given.name(),
+                            new BackendSlot(
+                                    given.name(),
+                                    Optional.of(new BackendSlot.Claim(source, given.provider(), stamp)),
+                                    plugin,
+                                    environment,
+                                    actionThreads)));
+            if (found.isPresent()) {
+                return found;
+            }
+        }
+        return Optional.empty();
+    }
+
+    private void register(PluginSource source, Claimed claimed) throws PluginException {
+        while (true) {
             PluginSnapshot now = plugins.get();
-            PluginSlot registered = now.plugins().get(source.path());
-            if (registered != null && registered.hasStamp(stamp)) {
+            boolean isDone = now.claimed().containsKey(source.path())
+                    || !now.plugins().containsValue(claimed.slot().plugin());
+            if (isDone) { // another thread was quicker, or has replaced the plugin
+                return;
+            }
+            if (plugins.compareAndSet(now, now.with(claimed.name(), claimed.slot()))) {
+                changes.incrementAndGet();
                 forgetBroken(source.path());
-            } else if (!now.isBroken(source.path(), stamp + present) && !isSame(registered, source, stamp)) {
-                add(source, stamp + present, present);
+                if (closed.get()) {
+                    claimed.slot().end();
+                }
+                return;
             }
         }
     }
@@ -184,7 +288,7 @@ public final class BackendRegistry implements AutoCloseable {
      */
     public String digest(String name) {
         BackendSlot slot = plugins.get().backends().get(name);
-        return slot == null ? "" : slot.plugin().digest();
+        return slot == null ? "" : slot.digest();
     }
 
     /**
@@ -314,12 +418,7 @@ public final class BackendRegistry implements AutoCloseable {
             plugin = PluginSlot.of(source, environment);
             added = register(plugin, plugin.names(), present);
         } catch (PluginException e) {
-            BackendStatus status = new BackendStatus("", source.name(), BackendStatus.State.BROKEN, e.reason());
-            plugins.updateAndGet(now -> now.withBroken(source.path(), new PluginSnapshot.Broken(stamp, status)));
-            LOG.atWarn()
-                    .addKeyValue("plugin", source.name())
-                    .addKeyValue("reason", e.reason())
-                    .log("broken plugin ignored");
+            addBroken(source, stamp, e);
         } finally {
             if (plugin != null && !added) {
                 plugin.discard();
@@ -327,6 +426,15 @@ public final class BackendRegistry implements AutoCloseable {
                 plugin.end();
             }
         }
+    }
+
+    private void addBroken(PluginSource source, String stamp, PluginException reason) {
+        BackendStatus status = new BackendStatus("", source.name(), BackendStatus.State.BROKEN, reason.reason());
+        plugins.updateAndGet(now -> now.withBroken(source.path(), new PluginSnapshot.Broken(stamp, status)));
+        LOG.atWarn()
+                .addKeyValue("plugin", source.name())
+                .addKeyValue("reason", reason.reason())
+                .log("broken plugin ignored");
     }
 
     /** Adds a plugin to the snapshot in place of others, and returns whether no other thread was quicker. */
@@ -351,6 +459,9 @@ public final class BackendRegistry implements AutoCloseable {
             if (plugins.compareAndSet(now, next)) {
                 changes.incrementAndGet();
                 end(now.backendsOf(replaced), replaced);
+                now.claimed().values().stream()
+                        .filter(slot -> !next.backends().containsValue(slot)) // one of the plugin has its name
+                        .forEach(BackendSlot::end);
                 return true;
             }
         }

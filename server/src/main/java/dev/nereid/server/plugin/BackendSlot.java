@@ -1,8 +1,12 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.server.plugin.jar.PluginDigest;
+import dev.nereid.server.plugin.jar.PluginSource;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
+import java.nio.file.Path;
+import java.util.Optional;
 import java.util.concurrent.Executor;
 
 /**
@@ -19,7 +23,17 @@ final class BackendSlot {
      */
     record Opened(Backend backend, IsolatedCallbacks callbacks, CountedResource.Lease<Plugin> plugin) {}
 
+    /**
+     * A directory without jars that a plugin runs as a backend. Immutable.
+     *
+     * @param directory the directory
+     * @param provider the name of the plugin's backend that creates this one
+     * @param stamp the {@linkplain PluginSource#stamp stamp} of its files
+     */
+    record Claim(PluginSource directory, String provider, String stamp) {}
+
     private final String name;
+    private final Optional<Claim> claim;
     private final PluginSlot plugin;
     private final PluginEnvironment environment;
     private final Executor actionThreads;
@@ -31,7 +45,23 @@ final class BackendSlot {
      * @param actionThreads runs actions of backends, each on a thread of its own
      */
     BackendSlot(String name, PluginSlot plugin, PluginEnvironment environment, Executor actionThreads) {
+        this(name, Optional.empty(), plugin, environment, actionThreads);
+    }
+
+    /**
+     * Creates the slot of a closed backend.
+     *
+     * @param claim the directory from which the plugin creates it; empty for a backend of the plugin's jars
+     * @param actionThreads runs actions of backends, each on a thread of its own
+     */
+    BackendSlot(
+            String name,
+            Optional<Claim> claim,
+            PluginSlot plugin,
+            PluginEnvironment environment,
+            Executor actionThreads) {
         this.name = name;
+        this.claim = claim;
         this.actionThreads = actionThreads;
         this.plugin = plugin;
         this.environment = environment;
@@ -40,7 +70,18 @@ final class BackendSlot {
 
     /** Acquires the backend. Blocks while it is being created. */
     BackendLease acquire() {
-        return new BackendLease(opened.acquire(), plugin);
+        return new BackendLease(opened.acquire(), plugin, digest());
+    }
+
+    /** Returns the directory from which the plugin creates the backend; empty for a backend of the plugin's jars. */
+    Optional<Claim> claim() {
+        return claim;
+    }
+
+    /** Returns a digest of all from which the backend is made: the jars of its plugin, and the directory. */
+    String digest() {
+        return claim.map(one -> PluginDigest.hash(plugin.digest() + one.stamp()))
+                .orElseGet(plugin::digest);
     }
 
     /** Returns the plugin of the backend. */
@@ -55,7 +96,7 @@ final class BackendSlot {
 
     BackendStatus status() {
         try (CountedResource.Lease<Plugin> lease = plugin.acquire()) {
-            String reason = lease.get().provider(name).unavailable().orElse("");
+            String reason = provider(lease.get()).unavailable().orElse("");
             BackendStatus.State state =
                     reason.isEmpty() ? BackendStatus.State.AVAILABLE : BackendStatus.State.UNAVAILABLE;
             return new BackendStatus(name, plugin.name(), state, reason.isEmpty() ? plugin.notice() : reason);
@@ -63,6 +104,10 @@ final class BackendSlot {
             return new BackendStatus(
                     name, plugin.name(), BackendStatus.State.UNAVAILABLE, String.valueOf(e.getMessage()));
         }
+    }
+
+    private IsolatedBackendProvider provider(Plugin loaded) {
+        return loaded.provider(claim.map(Claim::provider).orElse(name));
     }
 
     /** Closes the backend, now or after its last lease. */
@@ -77,14 +122,16 @@ final class BackendSlot {
             CountedResource.Lease<Plugin> lease = plugin.acquire();
             boolean created = false;
             try {
-                IsolatedBackendProvider provider = lease.get().provider(name);
+                IsolatedBackendProvider provider = provider(lease.get());
                 String reason = provider.unavailable().orElse("");
                 if (!reason.isEmpty()) {
                     throw new BackendException(
                             ErrorCode.UNAVAILABLE, "backend '" + name + "' is not available: " + reason);
                 }
+                PluginSource source = lease.get().source();
+                Path directory = claim.map(one -> one.directory().directory()).orElseGet(source::directory);
                 Backend backend = create(
-                        provider, new PluginBackendContext(name, lease.get().source(), plugin.digest(), environment));
+                        provider, new PluginBackendContext(name, source, directory, plugin.digest(), environment));
                 created = true;
                 return new Opened(backend, provider.callbacks(actionThreads), lease);
             } finally {

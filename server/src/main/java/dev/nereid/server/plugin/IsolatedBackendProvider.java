@@ -6,6 +6,8 @@ import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendProvider;
+import dev.nereid.spi.ErrorCode;
+import java.nio.file.Path;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Executor;
@@ -14,6 +16,7 @@ import java.util.regex.Pattern;
 /** A backend provider of a plugin, with its name and platforms read once. Immutable. */
 final class IsolatedBackendProvider implements BackendProvider {
     private static final Pattern NAME = Pattern.compile("[a-z0-9_-]+");
+    private static final Pattern DIRECTORY_NAME = Pattern.compile("[A-Za-z0-9._-]+");
 
     private final BackendProvider provider;
     private final PluginBoundary boundary;
@@ -56,6 +59,23 @@ final class IsolatedBackendProvider implements BackendProvider {
         } catch (BackendException e) {
             return Optional.of(String.valueOf(e.getMessage()));
         }
+    }
+
+    /**
+     * {@inheritDoc}
+     *
+     * @throws BackendException if the provider fails, or returns something that cannot be a name
+     */
+    @Override
+    public Optional<String> claims(Path directory) {
+        Optional<String> given = boundary.invoke("BackendProvider.claims", () -> provider.claims(directory));
+        given.filter(text -> !DIRECTORY_NAME.matcher(text).matches()).ifPresent(text -> {
+            throw new BackendException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "backend name: '" + text + "' (expected: letters, digits, ., _ and -; given by backend '" + name
+                            + "')");
+        });
+        return given;
     }
 
     /**

@@ -23,7 +23,9 @@ final class PluginBackendContext implements BackendContext {
     private static final String MAX_BATCH_SIZE = "default-max-batch-size";
     private static final String DEFAULT_MAX_BATCH_SIZE = "4";
 
+    private final String name;
     private final PluginSource plugin;
+    private final Path directory;
     private final String digest;
     private final PluginEnvironment environment;
     private final Parameters settings;
@@ -34,10 +36,14 @@ final class PluginBackendContext implements BackendContext {
     /**
      * Creates the services.
      *
+     * @param directory the directory of the plugin, or one that it runs as a backend
      * @param digest the digest of the plugin's jars, which names its cache directory
      */
-    PluginBackendContext(String backend, PluginSource plugin, String digest, PluginEnvironment environment) {
+    PluginBackendContext(
+            String backend, PluginSource plugin, Path directory, String digest, PluginEnvironment environment) {
+        this.name = backend;
         this.plugin = plugin;
+        this.directory = directory;
         this.digest = digest;
         this.environment = environment;
         settings = BackendParameters.of(backend, withDefaults(environment.settingsOf(backend)));
@@ -58,13 +64,18 @@ final class PluginBackendContext implements BackendContext {
     }
 
     @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
     public Parameters settings() {
         return settings;
     }
 
     @Override
     public Path pluginDirectory() {
-        return plugin.directory();
+        return directory;
     }
 
     /** Creates the directory on demand only: most backends have nothing to unpack. */

@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -193,6 +194,31 @@ final class PluginSlot {
                     lease.get().agents().stream()
                             .map(IsolatedAgentProvider::name)
                             .toList());
+        } catch (BackendException e) {
+            throw e.getCause() instanceof PluginException broken
+                    ? broken
+                    : new PluginException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    /**
+     * A directory that a backend of the plugin runs. Immutable.
+     *
+     * @param provider the name of that backend
+     * @param name the name that it gives the backend of the directory
+     */
+    record Claim(String provider, String name) {}
+
+    /** Asks the plugin whether it runs a directory as a backend. Loads the plugin for that. */
+    Optional<Claim> claims(Path directory) throws PluginException {
+        try (CountedResource.Lease<Plugin> lease = acquire()) {
+            for (IsolatedBackendProvider provider : lease.get().providers()) {
+                Optional<String> given = provider.claims(directory);
+                if (given.isPresent()) {
+                    return Optional.of(new Claim(provider.name(), given.get()));
+                }
+            }
+            return Optional.empty();
         } catch (BackendException e) {
             throw e.getCause() instanceof PluginException broken
                     ? broken

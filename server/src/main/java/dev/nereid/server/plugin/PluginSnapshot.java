@@ -55,9 +55,8 @@ record PluginSnapshot(
             throws PluginException {
         for (String name : added.keySet()) {
             BackendSlot other = backends.get(name);
-            if (other != null) {
-                throw new PluginException("backend name: '" + name + "' is the name of a backend of plugin '"
-                        + other.pluginName() + "' already (expected: a name of its own)");
+            if (other != null && other.claim().isEmpty()) {
+                throw nameTaken(name, other);
             }
         }
         Map<String, PluginSlot> allAgents = new LinkedHashMap<>(agents);
@@ -84,6 +83,7 @@ record PluginSnapshot(
             boolean isGone = !present.contains(other);
             boolean sharesNames = backends.entrySet().stream()
                             .anyMatch(one -> one.getValue().plugin().equals(slot)
+                                    && one.getValue().claim().isEmpty()
                                     && names.backends().containsKey(one.getKey()))
                     || names.agents().stream().anyMatch(agent -> slot.equals(agents.get(agent)));
             if (other.equals(path) || (isGone && sharesNames)) {
@@ -111,6 +111,41 @@ record PluginSnapshot(
         Map<String, String> allPlatforms = new LinkedHashMap<>(platforms);
         allPlatforms.values().retainAll(allBackends.keySet());
         return new PluginSnapshot(allPlugins, allBackends, allAgents, allPlatforms, broken);
+    }
+
+    /**
+     * Adds a backend that a plugin creates from a directory without jars.
+     *
+     * @throws PluginException if another backend has its name
+     */
+    PluginSnapshot with(String name, BackendSlot claimed) throws PluginException {
+        Map<String, BackendSlot> all = new LinkedHashMap<>(backends);
+        BackendSlot other = all.putIfAbsent(name, claimed);
+        if (other != null) {
+            throw nameTaken(name, other);
+        }
+        return new PluginSnapshot(plugins, all, agents, platforms, broken);
+    }
+
+    /** Removes a backend. */
+    PluginSnapshot without(BackendSlot removed) {
+        Map<String, BackendSlot> all = new LinkedHashMap<>(backends);
+        all.values().remove(removed);
+        return new PluginSnapshot(plugins, all, agents, platforms, broken);
+    }
+
+    /** Returns the backends that plugins create from directories without jars, by the paths of the directories. */
+    Map<Path, BackendSlot> claimed() {
+        Map<Path, BackendSlot> found = new LinkedHashMap<>();
+        backends.values()
+                .forEach(slot -> slot.claim()
+                        .ifPresent(claim -> found.put(claim.directory().path(), slot)));
+        return found;
+    }
+
+    private static PluginException nameTaken(String name, BackendSlot other) {
+        return new PluginException("backend name: '" + name + "' is the name of a backend of plugin '"
+                + other.pluginName() + "' already (expected: a name of its own)");
     }
 
     /** Adds a plugin that cannot be used. */

@@ -37,6 +37,22 @@ public final class PluginDigest {
                 zip.stream().map(PluginDigest::describe).sorted().forEach(entry -> add(digest, entry));
             }
         }
+        return digits(digest);
+    }
+
+    /**
+     * Returns a name of hexadecimal digits that differs for different texts.
+     *
+     * @param text the text
+     * @return the digits
+     */
+    public static String hash(String text) {
+        MessageDigest digest = sha256();
+        add(digest, text);
+        return digits(digest);
+    }
+
+    private static String digits(MessageDigest digest) {
         return HexFormat.of().formatHex(digest.digest()).substring(0, DIGITS);
     }
 

@@ -1,10 +1,15 @@
 package dev.nereid.server.plugin.jar;
 
 import java.io.IOException;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -15,6 +20,9 @@ import java.util.concurrent.TimeUnit;
  * @param jars its jars by name; empty for a directory without any
  */
 public record PluginSource(String name, Path directory, List<Path> jars) {
+    private static final int MAX_DEPTH = 16;
+    private static final int MAX_FILES = 10_000;
+
     /** Copies the list. */
     public PluginSource {
         jars = List.copyOf(jars);
@@ -30,16 +38,52 @@ public record PluginSource(String name, Path directory, List<Path> jars) {
     }
 
     /**
-     * Returns a text that changes with its jars. Reads their sizes and times, and not their content; blocks.
+     * Returns a text that changes with its jars, or with the files of a directory without any. Reads their sizes and times,
+     * and not their content; blocks.
      *
      * @return the text; of no meaning, but equal while nothing is written
      */
     public String stamp() {
         StringBuilder text = new StringBuilder();
-        for (Path jar : jars) {
-            text.append(jar.getFileName()).append(' ').append(stamp(jar)).append('\n');
+        for (Path file : jars.isEmpty() ? files() : jars) {
+            text.append(directory.relativize(file))
+                    .append(' ')
+                    .append(stamp(file))
+                    .append('\n');
         }
         return text.toString();
+    }
+
+    /** Lists the files of the directory in their order, without hidden ones and what Python compiles. */
+    private List<Path> files() {
+        List<Path> found = new ArrayList<>();
+        try {
+            Files.walkFileTree(directory, Set.of(), MAX_DEPTH, new SimpleFileVisitor<>() {
+                @Override
+                public FileVisitResult preVisitDirectory(Path path, BasicFileAttributes attributes) {
+                    String name = path.getFileName().toString();
+                    boolean counts = path.equals(directory) || !(name.startsWith(".") || name.equals("__pycache__"));
+                    return counts ? FileVisitResult.CONTINUE : FileVisitResult.SKIP_SUBTREE;
+                }
+
+                @Override
+                public FileVisitResult visitFile(Path path, BasicFileAttributes attributes) {
+                    if (!path.getFileName().toString().startsWith(".")) {
+                        found.add(path);
+                    }
+                    return found.size() < MAX_FILES ? FileVisitResult.CONTINUE : FileVisitResult.TERMINATE;
+                }
+
+                @Override
+                public FileVisitResult visitFileFailed(Path path, IOException failure) {
+                    return FileVisitResult.CONTINUE; // deleted meanwhile, or not to be read
+                }
+            });
+        } catch (IOException e) {
+            return List.of(); // deleted meanwhile, or not to be read
+        }
+        found.sort(Comparator.naturalOrder());
+        return found;
     }
 
     private static String stamp(Path jar) {
