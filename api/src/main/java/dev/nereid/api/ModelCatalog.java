@@ -1,5 +1,6 @@
 package dev.nereid.api;
 
+import dev.nereid.api.statistics.ExecutorUse;
 import dev.nereid.api.statistics.LoadCounts;
 import dev.nereid.api.statistics.ModelFaults;
 import dev.nereid.api.statistics.ModelStatistics;
@@ -88,6 +89,15 @@ public interface ModelCatalog {
      * @return the figures, by name and then version; empty by default
      */
     default List<ModelFaults> faults() {
+        return List.of();
+    }
+
+    /**
+     * Returns the threads for tasks of every ready version that had such tasks.
+     *
+     * @return the figures, by name and then version; empty by default
+     */
+    default List<ExecutorUse> executors() {
         return List.of();
     }
 

@@ -4,6 +4,8 @@ import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 
 /**
  * One model version, as its backend sees it. Safe for use by several threads. <em>Implemented by the server.</em>
@@ -96,6 +98,26 @@ public interface ModelContext {
      * @return a logger named after backend and model
      */
     System.Logger logger();
+
+    /**
+     * Returns threads of the server for work of the model beside its executions, such as the wait for a service.
+     *
+     * <p>Tasks run as other code of the plugin does: with its class loader as the context class loader, on processors of
+     * the model's host policy. The threads are named after model and version. They are started as tasks need them, up to
+     * 64, and end when they are idle; then up to 10000 tasks wait. What a task throws is logged. {@link
+     * java.util.concurrent.CompletableFuture#delayedExecutor(long, java.util.concurrent.TimeUnit, Executor)} runs a task
+     * later.
+     *
+     * <p>The executor is closed after the close of the model. The server waits for the tasks that it has then, as long
+     * as it does for a model that closes, and logs those that do not end; it never interrupts one. The executor of {@link
+     * Backend#complete} goes on in the load that follows, and is closed at the end of the completion if there is none.
+     *
+     * @return the executor, the same at every call; throws {@link java.util.concurrent.RejectedExecutionException} if too
+     *     many tasks wait, and once it is closed; by default that of {@link java.util.concurrent.CompletableFuture}
+     */
+    default Executor executor() {
+        return new CompletableFuture<Void>().defaultExecutor();
+    }
 
     /**
      * Returns the client for other models of the server.

@@ -14,6 +14,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.Executor;
 
 /**
  * A {@link ModelContext} for tests of backends. Immutable but for its log and the record of read parameters.
@@ -138,6 +139,26 @@ public record FakeModelContext(
             return target;
         } catch (IOException e) {
             throw new BackendException(ErrorCode.UNAVAILABLE, "private files: " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * Returns an executor of threads of the JVM, the default one of {@link java.util.concurrent.CompletableFuture}. It is
+     * never closed and refuses no task. What a task throws is logged, as the server does.
+     *
+     * @return the executor
+     */
+    @Override
+    public Executor executor() {
+        Executor threads = ModelContext.super.executor();
+        return task -> threads.execute(() -> run(task));
+    }
+
+    private void run(Runnable task) {
+        try {
+            task.run();
+        } catch (RuntimeException | Error e) {
+            logger.log(System.Logger.Level.ERROR, "task of the executor failed: " + e, e);
         }
     }
 

@@ -28,8 +28,8 @@ final class ThreadWatch implements Watchdog.Watched {
     /** The number of threads of one plugin that are reported. */
     static final int MIN_OF_PLUGIN = 128;
 
-    /** The prefix of the names of threads of instances, which are the server's while they execute code of a plugin. */
-    private static final String OF_INSTANCES = "instance/";
+    /** The prefixes of the names of threads that are the server's while they execute code of a plugin. */
+    private static final List<String> OF_SERVER = List.of("instance/", "executor/");
 
     /** Looks that are left out, so that the start does not wait for the bean. */
     private static final int SKIPPED_CHECKS = 5;
@@ -128,7 +128,7 @@ final class ThreadWatch implements Watchdog.Watched {
     private Map<PluginClassLoader, List<Thread>> ofPlugins() {
         Map<PluginClassLoader, List<Thread>> ofPlugins = new HashMap<>();
         threads.all()
-                .filter(thread -> !thread.getName().startsWith(OF_INSTANCES))
+                .filter(thread -> OF_SERVER.stream().noneMatch(thread.getName()::startsWith))
                 .forEach(thread -> {
                     if (thread.getContextClassLoader()
                             instanceof PluginClassLoader plugin) { // read once: executions change it

@@ -83,6 +83,10 @@ final class ServerMetrics {
                 "faults",
                 () -> FaultMetrics.text(
                         server.models().overdueControl(), server.models().faults()));
+        write(
+                text,
+                "executors of models",
+                () -> ExecutorMetrics.text(server.models().executors()));
         write(text, "sequences", () -> SequenceMetrics.text(server.models().sequences()));
         return text.toByteArray();
     }

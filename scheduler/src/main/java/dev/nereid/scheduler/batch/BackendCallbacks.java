@@ -45,6 +45,16 @@ public interface BackendCallbacks extends Executor {
     }
 
     /**
+     * Returns an executor whose tasks run as other code of the backend does.
+     *
+     * @param threads runs the tasks
+     * @return the executor that the backend gets in its place
+     */
+    default Executor isolate(Executor threads) {
+        return threads;
+    }
+
+    /**
      * Finds the threads that are in code of the backend, for reports. Takes milliseconds.
      *
      * @return the threads with their stacks at this moment; empty if they are not known

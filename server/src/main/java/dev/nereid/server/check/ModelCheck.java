@@ -19,7 +19,6 @@ import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.repository.ModelDirectory;
 import dev.nereid.server.warmup.WarmupSamples;
-import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import inference.ModelConfig;
 import inference.ModelVersionPolicy;
@@ -126,10 +125,10 @@ final class ModelCheck implements AutoCloseable {
             LabelFiles.read(prepared.directory().path(), prepared.config());
             return prepared.config();
         }
-        Backend backend = lease(prepared.config().getBackend()).backend();
+        BackendLease lease = lease(prepared.config().getBackend());
         ModelConfig completed;
         try (VersionFiles files = backends.fileCopies().of(prepared.directory())) {
-            completed = VersionCompletion.complete(options, prepared, version, backend, files);
+            completed = VersionCompletion.complete(options, prepared, version, lease, files, Supervision.NONE);
         }
         Path directory = prepared.directory().path();
         LabelFiles.read(directory, completed);

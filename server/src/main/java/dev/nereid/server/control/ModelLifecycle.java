@@ -101,7 +101,12 @@ public final class ModelLifecycle {
         VersionUpdater updater = new VersionUpdater(backends, loader, options, warmups);
         Optional<ModelDescriber> describer = controlOptions.mode() == ModelControlMode.DEMAND
                 ? Optional.of(new ModelDescriber(
-                        backends, options, meters, environment.cache().isPresent(), controlOptions::isStartupModel))
+                        backends,
+                        options,
+                        meters,
+                        environment.cache().isPresent(),
+                        controlOptions::isStartupModel,
+                        environment.supervision()))
                 : Optional.empty();
         CatalogUpdater catalog = new CatalogUpdater(
                 models,

@@ -25,9 +25,15 @@ import java.util.function.Supplier;
  * @param model the model
  * @param lease the lease
  * @param files the private copies of its files
+ * @param executor runs tasks of its plugin; lease and copies end after the last of them
  * @param closing begins to watch the close of an instance, by its name, or of the model, by an empty one
  */
-record LeasedModel(Model model, BackendLease lease, VersionFiles files, Function<String, ModelLoadWatch.Step> closing)
+record LeasedModel(
+        Model model,
+        BackendLease lease,
+        VersionFiles files,
+        ModelExecutor executor,
+        Function<String, ModelLoadWatch.Step> closing)
         implements Model {
     @Override
     public ModelInstance newInstance(InstanceContext context) {
@@ -66,10 +72,23 @@ record LeasedModel(Model model, BackendLease lease, VersionFiles files, Function
             try {
                 model.close();
             } finally {
-                files.close();
-                lease.close();
+                end(executor, files, lease);
             }
         }
+    }
+
+    /**
+     * Closes an executor, then private copies and a lease. Blocks until the tasks of the executor have ended, or for as long
+     * as a close may take; the copies and the lease then end with the last task.
+     */
+    static void end(ModelExecutor executor, VersionFiles files, BackendLease lease) {
+        executor.close(() -> {
+            try {
+                files.close();
+            } finally {
+                lease.close();
+            }
+        });
     }
 
     /**

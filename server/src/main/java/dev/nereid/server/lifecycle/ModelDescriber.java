@@ -1,5 +1,6 @@
 package dev.nereid.server.lifecycle;
 
+import dev.nereid.scheduler.Supervision;
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.files.VersionFiles;
@@ -25,6 +26,7 @@ public final class ModelDescriber {
     private final MeterRegistry meters;
     private final boolean hasCache;
     private final Predicate<String> pinned;
+    private final Supervision supervision;
 
     /**
      * Creates the describer of a server.
@@ -34,13 +36,16 @@ public final class ModelDescriber {
      * @param meters the statistics of the versions
      * @param hasCache whether the server has a response cache
      * @param pinned selects the names of models that are never evicted, whatever their configurations say
+     * @param supervision limits the time that tasks of backends may take after a completion
      */
     public ModelDescriber(
             BackendRegistry backends,
             ModelLoadOptions options,
             MeterRegistry meters,
             boolean hasCache,
-            Predicate<String> pinned) {
+            Predicate<String> pinned,
+            Supervision supervision) {
+        this.supervision = supervision;
         this.backends = backends;
         this.options = options;
         this.meters = meters;
@@ -78,7 +83,8 @@ public final class ModelDescriber {
         try (BackendLease lease = backends.acquire(prepared.config().getBackend())) {
             for (long version : prepared.versions()) {
                 try (VersionFiles files = backends.fileCopies().of(prepared.directory())) {
-                    ModelConfig config = VersionCompletion.complete(options, prepared, version, lease.backend(), files);
+                    ModelConfig config =
+                            VersionCompletion.complete(options, prepared, version, lease, files, supervision);
                     versions.put(version, version(key, version, config));
                 }
             }

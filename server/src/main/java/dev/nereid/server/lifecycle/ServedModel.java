@@ -6,6 +6,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.statistics.ExecutorUse;
 import dev.nereid.api.statistics.MetricCounters;
 import dev.nereid.api.statistics.ModelFaults;
 import dev.nereid.api.statistics.ModelStatistics;
@@ -396,6 +397,14 @@ public final class ServedModel implements AutoCloseable {
         long changed =
                 scheduler.instances().map(InstanceControl::changedOutputsTotal).orElse(0L);
         return new ModelFaults(tags(), outOfMemory, changed, threads.plugin(), threads.count(), !heapProblem.isEmpty());
+    }
+
+    /** Returns the threads for tasks of its backend; empty for a model that had none. */
+    Optional<ExecutorUse> executor() {
+        return model instanceof LeasedModel leased && leased.executor().isUsed()
+                ? Optional.of(new ExecutorUse(
+                        tags(), leased.executor().threads(), leased.executor().waiting()))
+                : Optional.empty();
     }
 
     /** Returns how many sequences this version has; empty for a model without sequences. */

@@ -7,6 +7,7 @@ import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.Quoted;
+import dev.nereid.api.statistics.ExecutorUse;
 import dev.nereid.api.statistics.LoadCounts;
 import dev.nereid.api.statistics.ModelFaults;
 import dev.nereid.api.statistics.ModelStatistics;
@@ -307,6 +308,15 @@ public final class ServedModels implements ModelCatalog {
         List<ModelFaults> all = new ArrayList<>();
         for (ModelEntry entry : sorted().values()) {
             entry.loaded().forEach(model -> all.add(model.faults()));
+        }
+        return List.copyOf(all);
+    }
+
+    @Override
+    public List<ExecutorUse> executors() {
+        List<ExecutorUse> all = new ArrayList<>();
+        for (ModelEntry entry : sorted().values()) {
+            entry.loaded().forEach(model -> model.executor().ifPresent(all::add));
         }
         return List.copyOf(all);
     }

@@ -1,13 +1,16 @@
 package dev.nereid.server.lifecycle;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
 import dev.nereid.api.parameter.ModelParameters;
+import dev.nereid.scheduler.Supervision;
 import dev.nereid.server.config.ConfigCompletion;
 import dev.nereid.server.config.ConfigNormalization;
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.config.UnsupportedFeatures;
 import dev.nereid.server.files.VersionFiles;
+import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.PluginLogger;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
@@ -19,6 +22,7 @@ import dev.nereid.spi.ModelCompletion;
 import inference.ModelConfig;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.Executor;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -34,30 +38,61 @@ public final class VersionCompletion {
      * @param options how models are loaded
      * @param prepared the version's model
      * @param version the version
-     * @param backend the model's backend
+     * @param lease a lease on the model's backend
      * @param files the private copies of the version's files
-     * @return the configuration with which the version is loaded
+     * @param supervision limits the time that tasks of the backend may take after the completion
+     * @return the configuration with which the version would be loaded
      * @throws BackendException if the backend cannot complete it
      * @throws InferenceException if the completed configuration is wrong
      */
     public static ModelConfig complete(
-            ModelLoadOptions options, PreparedModel prepared, long version, Backend backend, VersionFiles files) {
-        return complete(options, prepared, version, backend, files, ModelSettingsReader.parameters(prepared.config()));
+            ModelLoadOptions options,
+            PreparedModel prepared,
+            long version,
+            BackendLease lease,
+            VersionFiles files,
+            Supervision supervision) {
+        ModelExecutor executor = executor(prepared, version, lease, supervision);
+        try {
+            return complete(
+                    options, prepared, version, lease, files, executor, ModelSettingsReader.parameters(prepared.config()));
+        } finally {
+            executor.close(() -> {});
+        }
     }
 
-    /** Completes the configuration of a version, and records the parameters that its backend reads. */
+    /** Creates the executor of a version. */
+    static ModelExecutor executor(PreparedModel prepared, long version, BackendLease lease, Supervision supervision) {
+        return new ModelExecutor(
+                new ModelRef(prepared.config().getName(), version), lease.threads().plugin(), supervision);
+    }
+
+    /**
+     * Completes the configuration of a version that is loaded with the same executor, and records the parameters that its
+     * backend reads.
+     */
     static ModelConfig complete(
             ModelLoadOptions options,
             PreparedModel prepared,
             long version,
-            Backend backend,
+            BackendLease lease,
             VersionFiles files,
+            ModelExecutor executor,
             ModelParameters parameters) {
+        Backend backend = lease.backend();
         ModelConfig config = prepared.config();
         if (options.autoComplete()) {
             ConfigValidation.checkGivenTensors(config);
-            Optional<ModelCompletion> found = backend.complete(
-                    context(prepared, version, config, parameters, List.of(), Optional.empty(), files));
+            Optional<ModelCompletion> found =
+                    backend.complete(context(
+                            prepared,
+                            version,
+                            config,
+                            parameters,
+                            List.of(),
+                            Optional.empty(),
+                            files,
+                            lease.callbacks().isolate(executor)));
             if (found.isEmpty() && !prepared.configured()) {
                 throw new BackendException(
                         ErrorCode.NOT_FOUND,
@@ -115,7 +150,8 @@ public final class VersionCompletion {
             ModelParameters parameters,
             List<Device> devices,
             Optional<ModelClient> client,
-            VersionFiles files) {
+            VersionFiles files,
+            Executor executor) {
         return new VersionContext(
                 ModelSettingsReader.settings(config, version),
                 parameters,
@@ -125,6 +161,7 @@ public final class VersionCompletion {
                 new PluginLogger(config.getBackend(), config.getName()),
                 client,
                 files,
+                executor,
                 Metrics.unpublished());
     }
 }

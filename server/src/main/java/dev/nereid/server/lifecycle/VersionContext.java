@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.Executor;
 
 /** One model version, as its backend sees it. Immutable but for the record of its reads. */
 record VersionContext(
@@ -22,6 +23,7 @@ record VersionContext(
         System.Logger logger,
         Optional<ModelClient> client,
         VersionFiles files,
+        Executor executor,
         Metrics metrics)
         implements ModelContext {
     VersionContext {

@@ -116,10 +116,11 @@ public final class VersionLoader {
         long started = environment.clocks().nanoTime().getAsLong();
         BackendLease lease = backends.acquire(prepared.config().getBackend());
         VersionFiles files = backends.fileCopies().of(prepared.directory());
+        ModelExecutor executor = VersionCompletion.executor(prepared, version, lease, environment.supervision());
         ModelParameters parameters = ModelSettingsReader.parameters(prepared.config());
         boolean loaded = false;
         try {
-            ServedModel served = load(prepared, version, lease, files, started, parameters);
+            ServedModel served = load(prepared, version, lease, files, executor, started, parameters);
             loaded = true;
             return served;
         } catch (BackendException e) {
@@ -129,28 +130,30 @@ public final class VersionLoader {
                     : new BackendException(e.code(), e.getMessage() + " (" + lease.notice() + ")", e);
         } finally {
             if (!loaded) {
-                files.close();
-                lease.close();
+                LeasedModel.end(executor, files, lease);
             }
         }
     }
 
-    /** Loads a version by a backend. Lease and private copies belong to the version if it is loaded. */
+    /** Loads a version by a backend. Lease, private copies and executor belong to the version if it is loaded. */
     private ServedModel load(
             PreparedModel prepared,
             long version,
             BackendLease lease,
             VersionFiles files,
+            ModelExecutor executor,
             long started,
             ModelParameters parameters) {
         Backend backend = lease.backend();
-        ModelConfig config = VersionCompletion.complete(options, prepared, version, backend, files, parameters);
+        ModelConfig config = VersionCompletion.complete(options, prepared, version, lease, files, executor, parameters);
         LoadIdentity identity = environment.cache().isEmpty()
                 ? LoadIdentity.NONE
                 : new FileIdentity(prepared, config, lease.digest(), version); // before the backend reads the files
         BatchingStrategyFactory.refuseNative(
                 config, prepared.directory().path(), prepared.directory().versionDirectory(version));
         List<InstancePlan> plans = InstancePlan.of(config);
+        executor.place(
+                options.instances().hostPolicies().placement(plans.getFirst().hostPolicy()));
         VersionContext context = VersionCompletion.context(
                 prepared,
                 version,
@@ -159,13 +162,15 @@ public final class VersionLoader {
                 plans.stream().map(InstancePlan::device).collect(toList()),
                 Optional.of(lease.callbacks()
                         .isolate(clients.apply(new ModelRef(prepared.directory().key(), version), lease.callbacks()))),
-                files);
+                files,
+                lease.callbacks().isolate(executor));
         Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
         try (Rollback rollback = new Rollback()) {
             Model model = new LeasedModel(
                     backend.load(context),
                     lease,
                     files,
+                    executor,
                     instance -> watch.beginClose(prepared.directory().name(), version, instance));
             rollback.add(model::close);
             Optional<BatchingStrategy> strategy = BatchingStrategyFactory.of(model, config);
@@ -243,9 +248,9 @@ public final class VersionLoader {
     }
 
     /** Completes the configuration of a version from its files, and checks it. */
-    ModelConfig complete(PreparedModel prepared, long version, Backend backend) {
+    ModelConfig complete(PreparedModel prepared, long version, BackendLease lease) {
         try (VersionFiles files = backends.fileCopies().of(prepared.directory())) {
-            return VersionCompletion.complete(options, prepared, version, backend, files);
+            return VersionCompletion.complete(options, prepared, version, lease, files, environment.supervision());
         }
     }
 

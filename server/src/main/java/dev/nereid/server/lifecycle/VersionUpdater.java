@@ -100,13 +100,14 @@ public final class VersionUpdater {
             throw new ReloadRequiredException("it is an ensemble, which has no instances");
         }
         try (BackendLease lease = backends.acquire(prepared.config().getBackend())) {
-            return update(prepared, served, lease.backend(), isInPlace);
+            return update(prepared, served, lease, isInPlace);
         }
     }
 
-    private ServedModel update(PreparedModel prepared, ServedModel served, Backend backend, boolean isInPlace)
+    private ServedModel update(PreparedModel prepared, ServedModel served, BackendLease lease, boolean isInPlace)
             throws InterruptedException, ReloadRequiredException {
-        ModelConfig config = loader.complete(prepared, served.version(), backend);
+        Backend backend = lease.backend();
+        ModelConfig config = loader.complete(prepared, served.version(), lease);
         if (!withoutInstances(config).equals(withoutInstances(served.config()))) {
             throw new ReloadRequiredException(
                     "its configuration differs in more than instance_group and version_policy");

@@ -31,6 +31,11 @@ record IsolatedCallbacks(Executor executor, PluginBoundary boundary) implements 
     }
 
     @Override
+    public Executor isolate(Executor threads) {
+        return boundary.executor(threads);
+    }
+
+    @Override
     public ModelClient isolate(ModelClient client) {
         return new IsolatedModelClient(client, boundary);
     }

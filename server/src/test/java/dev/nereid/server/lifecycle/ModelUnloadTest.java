@@ -15,6 +15,7 @@ import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Supervision;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.PluginEnvironment;
 import dev.nereid.server.plugin.PluginJar;
@@ -47,7 +48,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** A model that is closed leaves nothing of its plugin, while the memory, timer and loader of the server go on. */
 final class ModelUnloadTest {
-    /** Responds by the way that the value says: 0 throws, 1 puts its input, 2 responds by an action of its sender. */
+    /**
+     * Responds by the way that the value says: 0 throws, 1 puts its input, 2 responds by an action of its sender, 3 on the
+     * executor, 4 also throws there.
+     */
     private static final String BACKEND = """
             package ways;
 
@@ -66,12 +70,17 @@ final class ModelUnloadTest {
 
                 public Backend create(BackendContext context) {
                     return new Backend() {
+                        public Optional<ModelCompletion> complete(ModelContext model) {
+                            model.executor().execute(() -> completed = Thread.currentThread().getName());
+                            return Optional.empty();
+                        }
+
                         public Model load(ModelContext model) {
                             if (model.parameters().value("refuse").isPresent()) {
                                 throw new Refusal();
                             }
                             return new Model() {
-                                public ModelInstance newInstance(InstanceContext place) { return Ways::execute; }
+                                public ModelInstance newInstance(InstanceContext place) { return batch -> execute(batch, model); }
 
                                 public Optional<BackendTraits.Execution> execution() {
                                     return Optional.of(BackendTraits.Execution.valueOf(
@@ -82,7 +91,9 @@ final class ModelUnloadTest {
                     };
                 }
 
-                static void execute(Batch batch) {
+                static volatile String completed;
+
+                static void execute(Batch batch, ModelContext model) {
                     for (InferenceRequest request : batch.requests()) {
                         Tensor in = request.requireInput("INPUT0");
                         int way = (int) in.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
@@ -91,6 +102,21 @@ final class ModelUnloadTest {
                             throw new Refusal();
                         } else if (way == 1) {
                             request.response().put("OUTPUT0", in, () -> { });
+                        } else if (way >= 3) {
+                            DeferredExecution execution = batch.defer();
+                            model.executor().execute(() -> {
+                                Thread thread = Thread.currentThread();
+                                if (thread.getContextClassLoader() != Ways.class.getClassLoader()
+                                        || !thread.getName().startsWith("executor/a/1/")) {
+                                    execution.fail(new BackendException(ErrorCode.INTERNAL, thread.toString()));
+                                    return;
+                                }
+                                request.response().put("OUTPUT0", in, () -> { });
+                                execution.complete();
+                                if (way == 4) {
+                                    throw new Refusal();
+                                }
+                            });
                         } else {
                             ResponseSender sender = request.sender();
                             sender.onReady(() -> act(sender));
@@ -155,10 +181,14 @@ final class ModelUnloadTest {
             for (int i = 0; i < 10; i++) {
                 exerciseOnce(models.getFirst(), 0);
                 exerciseOnce(models.getFirst(), 1);
+                exerciseOnce(models.getFirst(), 3);
+                exerciseOnce(models.getFirst(), 4);
                 exerciseOnce(models.getLast(), 0);
                 exerciseOnce(models.getLast(), 2);
             }
 
+            assertThat(models.getFirst().executor())
+                    .hasValueSatisfying(use -> assertThat(use.threads()).isPositive());
             models.removeFirst().close();
             exerciseOnce(models.getFirst(), 2);
             assertThat(watch.loaded()).isEqualTo(1);
@@ -177,6 +207,22 @@ final class ModelUnloadTest {
             assertThatThrownBy(() -> loader.load(refused, 1))
                     .isInstanceOf(BackendException.class)
                     .hasMessageContaining("Refusal: zero");
+
+            assertThat(watch.awaitUnloaded()).isTrue();
+        }
+    }
+
+    /** The completion has given a task to its executor. */
+    @Test
+    void dropsThePluginAfterACompletionWithoutALoad() throws Exception {
+        PreparedModel prepared = prepare("a", "LONG", "");
+        try (UnloadWatch watch = new UnloadWatch()) {
+            try (BackendLease lease = backends.acquire("ways")) {
+                assertThat(loader().complete(prepared, 1, lease).getName()).isEqualTo("a");
+                assertThat(Thread.getAllStackTraces().keySet())
+                        .extracting(Thread::getName)
+                        .noneMatch(name -> name.startsWith("executor/a/"));
+            }
 
             assertThat(watch.awaitUnloaded()).isTrue();
         }

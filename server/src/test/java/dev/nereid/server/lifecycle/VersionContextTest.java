@@ -25,6 +25,7 @@ class VersionContextTest {
                 new RecordedLog(),
                 Optional.empty(),
                 new FileCopies(Path.of("none")).of(new ModelDirectory(Path.of("."), "m")),
+                Runnable::run,
                 Metrics.unpublished());
     }
 

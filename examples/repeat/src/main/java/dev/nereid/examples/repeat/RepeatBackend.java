@@ -10,6 +10,7 @@ import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
 import java.util.Optional;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 
 /**
@@ -27,11 +28,17 @@ final class RepeatBackend implements Backend {
     private static final BackendTraits TRAITS =
             BackendTraits.DEFAULT.withExecution(BackendTraits.Execution.LONG).withParallelInstances();
 
-    private final Timer timer;
+    private final Function<ModelContext, Timer> timers;
     private final LongSupplier nanoTime;
 
-    RepeatBackend(Timer timer, LongSupplier nanoTime) {
-        this.timer = timer;
+    /**
+     * Creates a backend.
+     *
+     * @param timers returns the timer of a model
+     * @param nanoTime the clock
+     */
+    RepeatBackend(Function<ModelContext, Timer> timers, LongSupplier nanoTime) {
+        this.timers = timers;
         this.nanoTime = nanoTime;
     }
 
@@ -44,6 +51,7 @@ final class RepeatBackend implements Backend {
     public Model load(ModelContext context) {
         ModelSettings settings = context.settings();
         check(settings);
+        Timer timer = timers.apply(context);
         return _ -> new RepeatInstance(settings.decoupled(), timer, nanoTime);
     }
 

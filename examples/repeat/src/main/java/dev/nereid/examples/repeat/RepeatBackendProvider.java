@@ -16,7 +16,8 @@ public final class RepeatBackendProvider implements BackendProvider {
     @Override
     public Backend create(BackendContext context) {
         return new RepeatBackend(
-                (action, millis) -> CompletableFuture.delayedExecutor(millis, TimeUnit.MILLISECONDS)
+                model -> (action, millis) -> CompletableFuture.delayedExecutor(
+                                millis, TimeUnit.MILLISECONDS, model.executor())
                         .execute(action),
                 System::nanoTime);
     }
