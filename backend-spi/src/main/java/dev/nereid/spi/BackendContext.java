@@ -63,6 +63,6 @@ public interface BackendContext {
      */
     @Incubating
     default Metrics metrics() {
-        return Metrics.unpublished();
+        return Metrics.unpublished(logger());
     }
 }

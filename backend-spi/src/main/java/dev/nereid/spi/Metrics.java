@@ -10,6 +10,10 @@ import java.util.Map;
  * are the server's. A metric exists as long as the context that created it; two with the same name must have the same
  * kind, description and label names. No method blocks.
  *
+ * <p>A metric is no reason for a load or a request to fail: no method throws but {@link NullPointerException} for {@code
+ * null}. Where a metric cannot be, since a name is not valid or used otherwise, the result is one that counts nothing, and
+ * the log has the reason once. The testkit's contexts record it in their log.
+ *
  * @since 1.0
  */
 @Incubating
@@ -20,8 +24,7 @@ public interface Metrics {
      * @param name the metric's name
      * @param description one line of text
      * @param labels the labels by name
-     * @return the counter
-     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if a name is not valid or used otherwise
+     * @return the counter; one that counts nothing if a name is not valid or used otherwise
      */
     Counter counter(String name, String description, Map<String, String> labels);
 
@@ -31,8 +34,7 @@ public interface Metrics {
      * @param name the metric's name
      * @param description one line of text
      * @param labels the labels by name
-     * @return the gauge
-     * @throws BackendException as {@link #counter}
+     * @return the gauge; one that counts nothing as for {@link #counter}
      */
     Gauge gauge(String name, String description, Map<String, String> labels);
 
@@ -43,18 +45,19 @@ public interface Metrics {
      * @param description one line of text
      * @param labels the labels by name
      * @param buckets the upper bounds of the buckets, in ascending order
-     * @return the histogram
-     * @throws BackendException as {@link #counter}
+     * @return the histogram; one that counts nothing as for {@link #counter}, or if the buckets are not those of the one
+     *     that exists
      */
     Histogram histogram(String name, String description, Map<String, String> labels, double... buckets);
 
     /**
      * Creates metrics that are counted and not published, for servers and tests without a registry.
      *
+     * @param log receives a warning for each metric that cannot be
      * @return new metrics
      */
-    static Metrics unpublished() {
-        return new CountingMetrics();
+    static Metrics unpublished(System.Logger log) {
+        return new CountingMetrics(log);
     }
 
     /** A number that only rises. */
@@ -63,7 +66,7 @@ public interface Metrics {
         /**
          * Adds to the number.
          *
-         * @param amount 0 or more; a negative one throws {@link IllegalArgumentException}
+         * @param amount 0 or more; a negative one is ignored, and logged once
          */
         void increment(double amount);
     }

@@ -122,12 +122,12 @@ public interface ModelContext {
     /**
      * Returns the client for other models of the server.
      *
-     * @return the client, the same at every call
-     * @throws UnsupportedOperationException if the server has none
+     * @return the client, the same at every call; during {@link Backend#complete}, and where there are no other models,
+     *     one to which no model is ready and with which requests fail with {@link ErrorCode#UNAVAILABLE}
      */
     @Incubating
     default ModelClient models() {
-        throw new UnsupportedOperationException("models: not available from this server");
+        return NoModels.INSTANCE;
     }
 
     /**
@@ -137,7 +137,7 @@ public interface ModelContext {
      */
     @Incubating
     default Metrics metrics() {
-        return Metrics.unpublished();
+        return Metrics.unpublished(logger());
     }
 
     /**

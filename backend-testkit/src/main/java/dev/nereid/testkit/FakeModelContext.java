@@ -4,6 +4,7 @@ import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Metrics;
 import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
@@ -160,6 +161,16 @@ public record FakeModelContext(
         } catch (RuntimeException | Error e) {
             logger.log(System.Logger.Level.ERROR, "task of the executor failed: " + e, e);
         }
+    }
+
+    /**
+     * Returns metrics that are counted. Those that cannot be are recorded in the log as warnings.
+     *
+     * @return the metrics
+     */
+    @Override
+    public Metrics metrics() {
+        return logger.metrics();
     }
 
     @Override

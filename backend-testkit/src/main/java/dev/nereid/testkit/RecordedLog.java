@@ -1,5 +1,6 @@
 package dev.nereid.testkit;
 
+import dev.nereid.spi.Metrics;
 import java.text.MessageFormat;
 import java.util.List;
 import java.util.Queue;
@@ -10,6 +11,7 @@ import org.jspecify.annotations.Nullable;
 /** A logger that records its lines, each with its level in front. Safe for use by any thread. */
 public final class RecordedLog implements System.Logger {
     private final Queue<String> lines = new ConcurrentLinkedQueue<>();
+    private final Metrics metrics = Metrics.unpublished(this);
 
     /** Creates an empty log. */
     public RecordedLog() {}
@@ -21,6 +23,11 @@ public final class RecordedLog implements System.Logger {
      */
     public List<String> lines() {
         return List.copyOf(lines);
+    }
+
+    /** Returns metrics whose mistakes are recorded. */
+    Metrics metrics() {
+        return metrics;
     }
 
     @Override

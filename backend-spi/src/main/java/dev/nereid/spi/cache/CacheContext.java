@@ -41,6 +41,6 @@ public interface CacheContext {
      */
     @Incubating
     default Metrics metrics() {
-        return Metrics.unpublished();
+        return Metrics.unpublished(logger());
     }
 }

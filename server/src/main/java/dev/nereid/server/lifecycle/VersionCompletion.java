@@ -64,7 +64,9 @@ public final class VersionCompletion {
     /** Creates the executor of a version. */
     static ModelExecutor executor(PreparedModel prepared, long version, BackendLease lease, Supervision supervision) {
         return new ModelExecutor(
-                new ModelRef(prepared.config().getName(), version), lease.threads().plugin(), supervision);
+                new ModelRef(prepared.config().getName(), version),
+                lease.threads().plugin(),
+                supervision);
     }
 
     /**
@@ -83,16 +85,15 @@ public final class VersionCompletion {
         ModelConfig config = prepared.config();
         if (options.autoComplete()) {
             ConfigValidation.checkGivenTensors(config);
-            Optional<ModelCompletion> found =
-                    backend.complete(context(
-                            prepared,
-                            version,
-                            config,
-                            parameters,
-                            List.of(),
-                            Optional.empty(),
-                            files,
-                            lease.callbacks().isolate(executor)));
+            Optional<ModelCompletion> found = backend.complete(context(
+                    prepared,
+                    version,
+                    config,
+                    parameters,
+                    List.of(),
+                    Optional.empty(),
+                    files,
+                    lease.callbacks().isolate(executor)));
             if (found.isEmpty() && !prepared.configured()) {
                 throw new BackendException(
                         ErrorCode.NOT_FOUND,
@@ -152,16 +153,17 @@ public final class VersionCompletion {
             Optional<ModelClient> client,
             VersionFiles files,
             Executor executor) {
+        PluginLogger logger = new PluginLogger(config.getBackend(), config.getName());
         return new VersionContext(
                 ModelSettingsReader.settings(config, version),
                 parameters,
                 prepared.directory().path(),
                 prepared.directory().versionDirectory(version),
                 devices,
-                new PluginLogger(config.getBackend(), config.getName()),
+                logger,
                 client,
                 files,
                 executor,
-                Metrics.unpublished());
+                Metrics.unpublished(logger));
     }
 }

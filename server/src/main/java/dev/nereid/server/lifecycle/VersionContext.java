@@ -37,7 +37,6 @@ record VersionContext(
 
     @Override
     public ModelClient models() {
-        return client.orElseThrow(() -> new UnsupportedOperationException(
-                "models: not available while a configuration is completed (expected: in load, or later)"));
+        return client.orElseGet(ModelContext.super::models);
     }
 }

@@ -36,14 +36,11 @@ public final class CachePlugin {
         PluginSource source = NamedPlugin.find(name, directories)
                 .orElseThrow(() -> new IllegalArgumentException("cache '" + name + "': unknown (expected: local, or the"
                         + " name of a plugin in one of " + directories + ")"));
+        PluginLogger logger = PluginLogger.ofCache(name);
         try {
             return open(
                     source,
-                    new Context(
-                            Map.copyOf(settings),
-                            Map.copyOf(variables),
-                            PluginLogger.ofCache(name),
-                            Metrics.unpublished()),
+                    new Context(Map.copyOf(settings), Map.copyOf(variables), logger, Metrics.unpublished(logger)),
                     environment);
         } catch (PluginException e) {
             throw new IllegalArgumentException("cache '" + name + "': " + e.reason(), e);

@@ -30,7 +30,7 @@ final class PluginBackendContext implements BackendContext {
     private final PluginEnvironment environment;
     private final Parameters settings;
     private final System.Logger logger;
-    private final Metrics metrics = Metrics.unpublished();
+    private final Metrics metrics;
     private volatile boolean hasCacheDirectory;
 
     /**
@@ -48,6 +48,7 @@ final class PluginBackendContext implements BackendContext {
         this.environment = environment;
         settings = BackendParameters.of(backend, withDefaults(environment.settingsOf(backend)));
         logger = new PluginLogger(backend);
+        metrics = Metrics.unpublished(logger);
     }
 
     /** Adds the server's defaults for every backend; scripts search the log for this wording. */

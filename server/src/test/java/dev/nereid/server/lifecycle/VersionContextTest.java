@@ -1,11 +1,14 @@
 package dev.nereid.server.lifecycle;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.parameter.ModelParameters;
 import dev.nereid.server.files.FileCopies;
 import dev.nereid.server.repository.ModelDirectory;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Metrics;
+import dev.nereid.spi.ModelClient;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.testkit.RecordedLog;
 import java.nio.file.Path;
@@ -15,6 +18,8 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 class VersionContextTest {
+    private final RecordedLog log = new RecordedLog();
+
     private VersionContext context() {
         return new VersionContext(
                 ModelSettings.builder("m", 1).build(),
@@ -22,11 +27,11 @@ class VersionContextTest {
                 Path.of("m"),
                 Path.of("m/1"),
                 List.of(),
-                new RecordedLog(),
+                log,
                 Optional.empty(),
                 new FileCopies(Path.of("none")).of(new ModelDirectory(Path.of("."), "m")),
                 Runnable::run,
-                Metrics.unpublished());
+                Metrics.unpublished(log));
     }
 
     @Test
@@ -38,5 +43,20 @@ class VersionContextTest {
                 .as("of the same context")
                 .isSameAs(context.metrics().counter("requests", "Requests.", Map.of("kind", "a")));
         assertThat(context.tracing()).isSameAs(context.tracing());
+        assertThat(log.lines()).isEmpty();
+        context.metrics().gauge("nv_mine", "Mine.", Map.of()).set(1);
+        assertThat(log.lines()).singleElement().asString().startsWith("WARNING metric 'nv_mine' counts nothing: ");
+    }
+
+    @Test
+    void hasNoOtherModelsWhileAConfigurationIsCompleted() {
+        ModelClient models = context().models();
+
+        assertThat(models.isReady("m")).isFalse();
+        assertThatThrownBy(() -> models.request("m"))
+                .isInstanceOf(BackendException.class)
+                .hasMessageStartingWith("other models: not available here");
+        assertThat(models.load("m")).isCompletedExceptionally();
+        assertThat(models.unload("m")).isCompletedExceptionally();
     }
 }

@@ -1,0 +1,39 @@
+package dev.nereid.spi;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+
+/** The client of a context that has no other models, such as that of a completion. Its requests fail. Immutable. */
+@Incubating
+final class NoModels implements ModelClient {
+    static final NoModels INSTANCE = new NoModels();
+
+    private NoModels() {}
+
+    private static BackendException unavailable() {
+        return new BackendException(
+                ErrorCode.UNAVAILABLE,
+                "other models: not available here (expected: a call in load or later, not in complete, and a server or a"
+                        + " test that has other models)");
+    }
+
+    @Override
+    public ModelRequest request(String model) {
+        throw unavailable();
+    }
+
+    @Override
+    public boolean isReady(String model) {
+        return false;
+    }
+
+    @Override
+    public CompletionStage<Void> load(String model) {
+        return CompletableFuture.failedStage(unavailable());
+    }
+
+    @Override
+    public CompletionStage<Void> unload(String model) {
+        return CompletableFuture.failedStage(unavailable());
+    }
+}
