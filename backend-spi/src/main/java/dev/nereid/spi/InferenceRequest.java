@@ -63,9 +63,11 @@ public interface InferenceRequest extends RequestView {
      * Says whether this is a null request, which fills the place of an absent one.
      *
      * <p>Only models with direct sequence batching get null requests, for places of a batch whose sequences have no
-     * request now. A null request has no id, no sequence and no parameters; its inputs have the shapes of another
-     * request of the batch and undefined content, and its control inputs say that it is not ready. It is computed as
-     * any other request; its responses and states are dropped.
+     * request now. A null request has no id, no sequence and no parameters. It carries the inputs of another request of
+     * the batch in their shapes: as many zero bytes, and empty texts for {@link DataType#BYTES}, so four zero bytes for
+     * each element. A {@link TensorSpec.Trait#SHAPE_TENSOR} has the values of that request. The control inputs say that it
+     * is not ready; states are zeros or empty texts. It is computed as any other request; its responses and states are
+     * dropped.
      *
      * @return {@code false} for the request of a client
      */

@@ -205,7 +205,8 @@ public final class FakeRequest implements InferenceRequest {
     }
 
     /**
-     * Makes this a null request.
+     * Makes this a null request. The test adds its inputs as the server does: zeros, empty texts for
+     * {@link dev.nereid.spi.DataType#BYTES}, and control inputs that say that it is not ready.
      *
      * @return this request
      */

@@ -273,7 +273,7 @@ public abstract class BackendContract {
         assumeTrue(model.settings().maxBatchSize() > 1, "the model has no batches: max_batch_size");
         try (LocalModel local = load()) {
             for (ContractExample example : successful()) {
-                ContractExample empty = ContractChecks.nullRequest(example);
+                ContractExample empty = ContractChecks.nullRequest(model.settings(), example);
                 List<LocalResponse> responses =
                         local.execution(List.of(empty, example), Set.of(0)).run(local.instance(0), () -> {});
                 responses.getFirst().failure().ifPresent(error -> {

@@ -1,6 +1,8 @@
 package dev.nereid.testkit.contract;
 
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
@@ -80,19 +82,28 @@ final class ContractChecks {
         return tensor.shape().rank() == 0 ? tensor.shape() : tensor.shape().dropFirst();
     }
 
-    /** Returns a request without content in the place of another: all inputs are 0, those for controls too. */
-    static ContractExample nullRequest(ContractExample example) {
+    /**
+     * Returns a request without content in the place of another, as from the server: all inputs are 0, or empty texts, but
+     * for shape tensors. Its control inputs are added later.
+     */
+    static ContractExample nullRequest(ModelSettings model, ContractExample example) {
         ContractExample empty = ContractExample.request();
-        example.inputs()
-                .forEach((name, tensor) -> empty.input(
-                        name,
-                        Tensor.of(
-                                tensor.type(),
-                                tensor.shape(),
-                                Arena.ofAuto()
-                                        .allocate(Math.max(1, tensor.byteSize()), Long.BYTES)
-                                        .asSlice(0, tensor.byteSize()))));
+        example.inputs().forEach((name, tensor) -> empty.input(name, isShape(model, name) ? tensor : zeros(tensor)));
         return empty;
+    }
+
+    private static boolean isShape(ModelSettings model, String input) {
+        return model.input(input)
+                .filter(spec -> spec.is(TensorSpec.Trait.SHAPE_TENSOR))
+                .isPresent();
+    }
+
+    private static Tensor zeros(Tensor like) {
+        long size = like.type() == DataType.BYTES ? like.shape().elementCount() * Integer.BYTES : like.byteSize();
+        return Tensor.of(
+                like.type(),
+                like.shape(),
+                Arena.ofAuto().allocate(Math.max(1, size), Long.BYTES).asSlice(0, size));
     }
 
     static long byteSize(ContractExample example) {

@@ -109,7 +109,7 @@ final class SequenceChecks {
                 rows.add(sequences.get(i));
             } else if (hasPlaces()) {
                 nulls.add(batch.size());
-                batch.add(ContractChecks.nullRequest(sample));
+                batch.add(ContractChecks.nullRequest(model.settings(), sample));
                 rows.add(sequences.get(i));
             }
         }

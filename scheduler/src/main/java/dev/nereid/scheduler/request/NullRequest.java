@@ -5,16 +5,20 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.memory.ZeroMemory;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.TensorSpec;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Fills a place of a batch in which no sequence has a request. Immutable except for its request.
  *
  * <p>Its request is like another one of the batch, but belongs to a scope of its own: it is not counted anywhere, and
- * its responses are dropped. It keeps the other request and its inputs as long as it lives: a sender of the backend may
- * outlive the execution.
+ * its responses are dropped. Its inputs are zeros, or empty texts; shape tensors are those of the other request, which
+ * it keeps then. It keeps its memory as long as it lives: a sender of the backend may outlive the execution.
  */
 public final class NullRequest implements ExecutionInputs {
     private static final ResponseObserver DROPPED = new ResponseObserver() {
@@ -31,6 +35,7 @@ public final class NullRequest implements ExecutionInputs {
     };
 
     private final ModelScope uncounted;
+    private final ZeroMemory zeros;
     private final ScheduledRequest request;
     private final List<NamedTensor> added;
     private final @Nullable StateSink states;
@@ -39,27 +44,86 @@ public final class NullRequest implements ExecutionInputs {
      * Creates a begun request.
      *
      * @param uncounted the scope of null requests: {@link ModelScope#uncounted}
-     * @param like another request of the batch, in whose inputs this one lies; the caller holds a reference to it
+     * @param like another request of the batch, of which this one has the shapes; the caller holds a reference to it
      * @param added its control inputs and states, with the names of those of the other
+     * @param zeros the memory of its inputs
+     * @throws dev.nereid.api.InferenceException if there is no memory for zeros, which {@link #reserve} prevents
      */
-    public NullRequest(ModelScope uncounted, ExecutionInputs like, List<NamedTensor> added) {
+    public NullRequest(ModelScope uncounted, ExecutionInputs like, List<NamedTensor> added, ZeroMemory zeros) {
         this.uncounted = uncounted;
+        this.zeros = zeros;
         ScheduledRequest owner = like.request();
         CheckedRequest other = owner.checked();
-        CheckedRequest checked = new CheckedRequest(
-                other.modelVersion(),
-                "",
-                RequestInputs.of(owner.inputs(), other.batchSize(), owner::release),
-                RequestOutputs.all(other.outputs().names()),
-                Map.of(),
-                RequestOptions.DEFAULT,
-                other.arrivedNanos());
-        this.request = new ScheduledRequest(uncounted, null, checked, DROPPED, other.arrivedNanos());
+        List<NamedTensor> inputs = owner.inputs();
+        boolean shares = sharesShapes(uncounted.settings(), inputs);
+        ZeroMemory.Use used = zeros.use(largest(uncounted.settings(), inputs));
+        try {
+            NamedTensor[] own = new NamedTensor[inputs.size()];
+            for (int i = 0; i < own.length; i++) {
+                NamedTensor input = inputs.get(i);
+                own[i] = isShape(uncounted.settings(), input)
+                        ? input
+                        : new NamedTensor(input.name(), used.like(input.name(), input.tensor()));
+            }
+            CheckedRequest checked = new CheckedRequest(
+                    other.modelVersion(),
+                    "",
+                    new RequestInputs(own, other.batchSize(), () -> {
+                        used.release();
+                        if (shares) {
+                            owner.release();
+                        }
+                    }),
+                    RequestOutputs.all(other.outputs().names()),
+                    Map.of(),
+                    RequestOptions.DEFAULT,
+                    other.arrivedNanos());
+            this.request = new ScheduledRequest(uncounted, null, checked, DROPPED, other.arrivedNanos());
+        } catch (RuntimeException | Error e) {
+            used.release();
+            throw e;
+        }
         this.added = added;
         this.states = like.states();
         request.begin();
-        owner.keepInputs(); // last, since nothing can fail from here on
-        owner.retain();
+        if (shares) { // last, since nothing can fail from here on
+            owner.keepInputs();
+            owner.retain();
+        }
+    }
+
+    /**
+     * Makes room for the zeros of null requests beside a request.
+     *
+     * @throws dev.nereid.api.InferenceException if there is no memory
+     */
+    public static void reserve(ZeroMemory zeros, ModelSettings model, CheckedRequest request) {
+        zeros.reserve(largest(model, request.inputs()));
+    }
+
+    private static long largest(ModelSettings model, List<NamedTensor> inputs) {
+        long largest = 0;
+        for (int i = 0; i < inputs.size(); i++) {
+            NamedTensor input = inputs.get(i);
+            if (!isShape(model, input)) {
+                largest = Math.max(largest, ZeroMemory.byteSize(input.tensor()));
+            }
+        }
+        return largest;
+    }
+
+    private static boolean sharesShapes(ModelSettings model, List<NamedTensor> inputs) {
+        for (int i = 0; i < inputs.size(); i++) {
+            if (isShape(model, inputs.get(i))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean isShape(ModelSettings model, NamedTensor input) {
+        Optional<TensorSpec> spec = model.input(input.name());
+        return spec.isPresent() && spec.get().is(TensorSpec.Trait.SHAPE_TENSOR);
     }
 
     @Override
@@ -86,6 +150,6 @@ public final class NullRequest implements ExecutionInputs {
     /** Returns another one for the same place. */
     @Override
     public NullRequest inPlace(ExecutionInputs like) {
-        return new NullRequest(uncounted, like, added);
+        return new NullRequest(uncounted, like, added, zeros);
     }
 }

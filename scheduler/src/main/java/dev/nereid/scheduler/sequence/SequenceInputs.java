@@ -1,7 +1,11 @@
 package dev.nereid.scheduler.sequence;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.batch.EqualInputs;
+import dev.nereid.scheduler.memory.ZeroMemory;
+import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.NullRequest;
@@ -10,14 +14,18 @@ import dev.nereid.spi.Sequence;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
-/** What the requests of sequences get beside the inputs of their clients: controls and states. Immutable. */
+/** What the requests of sequences get beside the inputs of their clients: controls and states. Safe for use by any thread. */
 final class SequenceInputs {
     private final ModelScope model;
     private final ModelScope uncounted;
     private final EqualInputs equalInputs;
     private final SequenceControls controls;
     private final StateMemory states;
+
+    /** The inputs of null requests; {@code null} if the strategy has none. */
+    private final @Nullable ZeroMemory zeros;
 
     SequenceInputs(ModelScope model, SequencePlan plan) {
         this.model = model;
@@ -26,6 +34,7 @@ final class SequenceInputs {
         this.controls = new SequenceControls(plan.controls(), model.settings().batches());
         this.states =
                 new StateMemory(plan.states(), model.memory(), model.meter().stateCopies());
+        this.zeros = plan.isDirect() && plan.slots() > 1 ? new ZeroMemory(model.memory()) : null;
     }
 
     /** Returns what decides which inputs of clients may share a batch. */
@@ -87,6 +96,24 @@ final class SequenceInputs {
         return all;
     }
 
+    /**
+     * Makes room for the null requests beside a request, if the strategy has any.
+     *
+     * @throws dev.nereid.api.InferenceException if there is no memory
+     */
+    void reserveNullRequests(CheckedRequest request) {
+        if (zeros != null) {
+            NullRequest.reserve(zeros, model.settings(), request);
+        }
+    }
+
+    /** Frees the memory of null requests. No request is accepted any more. */
+    void close() {
+        if (zeros != null) {
+            zeros.close();
+        }
+    }
+
     /** Creates a null request for a place without a request. */
     ExecutionInputs nullRequest(ExecutionInputs like) {
         List<NamedTensor> added = controls.ofNone();
@@ -95,6 +122,6 @@ final class SequenceInputs {
             added.addAll(states.zeros(
                     like.added().subList(controls.size(), like.added().size())));
         }
-        return new NullRequest(uncounted, like, added);
+        return new NullRequest(uncounted, like, added, requireNonNull(zeros));
     }
 }

@@ -123,8 +123,9 @@ public final class SequenceQueue implements RequestIntake {
         }
         LiveSequence fresh;
         try {
+            inputs.reserveNullRequests(request.checked());
             fresh = mayStart(request, position) ? inputs.newSequence(position.id()) : null;
-        } catch (InferenceException e) { // no memory for the id
+        } catch (InferenceException e) { // no memory for the id or for null requests
             return new OfferResult.Refused(e);
         }
         SequenceEntry entry =
@@ -394,6 +395,7 @@ public final class SequenceQueue implements RequestIntake {
     @Override
     public void close() {
         times.close();
+        inputs.close();
     }
 
     @Override

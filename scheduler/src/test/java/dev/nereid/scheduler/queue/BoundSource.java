@@ -3,6 +3,7 @@ package dev.nereid.scheduler.queue;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
+import dev.nereid.scheduler.memory.ZeroMemory;
 import dev.nereid.scheduler.request.ExecutionInputs;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.NullRequest;
@@ -16,6 +17,7 @@ import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.StateSpec;
 import dev.nereid.spi.Tensor;
+import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -51,6 +53,7 @@ public final class BoundSource implements WorkSource {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
     private final ModelScope uncounted;
+    private final ZeroMemory zeros = new ZeroMemory(new LeakCheckingMemory());
 
     @GuardedBy("lock")
     private final Map<Sequence.Id, Slot> slots = new LinkedHashMap<>();
@@ -241,7 +244,7 @@ public final class BoundSource implements WorkSource {
 
     private NullRequest nullRequest(ExecutionInputs like) {
         List<NamedTensor> added = List.of(new NamedTensor("READY", NOT_READY), new NamedTensor("SUM", ZERO));
-        return new NullRequest(uncounted, like, added);
+        return new NullRequest(uncounted, like, added, zeros);
     }
 
     @Override

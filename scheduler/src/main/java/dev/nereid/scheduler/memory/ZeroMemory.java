@@ -1,0 +1,157 @@
+package dev.nereid.scheduler.memory;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One block of zeros in the tensor memory, which all zero tensors of a model share. Grows, and never shrinks before its
+ * {@link #close}. Safe for use by any thread.
+ *
+ * <p>A block that is replaced by a larger one is freed when the last tensor in it is released. Nothing writes to a block.
+ */
+public final class ZeroMemory {
+    /** The divisor of the part by which a new block is larger than needed, so that slow growth copies little. */
+    private static final int SPARE = 4;
+
+    /**
+     * A block of zeros.
+     *
+     * @param data its content
+     * @param memory its memory
+     */
+    private record Block(MemorySegment data, ReferenceCountedMemory memory) {}
+
+    private final TensorMemory memory;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private @Nullable Block block;
+
+    @GuardedBy("lock")
+    private boolean closed;
+
+    /** The size of the block in bytes; written with the lock. */
+    private volatile long capacity;
+
+    /** Begins without a block. */
+    public ZeroMemory(TensorMemory memory) {
+        this.memory = memory;
+    }
+
+    /** Returns the size of the zeros in place of a tensor, in bytes: byte strings are empty. */
+    public static long byteSize(Tensor like) {
+        return like.type() == DataType.BYTES
+                ? Math.multiplyExact(like.shape().elementCount(), Integer.BYTES)
+                : like.byteSize();
+    }
+
+    /**
+     * Grows the block to a size. Has no effect after the close.
+     *
+     * @param byteSize the size of the largest tensor of zeros that is needed
+     * @throws InferenceException with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} if there is no memory
+     */
+    public void reserve(long byteSize) {
+        if (byteSize <= capacity) {
+            return;
+        }
+        lock.lock();
+        try {
+            if (byteSize > capacity && !closed) {
+                grow(byteSize);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @GuardedBy("lock")
+    private Block grow(long byteSize) {
+        TensorBuffer buffer = allocate(byteSize);
+        Block grown = new Block(buffer.segment().asReadOnly(), ReferenceCountedMemory.of(buffer));
+        Block before = block;
+        block = grown;
+        capacity = grown.data.byteSize();
+        if (before != null) {
+            before.memory.release();
+        }
+        return grown;
+    }
+
+    /** Allocates more than needed, or just as much if there is no memory for that. */
+    private TensorBuffer allocate(long byteSize) {
+        try {
+            return memory.allocateZeroed(Math.addExact(byteSize, byteSize / SPARE));
+        } catch (InferenceException | ArithmeticException e) {
+            return memory.allocateZeroed(byteSize);
+        }
+    }
+
+    /** The zeros that one user holds, from {@link #use} until {@link #release}. Immutable. */
+    public static final class Use {
+        private final Block block;
+
+        private Use(Block block) {
+            this.block = block;
+        }
+
+        /** Returns zeros of the type and shape of another tensor, on the host; of byte strings, empty ones. */
+        public Tensor like(String name, Tensor other) {
+            return Tensor.of(
+                    name, other.type(), other.shape(), block.data.asSlice(0, byteSize(other)), MemoryPlace.HOST);
+        }
+
+        /** Releases the zeros. Called once. */
+        public void release() {
+            block.memory.release();
+        }
+    }
+
+    /**
+     * Retains a block of a size, which is normally {@linkplain #reserve reserved}.
+     *
+     * @param byteSize the size of the largest tensor of zeros that is needed
+     * @throws InferenceException as {@link #reserve}
+     */
+    public Use use(long byteSize) {
+        lock.lock();
+        try {
+            Block current = block;
+            if (current == null || byteSize > current.data.byteSize()) {
+                if (closed) {
+                    throw new IllegalStateException("zeros: closed (expected: not yet)");
+                }
+                current = grow(byteSize);
+            }
+            current.memory.retain();
+            return new Use(current);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Releases the block. It is freed with the last tensor in it. */
+    public void close() {
+        Block last;
+        lock.lock();
+        try {
+            closed = true;
+            last = block;
+            block = null;
+            capacity = 0;
+        } finally {
+            lock.unlock();
+        }
+        if (last != null) {
+            last.memory.release();
+        }
+    }
+}
