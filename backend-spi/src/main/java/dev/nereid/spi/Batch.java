@@ -84,7 +84,8 @@ public interface Batch {
     /**
      * Allocates an output for the whole batch in memory of the server. The backend fills it; this is the fastest way
      * when the shape is known before the execution. When the execution is finished, each request that requested the
-     * output gets its own items along the first dimension. An output that the configuration splits by the shapes of an
+     * output gets its own items along the first dimension, but for those with a {@linkplain InferenceRequest#sender()
+     * sender}. An output that the configuration splits by the shapes of an
      * input ({@link ModelSettings#batchOutputs()}) has the elements of all parts one after another, in any shape.
      *
      * @param output the name of an output

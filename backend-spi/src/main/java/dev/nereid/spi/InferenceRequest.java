@@ -12,7 +12,7 @@ import java.util.Optional;
  * as long as no thread uses the tensors of the whole batch.
  *
  * <p>Inputs are valid until the execution is finished. An input in which an output lies stays until the response with
- * that output was sent.
+ * that output was sent. {@link #leaseInputs()} keeps all of them longer.
  *
  * <p>After the execution was finished, {@link #isCancelled}, {@link #onCancel} and {@link #fail} have no
  * effect, and every other method throws {@link IllegalStateException}. A request with a {@link #sender()}
@@ -55,7 +55,7 @@ public interface InferenceRequest extends RequestView {
      * finished; no call is needed.
      *
      * @return the response to be filled, the same at every call
-     * @throws IllegalStateException if the model is decoupled
+     * @throws IllegalStateException if the model is decoupled, or {@link #sender()} was called in this execution
      */
     InferenceResponse response();
 
@@ -73,6 +73,21 @@ public interface InferenceRequest extends RequestView {
      */
     default boolean isNullRequest() {
         return false;
+    }
+
+    /**
+     * Keeps the inputs readable beyond the end of the execution, of the sender and of the response. It covers the tensors
+     * of {@link #input}, states and control inputs included, as they are now; those of {@link Batch#gather} are not part of
+     * it. Called while the request is usable; there may be several leases.
+     *
+     * <p>Leased memory counts in the limits of the server, as that of a request in flight, and the instance is not closed
+     * before the end of the lease: an unload waits for it.
+     *
+     * @return ends the lease: to be run once, on any thread; later runs do nothing. It never blocks
+     * @throws IllegalStateException if the execution is finished, and the sender ended or never requested
+     */
+    default Runnable leaseInputs() {
+        throw new UnsupportedOperationException("leaseInputs: not available from this request (expected: a server's)");
     }
 
     /**
@@ -114,12 +129,15 @@ public interface InferenceRequest extends RequestView {
     void fail(BackendException error);
 
     /**
-     * Detaches the request of a decoupled model from the execution. The sender sends any number of responses at any
-     * time. From now on neither the end of the execution nor its exception completes the request: the sender must be
-     * ended.
+     * Detaches the request from the execution. Its responses go through the sender, at any time; the other requests of
+     * the batch do not wait for it. From now on neither the end of the execution nor its exception completes the request:
+     * the sender must be ended.
+     *
+     * <p>The sender of a decoupled model sends any number of responses, that of another model one. Outputs of
+     * {@link #response()} and those of the whole batch, such as of {@link Batch#put(String, Tensor, Runnable)}, are dropped
+     * for a detached request. Every model may use senders, with {@link Batch#defer} or without.
      *
      * @return the sender, the same at every call
-     * @throws IllegalStateException if the model is not decoupled
      */
     ResponseSender sender();
 }

@@ -1,13 +1,20 @@
 package dev.nereid.spi;
 
 /**
- * Sends the responses to one request of a decoupled model. Any number, at any time, on any thread, also after {@link
- * ModelInstance#execute} returned. Safe for use by several threads, one response at a time each. <em>Implemented by
- * the server.</em>
+ * Sends the responses to one request: any number for a decoupled model, one for another. At any time, on any thread,
+ * also after {@link ModelInstance#execute} returned. Safe for use by several threads, one response at a time each.
+ * <em>Implemented by the server.</em>
  *
  * <p>Exactly one call of {@code complete} or of {@link #fail} ends the request; later calls are dropped. The request
  * and its own inputs stay usable until then, and the instance is not closed before; a {@linkplain
  * InferenceRequest#reschedule() rescheduled} request is passed back to the server instead, which then may end the sender.
+ * That call also discards the responses that are neither sent nor discarded, and that its thread used last: their tensors
+ * must not be used any more. A response of another thread is dropped when that sends or discards it.
+ *
+ * <p>The client of a model that is not decoupled gets its response when it is sent, by {@link #send}, {@link #sendError}
+ * or {@link #complete(InferenceResponse)}. A second one throws {@link IllegalStateException}, and so does not reach the
+ * client. An end without a response fails the request with {@link ErrorCode#INTERNAL}; an error that follows the response
+ * is dropped.
  *
  * @since 1.0
  */
@@ -25,6 +32,7 @@ public interface ResponseSender {
      * @param response a response of {@link #newResponse} of this sender that was not sent before; owned by the server
      *     from now on
      * @throws IllegalArgumentException if it belongs to another sender, was sent, or was discarded
+     * @throws IllegalStateException if it is the second response of a model that is not decoupled; it is discarded
      */
     void send(InferenceResponse response);
 
@@ -33,6 +41,7 @@ public interface ResponseSender {
      *
      * @param last as for {@link #send}
      * @throws IllegalArgumentException as {@link #send}
+     * @throws IllegalStateException as {@link #send}; the sender is ended all the same
      */
     void complete(InferenceResponse last);
 
@@ -45,11 +54,14 @@ public interface ResponseSender {
      * not {@linkplain #report report} it too. The end alone decides whether the request counts as a success or as a
      * failure. To end the request with an error, call {@link #fail}.
      *
+     * <p>The error is the response of a model that is not decoupled: the request fails with it, and the sender stays open.
+     *
      * @param error the error of this response
+     * @throws IllegalStateException as {@link #send}
      */
     void sendError(BackendException error);
 
-    /** Ends the request: no more responses follow. */
+    /** Ends the request: no more responses follow. Without any, a model that is not decoupled has failed. */
     void complete();
 
     /**

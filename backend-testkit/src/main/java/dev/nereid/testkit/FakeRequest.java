@@ -14,12 +14,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A request of a {@link FakeBatch}. Its end is guarded by a lock: a test may cancel it on any thread while a backend
  * executes it.
  *
- * <p>It belongs to a model that is not decoupled, unless it has a {@link FakeSender}; the model has the states that the
+ * <p>It belongs to a model that is not decoupled, unless it has a {@link FakeSender} of many responses; the model has the states that the
  * request has, and no iterative sequences unless the request says so. A backend that requests its own response fails the
  * test, unless the test gave it memory for one: the request is executed as part of its batch. The fluent methods are called
  * before the batch is executed.
@@ -36,6 +38,7 @@ public final class FakeRequest implements InferenceRequest {
     private Optional<Sequence> sequence = Optional.empty();
     private OptionalLong deadlineNanos = OptionalLong.empty();
     private String id = "";
+    private final AtomicInteger leases = new AtomicInteger();
     private volatile boolean isSenderRequested;
     private boolean isNull;
     private boolean isIterative;
@@ -65,14 +68,17 @@ public final class FakeRequest implements InferenceRequest {
     }
 
     /**
-     * Makes this a request to a decoupled model.
+     * Makes this a request to a decoupled model, or gives a sender {@linkplain FakeSender#ofOneResponse of one response} to
+     * a request of another model, which is detached from its batch when the backend requests it.
      *
      * @param responses records the responses
      * @return this request
      */
     public FakeRequest with(FakeSender responses) {
         sender = Optional.of(responses);
-        completion.follow(responses);
+        if (!responses.hasOneResponse()) {
+            completion.follow(responses);
+        }
         return this;
     }
 
@@ -247,10 +253,10 @@ public final class FakeRequest implements InferenceRequest {
     /**
      * Returns the error with which the backend failed the request.
      *
-     * @return the first one, or empty if there was none
+     * @return the first one, or empty if there was none; that of a sender of one response included
      */
     public Optional<BackendException> failure() {
-        return completion.failure();
+        return isDetached() ? completion.failure().or(() -> sender.flatMap(FakeSender::failure)) : completion.failure();
     }
 
     /**
@@ -307,6 +313,20 @@ public final class FakeRequest implements InferenceRequest {
      */
     public boolean isSenderRequested() {
         return isSenderRequested;
+    }
+
+    /**
+     * Returns the number of leases on the inputs that the backend has not ended.
+     *
+     * @return the number of calls of {@link #leaseInputs()} without the end of their lease
+     */
+    public int openLeases() {
+        return leases.get();
+    }
+
+    /** Returns whether a sender has detached the request of a model that is not decoupled from its batch. */
+    boolean isDetached() {
+        return isSenderRequested && sender.filter(FakeSender::hasOneResponse).isPresent();
     }
 
     boolean hasState(String output) {
@@ -385,6 +405,9 @@ public final class FakeRequest implements InferenceRequest {
 
     @Override
     public InferenceResponse response() {
+        if (isDetached()) {
+            throw new IllegalStateException("response: the request has a sender (expected: a response of that)");
+        }
         return response.orElseThrow(
                 () -> new AssertionError("a response of one request (expected: outputs of the batch)"));
     }
@@ -415,7 +438,23 @@ public final class FakeRequest implements InferenceRequest {
 
     @Override
     public ResponseSender sender() {
-        isSenderRequested = sender.isPresent();
-        return sender.orElseThrow(() -> new IllegalStateException("model: not decoupled"));
+        FakeSender found = sender.orElseThrow(
+                () -> new AssertionError("a sender (expected: one that the test gives the request: with(FakeSender))"));
+        if (!isSenderRequested && found.hasOneResponse()) {
+            completion.follow(found);
+        }
+        isSenderRequested = true;
+        return found;
+    }
+
+    @Override
+    public Runnable leaseInputs() {
+        leases.incrementAndGet();
+        AtomicBoolean ended = new AtomicBoolean();
+        return () -> {
+            if (ended.compareAndSet(false, true)) {
+                leases.decrementAndGet();
+            }
+        };
     }
 }

@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Tensor;
@@ -35,6 +36,12 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
     @GuardedBy("lock")
     private boolean ended;
 
+    /** Whether the model has one response for each request. */
+    private final boolean single;
+
+    @GuardedBy("lock")
+    private boolean responded;
+
     @GuardedBy("lock")
     private boolean cancelled;
 
@@ -57,7 +64,36 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
      * @param memory allocates memory for outputs
      */
     public FakeSender(LeakCheckingMemory memory) {
+        this(memory, false);
+    }
+
+    private FakeSender(LeakCheckingMemory memory, boolean single) {
         this.memory = memory;
+        this.single = single;
+    }
+
+    /**
+     * Creates a sender of a request to a model that is not decoupled. A second response is refused, and an end without one
+     * is a failure, as from the server.
+     *
+     * @param memory allocates memory for outputs
+     * @return the sender
+     */
+    public static FakeSender ofOneResponse(LeakCheckingMemory memory) {
+        return new FakeSender(memory, true);
+    }
+
+    /** Returns whether its model has one response for each request. */
+    boolean hasOneResponse() {
+        return single;
+    }
+
+    @GuardedBy("lock")
+    private void checkFirst() {
+        if (single && responded) {
+            throw new IllegalStateException(
+                    "sender: a second response (expected: one, since the model is not decoupled)");
+        }
     }
 
     /**
@@ -238,7 +274,11 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
         requireNonNull(error, "error");
         lock.lock();
         try {
-            if (!ended && !cancelled) {
+            checkFirst();
+            responded = true;
+            if (!ended && !cancelled && single) {
+                failure = Optional.of(error);
+            } else if (!ended && !cancelled) {
                 errors.add(error);
             }
         } finally {
@@ -257,9 +297,13 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
         }
         lock.lock();
         try {
-            if (ended || cancelled) {
+            ended |= isFinal && single && responded; // all the same
+            if (ended || cancelled || (single && responded)) {
                 own.discard();
+                checkFirst();
+                responded = true;
             } else {
+                responded = true;
                 own.end();
                 sent.add(own);
             }
@@ -274,6 +318,10 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
     public void complete() {
         lock.lock();
         try {
+            if (!ended && single && !responded) {
+                failure = Optional.of(new BackendException(
+                        ErrorCode.INTERNAL, "sender: ended without a response (expected: one, or an error)"));
+            }
             ended = true;
         } finally {
             lock.unlock();
@@ -286,10 +334,10 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
         requireNonNull(error, "error");
         lock.lock();
         try {
-            if (!ended) {
-                ended = true;
+            if (!ended && !(single && responded)) {
                 failure = Optional.of(error);
             }
+            ended = true;
         } finally {
             lock.unlock();
         }

@@ -50,7 +50,7 @@ final class LocalExecution implements AutoCloseable {
         requests.all().forEach(FakeRequest::cancel);
     }
 
-    /** Sets whether the clients of a decoupled model read their responses. */
+    /** Sets whether the clients read their responses. */
     void setReady(boolean ready) {
         requests.senders().forEach(sender -> sender.setReady(ready));
     }
@@ -142,17 +142,21 @@ final class LocalExecution implements AutoCloseable {
                     () -> sender.hasEnded()
                             || !request.isSenderRequested()
                             || request.isRescheduled()
-                            || request.failure().isPresent(),
+                            || (request.failure().isPresent()
+                                    && sender.failure().isEmpty()),
+                    "its sender is open",
+                    "complete() or fail() exactly once",
                     i);
+            await(() -> request.openLeases() == 0, "a lease on its inputs is open", "to be ended", i);
         }
     }
 
-    private void await(BooleanSupplier ended, int place) {
+    private void await(BooleanSupplier ended, String problem, String expected, int place) {
         long start = System.nanoTime();
         while (!ended.getAsBoolean()) {
             if (System.nanoTime() - start > timeout.toNanos()) {
-                throw new AssertionError("request " + place + ": its sender is open after " + timeout
-                        + " (expected: complete() or fail() exactly once)");
+                throw new AssertionError(
+                        "request " + place + ": " + problem + " after " + timeout + " (expected: " + expected + ")");
             }
             LockSupport.parkNanos(PAUSE_NANOS);
         }

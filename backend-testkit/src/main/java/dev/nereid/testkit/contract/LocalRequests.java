@@ -61,11 +61,10 @@ final class LocalRequests implements AutoCloseable {
         if (isNull) {
             request.asNullRequest();
         }
-        if (settings.decoupled()) {
-            FakeSender sender = new FakeSender(memory);
-            senders.add(sender);
-            request.with(sender);
-        } else {
+        FakeSender sender = settings.decoupled() ? new FakeSender(memory) : FakeSender.ofOneResponse(memory);
+        senders.add(sender);
+        request.with(sender);
+        if (!settings.decoupled()) {
             request.withResponse(memory);
         }
         for (StateSpec state :
@@ -99,7 +98,7 @@ final class LocalRequests implements AutoCloseable {
         return requests;
     }
 
-    /** Returns the senders, one for each request of a decoupled model, or none. */
+    /** Returns the senders, one for each request. */
     List<FakeSender> senders() {
         return senders;
     }
@@ -143,7 +142,7 @@ final class LocalRequests implements AutoCloseable {
         });
     }
 
-    /** Frees inputs, and the responses of decoupled models. */
+    /** Frees inputs, and the responses of senders. */
     @Override
     public void close() {
         senders.forEach(FakeSender::close);

@@ -58,7 +58,7 @@ record LocalResponses(ModelSettings settings, LocalRequests requests, FakeBatch 
     /** Copies the outputs of a request. */
     private List<Map<String, Tensor>> outputs(int place) {
         List<Map<String, Tensor>> responses = new ArrayList<>();
-        if (settings.decoupled()) {
+        if (usesSender(place)) {
             requests.senders().get(place).responses().forEach(outputs -> responses.add(LocalTensors.copies(outputs)));
         } else {
             Map<String, Tensor> outputs = new LinkedHashMap<>(
@@ -67,6 +67,11 @@ record LocalResponses(ModelSettings settings, LocalRequests requests, FakeBatch 
             responses.add(outputs);
         }
         return responses;
+    }
+
+    /** Returns whether the responses to a request come from its sender. */
+    private boolean usesSender(int place) {
+        return settings.decoupled() || requests.all().get(place).isSenderRequested();
     }
 
     /** Returns whether the server would accept a request. */
@@ -83,7 +88,7 @@ record LocalResponses(ModelSettings settings, LocalRequests requests, FakeBatch 
                 || request.isCancelled()
                 || request.isRescheduled();
         for (String output : request.requestedOutputs()) {
-            if (!mayLack && !responses.getFirst().containsKey(output)) {
+            if (!mayLack && (responses.isEmpty() || !responses.getFirst().containsKey(output))) {
                 throw new AssertionError(
                         "output '" + output + "' of response 0: missing (expected: all requested outputs)");
             }

@@ -173,7 +173,16 @@ final class ExecutedRequest extends CheckedRequestView
             throw new IllegalStateException("response: the model is decoupled (expected: sender)");
         }
         checked();
+        if (detached) {
+            throw new IllegalStateException("response: the request has a sender (expected: a response of that)");
+        }
         return builder();
+    }
+
+    @Override
+    public Runnable leaseInputs() {
+        checked();
+        return scheduled().leaseInputs();
     }
 
     @Override
@@ -339,9 +348,6 @@ final class ExecutedRequest extends CheckedRequestView
 
     @Override
     public ResponseSender sender() {
-        if (!scheduled().model().settings().decoupled()) {
-            throw new IllegalStateException("sender: the model is not decoupled (expected: response)");
-        }
         checked();
         ResponseDelivery delivery = scheduled().delivery();
         ResponseChannel opened = delivery.channel();

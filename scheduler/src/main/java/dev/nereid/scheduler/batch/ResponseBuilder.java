@@ -36,7 +36,8 @@ import org.slf4j.LoggerFactory;
  * Builds one response from the outputs of a backend. Confined to one thread at a time. Owns the memory of its outputs.
  *
  * <p>It ends once: it becomes a {@link FinishedResponse}, or it is discarded. Outputs that the client did not request
- * are kept until then, since the backend may still write to them, and are dropped.
+ * are kept until then, since the backend may still write to them, and are dropped. A response of a {@link ResponseStream}
+ * is also discarded by the end of that, on another thread perhaps: an output is added with the lock of the stream.
  */
 final class ResponseBuilder implements InferenceResponse {
     private static final ParameterValue TRUE = new ParameterValue.Bool(true);
@@ -53,8 +54,24 @@ final class ResponseBuilder implements InferenceResponse {
     private final @Nullable OutputReceiver execution;
     private final @Nullable BatchOutputs shared;
     private final @Nullable Output[] outputs;
+    private final @Nullable ResponseStream stream;
     private @Nullable Map<String, ParameterValue> parameters;
+
+    /** Whether it was sent or discarded. Of a response of a stream, written with the lock of that. */
     private boolean ended;
+
+    /** Whether the end of the stream discarded it; written with the lock of that. */
+    private boolean discardedByEnd;
+
+    /** The thread that used it last; of a response of a stream, written with the lock of that. */
+    private @Nullable Thread user;
+
+    /** The neighbors among the open responses of the stream, which guards them. */
+    @Nullable
+    ResponseBuilder previous;
+
+    @Nullable
+    ResponseBuilder next;
 
     /**
      * Creates a response without outputs.
@@ -71,6 +88,27 @@ final class ResponseBuilder implements InferenceResponse {
             GatheredInputs.Holder inputs,
             @Nullable OutputReceiver execution,
             @Nullable BatchOutputs shared) {
+        this(scope, request, inputs, execution, shared, null);
+    }
+
+    /**
+     * Creates a response of a stream, whose end discards it.
+     *
+     * @param stream the stream, also knows the inputs that the batch of the request gathered
+     */
+    ResponseBuilder(ExecutionScope scope, ScheduledRequest request, ResponseStream stream) {
+        this(scope, request, stream, null, null, stream);
+    }
+
+    private ResponseBuilder(
+            ExecutionScope scope,
+            ScheduledRequest request,
+            GatheredInputs.Holder inputs,
+            @Nullable OutputReceiver execution,
+            @Nullable BatchOutputs shared,
+            @Nullable ResponseStream stream) {
+        this.stream = stream;
+        this.user = stream == null ? null : Thread.currentThread();
         this.request = request;
         this.scope = scope;
         this.inputs = inputs;
@@ -137,7 +175,26 @@ final class ResponseBuilder implements InferenceResponse {
             throw OutputChecks.notAllocated(scope.model(), spec);
         }
         Tensor fenced = received(allocated.content().withFence(fence), allocated.memory());
-        outputs[spec.index()] = new Output(new NamedTensor(allocated.name(), fenced), allocated.memory());
+        if (!keep(spec, new Output(new NamedTensor(allocated.name(), fenced), allocated.memory()))) {
+            throw closedError();
+        }
+    }
+
+    /** Keeps an output, unless the end of the stream discarded the response; returns whether it did. */
+    private boolean keep(OutputSpec spec, Output output) {
+        return stream == null ? set(spec, output) : stream.whileOpen(() -> setByThread(spec, output));
+    }
+
+    private boolean setByThread(OutputSpec spec, Output output) {
+        user = Thread.currentThread();
+        return set(spec, output);
+    }
+
+    private boolean set(OutputSpec spec, Output output) {
+        if (!ended) {
+            outputs[spec.index()] = output;
+        }
+        return !ended;
     }
 
     private Tensor received(Tensor output, ReferenceCountedMemory memory) {
@@ -187,7 +244,50 @@ final class ResponseBuilder implements InferenceResponse {
 
     @Override
     public void discard() {
+        if (stream == null) {
+            end();
+        } else if (stream.remove(this)) {
+            release();
+        }
+    }
+
+    /** Ends a response that its stream removed: it was sent or discarded. */
+    void end() {
         ended = true;
+        release();
+    }
+
+    /**
+     * Marks the response as ended, unless it is. Called by its stream with its lock.
+     *
+     * @param byEnd whether the end of the stream discards it
+     * @return whether it was open; if so, its caller owns the outputs
+     */
+    boolean endOnce(boolean byEnd) {
+        boolean open = !ended;
+        ended = true;
+        discardedByEnd |= open && byEnd;
+        return open;
+    }
+
+    /** Returns whether a thread used the response last. Called with the lock of the stream. */
+    boolean isUsedBy(Thread thread) {
+        return thread.equals(user);
+    }
+
+    /** Returns whether the end of a stream discarded the response. Called with the lock of the stream. */
+    boolean isDiscardedByEnd() {
+        return discardedByEnd;
+    }
+
+    /** Returns whether this is a response of a stream. */
+    @SuppressWarnings("ReferenceEquality") // Each request has its own stream.
+    boolean isOf(ResponseStream candidate) {
+        return stream == candidate;
+    }
+
+    /** Releases the outputs of an ended response. */
+    void release() {
         for (int i = 0; i < outputs.length; i++) {
             Output output = outputs[i];
             if (output != null) {
@@ -261,11 +361,6 @@ final class ResponseBuilder implements InferenceResponse {
         return true;
     }
 
-    /** Returns whether this is an open response to a request. */
-    boolean isOpenFor(ScheduledRequest candidate) {
-        return !ended && request == candidate;
-    }
-
     /**
      * Ends the builder: outputs that the client requested become the response, all others are released.
      *
@@ -275,7 +370,7 @@ final class ResponseBuilder implements InferenceResponse {
         try {
             return finished(last);
         } finally {
-            discard();
+            end();
         }
     }
 
@@ -348,7 +443,9 @@ final class ResponseBuilder implements InferenceResponse {
     private Tensor add(OutputSpec output, Tensor tensor, ReferenceCountedMemory memory) {
         try {
             Tensor clientTensor = OutputChecks.forClient(scope.model(), output, tensor);
-            outputs[output.index()] = new Output(new NamedTensor(output.tensor().name(), clientTensor), memory);
+            if (!keep(output, new Output(new NamedTensor(output.tensor().name(), clientTensor), memory))) {
+                throw closedError();
+            }
             return tensor;
         } catch (RuntimeException | Error e) {
             memory.release();
@@ -371,8 +468,12 @@ final class ResponseBuilder implements InferenceResponse {
 
     private void checkOpen() {
         if (ended) {
-            throw new IllegalStateException("response to request '"
-                    + Quoted.text(request.checked().id()) + "': sent or discarded (expected: not yet)");
+            throw closedError();
         }
+    }
+
+    private IllegalStateException closedError() {
+        return new IllegalStateException("response to request '"
+                + Quoted.text(request.checked().id()) + "': sent or discarded (expected: not yet)");
     }
 }

@@ -3,6 +3,7 @@ package dev.nereid.scheduler.batch;
 import static java.util.Objects.requireNonNull;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.Quoted;
 import dev.nereid.api.ResponseFlow;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.request.ResponseChannel;
@@ -12,11 +13,15 @@ import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.scheduler.statistics.ResponseIndices;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ResponseReport;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,6 +36,13 @@ import org.jspecify.annotations.Nullable;
  * <p>The stream is ready while no response waits for the thread that delivers and the client reads. Responses that wait
  * for those of other requests, in a model that preserves order, do not count: those others may wait for the backend.
  * Once the request is cancelled or completed, or the sender is ended, it is always ready.
+ *
+ * <p>A model that is not decoupled has one response: sending it completes the request, and the sender stays open. A
+ * second one is refused, and an end without a response is a failure of the backend.
+ *
+ * <p>The end of the sender discards the responses that were neither sent nor discarded, and that the ending thread used
+ * last. Other threads may still write to their responses, which are dropped when they are sent. So an end by the server
+ * discards none.
  *
  * <p>The stream holds a reference to the request until it is ended, even if the request completes meanwhile. The last
  * reference is released after the delivery of the last response. The inputs are freed before that, when executions and
@@ -60,6 +72,17 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
     @GuardedBy("lock")
     private boolean ended;
 
+    /** Whether the model has one response for each request. */
+    private final boolean single;
+
+    /** Whether the one response was sent; of a model that has one. */
+    @GuardedBy("lock")
+    private boolean responded;
+
+    /** The last of the responses that are neither sent nor discarded, with the others linked to it. */
+    @GuardedBy("lock")
+    private @Nullable ResponseBuilder open;
+
     /** Whether the backend failed the request by the sender. */
     private volatile boolean failed;
 
@@ -78,6 +101,7 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
         this.scope = scope;
         this.request = request;
         this.gathered = gathered;
+        this.single = !request.model().settings().decoupled();
         this.indices = new ResponseIndices(request.model().nanoTime().getAsLong());
         request.retain();
     }
@@ -94,39 +118,182 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
 
     @Override
     public InferenceResponse newResponse() {
-        return new ResponseBuilder(scope, request, this, null, null);
+        ResponseBuilder builder = new ResponseBuilder(scope, request, this);
+        lock.lock();
+        try {
+            ResponseBuilder last = open;
+            builder.previous = last;
+            if (last != null) {
+                last.next = builder;
+            }
+            open = builder;
+        } finally {
+            lock.unlock();
+        }
+        return builder;
+    }
+
+    /** Removes an open response, which ends; returns whether it was open. If so, the caller owns its outputs. */
+    boolean remove(ResponseBuilder builder) {
+        lock.lock();
+        try {
+            return builder.endOnce(false) && unlink(builder);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Removes a response from the open ones; returns true. */
+    @GuardedBy("lock")
+    @SuppressWarnings("ReferenceEquality") // Responses are mutable.
+    private boolean unlink(ResponseBuilder builder) {
+        ResponseBuilder before = builder.previous;
+        ResponseBuilder after = builder.next;
+        if (before != null) {
+            before.next = after;
+        }
+        if (after != null) {
+            after.previous = before;
+        } else if (open == builder) {
+            open = before;
+        }
+        builder.previous = null;
+        builder.next = null;
+        return true;
+    }
+
+    /** Runs a change of an open response while the stream cannot discard it. */
+    boolean whileOpen(BooleanSupplier change) {
+        lock.lock();
+        try {
+            return change.getAsBoolean();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Discards the responses that are neither sent nor discarded, and that the calling thread used last: another thread
+     * may still write to its own. Called when the backend has ended the stream.
+     */
+    private void discardOpen() {
+        Thread ending = Thread.currentThread();
+        List<ResponseBuilder> left = List.of();
+        lock.lock();
+        try {
+            ResponseBuilder each = open;
+            while (each != null) {
+                ResponseBuilder before = each.previous;
+                if (each.isUsedBy(ending) && each.endOnce(true)) {
+                    unlink(each);
+                    left = left.isEmpty() ? new ArrayList<>(1) : left;
+                    left.add(each);
+                }
+                each = before;
+            }
+        } finally {
+            lock.unlock();
+        }
+        left.forEach(ResponseBuilder::release);
     }
 
     @Override
     public void send(InferenceResponse response) {
         ResponseBuilder builder = own(response);
+        checkFirst(builder);
         if (!tryRetain()) {
-            builder.discard();
+            drop(builder);
             return;
         }
         try {
             if (dropsResponses()) {
-                builder.discard();
+                drop(builder);
+            } else if (single) {
+                request.complete(builder.finish(true));
             } else {
                 add(builder.finish(false), false);
             }
         } catch (BackendException e) {
             failed = true;
             request.fail(e);
+        } catch (RuntimeException | Error e) {
+            failUnexpectedly(e);
+            throw e;
         } finally {
             request.release();
+        }
+    }
+
+    /** Fails a request whose response could not be sent: of its one response there is no other. */
+    private void failUnexpectedly(Throwable cause) {
+        if (single || isEnded()) {
+            failed = true;
+            request.fail(SchedulerErrors.unexpected(request.model().settings(), cause), FailureReason.OTHER);
+        }
+    }
+
+    /**
+     * Takes the step to the one response of a model that is not decoupled; has no effect for a decoupled model.
+     *
+     * @param builder the response, which is dropped if it is the second one; {@code null} for an error
+     * @throws IllegalStateException if it is the second one
+     */
+    private void checkFirst(@Nullable ResponseBuilder builder) {
+        if (single && !respond()) {
+            if (builder != null) {
+                drop(builder);
+            }
+            throw new IllegalStateException("sender of request '"
+                    + Quoted.text(request.checked().id()) + "' to model '"
+                    + request.checked().model()
+                    + "': a second response (expected: one, since the model is not decoupled;"
+                    + " model_transaction_policy { decoupled: true } allows more)");
+        }
+    }
+
+    private boolean respond() {
+        lock.lock();
+        try {
+            boolean first = !responded;
+            responded |= !ended; // what follows an end is dropped
+            return first;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns whether the one response was sent; {@code false} for a decoupled model. */
+    private boolean hasResponded() {
+        lock.lock();
+        try {
+            return responded;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Releases the outputs of a response that is not sent, unless the end of the stream did. */
+    private void drop(ResponseBuilder builder) {
+        if (!whileOpen(builder::isDiscardedByEnd)) {
+            builder.release();
         }
     }
 
     @Override
     public void sendError(BackendException error) {
         ResponseEvent event = new ResponseEvent.FailedResponse(SchedulerErrors.of(requireNonNull(error, "error")));
+        checkFirst(null);
         if (!tryRetain()) {
             return;
         }
         try {
             if (!dropsResponses()) {
-                add(event, false);
+                if (single) {
+                    failed = true;
+                    request.fail(error);
+                } else {
+                    add(event, false);
+                }
             }
         } finally {
             request.release();
@@ -141,8 +308,14 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
     @Override
     public void complete(InferenceResponse last) {
         ResponseBuilder builder = own(last);
+        try {
+            checkFirst(builder);
+        } catch (IllegalStateException e) {
+            complete();
+            throw e;
+        }
         if (!end()) {
-            builder.discard();
+            drop(builder);
             return;
         }
         try {
@@ -150,19 +323,33 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
         } catch (BackendException e) {
             failed = true;
             request.fail(e);
+        } catch (RuntimeException | Error e) {
+            failUnexpectedly(e);
+            throw e;
         } finally {
+            discardOpen();
             releaseStream();
         }
     }
 
     @Override
     public void complete() {
-        endWith(ResponseEvent.END);
+        boolean none = single && !request.isCompleted();
+        endWith(none ? noResponse() : ResponseEvent.END, none && !hasResponded());
+    }
+
+    /** Returns the failure of a request to a model with one response that got none. */
+    private ResponseEvent noResponse() {
+        BackendException error = new BackendException(
+                ErrorCode.INTERNAL,
+                "model '" + request.checked().model() + "': its backend sent no response (expected: one, or an error)");
+        return ResponseEvent.Failure.of(error, FailureReason.BACKEND);
     }
 
     @Override
     public void fail(BackendException error) {
-        endWith(ResponseEvent.Failure.of(requireNonNull(error, "error"), FailureReason.BACKEND));
+        ResponseEvent failure = ResponseEvent.Failure.of(requireNonNull(error, "error"), FailureReason.BACKEND);
+        endWith(failure, !hasResponded());
     }
 
     /** Returns whether the backend failed the request by the sender. */
@@ -170,12 +357,17 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
         return failed;
     }
 
-    private void endWith(ResponseEvent last) {
-        if (end()) {
-            failed = last instanceof ResponseEvent.Failure;
-            try {
+    /** Ends the stream; {@code fails} says whether the backend fails the request by that. */
+    private void endWith(ResponseEvent last, boolean fails) {
+        boolean ends = end();
+        try {
+            if (ends) {
+                failed |= fails;
                 request.complete(last);
-            } finally {
+            }
+        } finally {
+            discardOpen();
+            if (ends) {
                 releaseStream();
             }
         }
@@ -209,7 +401,7 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
 
     @Override
     public boolean isCancelled() {
-        return request.isCancelled();
+        return single ? request.isCancelledForBackend() : request.isCancelled();
     }
 
     @Override
@@ -310,7 +502,9 @@ public final class ResponseStream implements ResponseChannel, GatheredInputs.Hol
     }
 
     private ResponseBuilder own(InferenceResponse response) {
-        if (response instanceof ResponseBuilder builder && builder.isOpenFor(request)) {
+        if (response instanceof ResponseBuilder builder
+                && builder.isOf(this)
+                && (remove(builder) || whileOpen(builder::isDiscardedByEnd))) {
             return builder;
         }
         throw new IllegalArgumentException(

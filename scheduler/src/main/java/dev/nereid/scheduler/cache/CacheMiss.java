@@ -15,7 +15,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 
 /**
- * Inserts the response of a missed request into the cache. Confined to the thread that executes the request.
+ * Inserts the response of a missed request into the cache. Confined to the thread that executes the request, and then to
+ * the one that completes it, such as that of a sender.
  *
  * <p>A response that other models made than those of the key is not inserted: one of them was loaded again meanwhile.
  */

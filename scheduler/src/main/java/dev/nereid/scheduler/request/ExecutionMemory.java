@@ -120,6 +120,19 @@ final class ExecutionMemory {
         return null;
     }
 
+    /** Retains the memory of all added inputs of the current execution. Called by any thread. */
+    List<ReferenceCountedMemory> retainAdded() {
+        List<Held> candidates = held;
+        List<ReferenceCountedMemory> retained = new ArrayList<>(candidates.size());
+        for (int i = 0; i < candidates.size(); i++) {
+            ReferenceCountedMemory memory = candidates.get(i).memory;
+            if (memory.tryRetain()) { // it may belong to an execution that has ended meanwhile
+                retained.add(memory);
+            }
+        }
+        return retained;
+    }
+
     /** Releases the memory of the added inputs. An output that lies in one holds a reference of its own. */
     private void releaseAdded() {
         List<Held> released = held;

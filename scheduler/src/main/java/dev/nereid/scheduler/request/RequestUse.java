@@ -1,6 +1,7 @@
 package dev.nereid.scheduler.request;
 
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.Quoted;
 import dev.nereid.scheduler.memory.InputStaging;
 import dev.nereid.scheduler.memory.MemoryRanges;
 import dev.nereid.scheduler.memory.ReferenceCountedMemory;
@@ -21,11 +22,15 @@ import org.jspecify.annotations.Nullable;
  * <p>A superclass and no component of {@link ScheduledRequest}, since every request would need one more object.
  */
 abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.Detached permits ScheduledRequest {
-    private static final VarHandle INPUTS_FREED;
+    private static final int OPEN = 0;
+    private static final int LEASED = 1;
+    private static final int FREED = 2;
+
+    private static final VarHandle INPUT_STATE;
 
     static {
         try {
-            INPUTS_FREED = MethodHandles.lookup().findVarHandle(RequestUse.class, "inputsFreed", boolean.class);
+            INPUT_STATE = MethodHandles.lookup().findVarHandle(RequestUse.class, "inputState", int.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
@@ -65,8 +70,8 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
     /** Whether an output lies in the inputs. Written during the execution, before its end. */
     private boolean inputsKept;
 
-    /** Whether the inputs were freed before the last release. Set once, by the holder of a reference. */
-    private volatile boolean inputsFreed;
+    /** Whether the inputs were freed before the last release, or may not be. Set once, by the holder of a reference. */
+    private volatile int inputState = OPEN;
 
     RequestUse(ModelScope model, CheckedRequest checked, long enqueuedNanos) {
         this.model = model;
@@ -262,6 +267,34 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
         return Optional.of(this::release);
     }
 
+    /**
+     * Holds the inputs as the backend sees them now, for a reader that outlives execution and responses. Called by any
+     * thread before the execution and the sender have ended.
+     *
+     * @return ends that; any thread may run it, once or more
+     * @throws IllegalStateException if the inputs are freed
+     */
+    public Runnable leaseInputs() {
+        if (!tryRetain()) {
+            throw inputsFreed();
+        }
+        try {
+            if (!INPUT_STATE.compareAndSet(this, OPEN, LEASED) && inputState == FREED) {
+                throw inputsFreed();
+            }
+            ExecutionMemory used = extra;
+            return new InputLease(this, used == null ? List.of() : used.retainAdded());
+        } catch (RuntimeException | Error e) {
+            release();
+            throw e;
+        }
+    }
+
+    private IllegalStateException inputsFreed() {
+        return new IllegalStateException("leaseInputs: the inputs of request '" + Quoted.text(checked.id())
+                + "' are freed (expected: before the end of its execution and sender)");
+    }
+
     /** Keeps the inputs until the last release. The caller retains the request. */
     void keepInputs() {
         inputsKept = true;
@@ -279,7 +312,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
 
     /** Frees all inputs, unless an output lies in them; of a client's memory, copies and added inputs alone. */
     void freeUnusedInputs() {
-        if (inputsKept) {
+        if (inputsKept || !INPUT_STATE.compareAndSet(this, OPEN, FREED)) {
             return;
         }
         try {
@@ -287,7 +320,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
             if (used != null) {
                 used.endCurrent();
             }
-            if (!usesClientMemory() && INPUTS_FREED.compareAndSet(this, false, true)) {
+            if (!usesClientMemory()) {
                 checked.releaseInputs();
             }
         } catch (Throwable e) {
@@ -319,7 +352,7 @@ abstract sealed class RequestUse implements ExecutionInputs, DetachedRequests.De
             if (used != null) {
                 used.close();
             }
-            if (!inputsFreed) {
+            if (inputState != FREED || usesClientMemory()) {
                 checked.releaseInputs();
             }
         } catch (Throwable e) {

@@ -23,7 +23,7 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     private final @Nullable ResponseOrder order;
 
     /**
-     * The responses of a decoupled model. A thread that completes the request from outside of the execution and does
+     * The responses of a request that has a sender. A thread that completes the request from outside of the execution and does
      * not see the channel may deliver the completion directly: the channel is opened after the completion then, and
      * sends nothing.
      */
@@ -99,7 +99,7 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
         }
     }
 
-    /** Returns the channel of a decoupled model; {@code null} until it is opened. */
+    /** Returns the channel of the sender; {@code null} until it is opened. */
     @Nullable
     public ResponseChannel channel() {
         return channel;
@@ -110,7 +110,7 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
         return observer.flow();
     }
 
-    /** Notifies the channel of a decoupled model that the request is cancelled; called after that was recorded. */
+    /** Notifies the channel of the sender that the request is cancelled; called after that was recorded. */
     void onCancelled() {
         ResponseChannel opened = channel;
         if (opened != null) {
@@ -124,7 +124,7 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
     }
 
     /**
-     * Tells the channel of a decoupled model that no execution follows.
+     * Tells the channel of the sender that no execution follows.
      *
      * @param endsStream whether to end the sender, of a request that was executed again and that its backend can not end
      *     any more
@@ -149,12 +149,12 @@ public final class ResponseDelivery implements ResponseOrder.Recipient {
         request.release();
     }
 
-    /** Returns whether the channel of a decoupled model was opened. */
+    /** Returns whether the channel of the sender was opened. */
     public boolean isStreaming() {
         return channel != null;
     }
 
-    /** Returns whether the channel of a decoupled model was opened, and may still send. */
+    /** Returns whether the channel of the sender was opened, and may still send. */
     public boolean isStreamOpen() {
         ResponseChannel opened = channel;
         return opened != null && !opened.isEnded();

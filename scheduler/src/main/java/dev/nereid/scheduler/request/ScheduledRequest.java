@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  * cancellation that races with the step back to waiting is not lost: the canceller sets a flag and then reads the latch,
  * the thread that queues the request takes the step, queues it, and then reads the flag ({@link #checkQueued}).
  *
- * <p><b>Memory.</b> References keep the inputs alive: one of the queue or execution, one of each response, and one of
- * the stream of a decoupled model. The last release frees the inputs and ends the count of the request as in flight.
+ * <p><b>Memory.</b> References keep the inputs alive: one of the queue or execution, one of each response, one of
+ * the sender, and one of each lease on the inputs. The last release frees the inputs and ends the count of the request as in flight.
  * Outputs may therefore lie in inputs, and while no request is in flight no thread reads memory of the model. The last
  * user of the inputs, execution or sender, frees them earlier, if no output lies in them ({@link #freeInputs}).
  */
@@ -286,7 +286,7 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
     }
 
     /**
-     * Releases the reference of the queue or the execution: no execution follows. The inputs of a decoupled model are
+     * Releases the reference of the queue or the execution: no execution follows. The inputs of a request with a sender are
      * freed here or with the end of the sender, so that an open response does not hold them.
      *
      * @param endsStream whether to end the sender; if not, the backend does
@@ -354,8 +354,8 @@ public final class ScheduledRequest extends RequestUse implements Cancellation {
     /**
      * Frees the inputs before the last release, so that an open response does not hold them. Called once, by the last
      * user of the inputs, before its own release: by the execution that completed the request with a response, after the
-     * delivery; for a decoupled model with a sender, by the later one of executions and sender; after a hit of the
-     * cache. Has no effect if an output lies in the inputs, or if a cancel action may still read them. If the request
+     * delivery; for one with a sender, by the later one of executions and sender; after a hit of the
+     * cache. Has no effect if an output lies in the inputs, they are leased, or a cancel action may still read them. If the request
      * uses memory of the client, whose registrations last as long as the request, only copies are freed.
      */
     public void freeInputs() {
