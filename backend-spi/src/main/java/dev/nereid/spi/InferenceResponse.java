@@ -8,8 +8,10 @@ import java.util.List;
  * fakes of the testkit.
  *
  * <p>Outputs reach the client in the order of the model's configuration. Those that the client did not request
- * are dropped; those that were not put in are absent. An output that the configuration does not know, of another type,
- * or put in twice is an error of the backend: the call throws {@link ErrorCode#INTERNAL}.
+ * are dropped; those that were not put in are absent. An output of another type or shape than configured is passed
+ * on, and one that the configuration does not know is dropped; the log names each of them, and those that are missing,
+ * once for each model. They are errors in tests, of the contract kit and of the server in memory. An output put in twice
+ * is an error of the backend: the call throws {@link ErrorCode#INTERNAL}.
  *
  * @since 1.0
  */
@@ -80,7 +82,7 @@ public interface InferenceResponse {
      *     request: the server keeps inputs until the response was sent
      * @param release run exactly once, on any thread, when the server no longer needs the memory: perhaps before this
      *     method returns, and also when it throws. Short, must not block; its exceptions are logged
-     * @throws BackendException if the output was put in before, is none of the model's, or lies in memory that other
+     * @throws BackendException if the output was put in before, or lies in memory that other
      *     threads may not use
      */
     void put(String output, Tensor tensor, Runnable release);

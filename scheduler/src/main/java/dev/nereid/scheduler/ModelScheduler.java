@@ -123,10 +123,11 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
                 settings,
                 plan.backend().callbacks()::stacks,
                 environment.supervision().outputCheckInterval());
-        this.scope = ExecutionScope.of(
+        ExecutionScope lenient = ExecutionScope.of(
                         model, plan.backend().accepted(), plan.backend().callbacks())
                 .with(integrity)
                 .withIterative(plan.iterative());
+        this.scope = environment.supervision().strictOutputs() ? lenient.withStrictOutputs() : lenient;
         this.executions = new DirectExecutionPolicy(settings, plan.backend());
         this.rateLimiter = environment.rateLimiter();
         this.nanoTime = environment.clocks().nanoTime();

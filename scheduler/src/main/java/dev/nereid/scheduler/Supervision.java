@@ -15,16 +15,19 @@ import java.util.Optional;
  * @param executionLimit the time limit of an execution; zero for none
  * @param loadLimit the time limit of a load, and of one execution of its warm-up; zero for none
  * @param outputCheckInterval one response in this many is checked for outputs that change too late; 0 for none
+ * @param strictOutputs whether outputs that do not fit the configuration are errors, for tests of models; otherwise they
+ *     are passed on or dropped, and reported once
  */
 public record Supervision(
         FatalErrorHandler fatalErrors,
         Optional<Watchdog> watchdog,
         Duration executionLimit,
         Duration loadLimit,
-        int outputCheckInterval) {
+        int outputCheckInterval,
+        boolean strictOutputs) {
     /** No handler and no limits. */
     public static final Supervision NONE =
-            new Supervision(FatalErrorHandler.NONE, Optional.empty(), Duration.ZERO, Duration.ZERO, 0);
+            new Supervision(FatalErrorHandler.NONE, Optional.empty(), Duration.ZERO, Duration.ZERO, 0, false);
 
     /** Checks the components. */
     public Supervision {
@@ -41,6 +44,6 @@ public record Supervision(
      * @return the changed supervision
      */
     public Supervision withExecutionLimit(Duration changed) {
-        return new Supervision(fatalErrors, watchdog, changed, loadLimit, outputCheckInterval);
+        return new Supervision(fatalErrors, watchdog, changed, loadLimit, outputCheckInterval, strictOutputs);
     }
 }

@@ -18,7 +18,7 @@ final class RestingThreads implements AutoCloseable {
 
     /** Returns the services for schedulers whose threads end. */
     Supervision supervision() {
-        return new Supervision(FatalErrorHandler.NONE, Optional.of(watchdog), Duration.ZERO, Duration.ZERO, 1);
+        return new Supervision(FatalErrorHandler.NONE, Optional.of(watchdog), Duration.ZERO, Duration.ZERO, 1, false);
     }
 
     private void run() {

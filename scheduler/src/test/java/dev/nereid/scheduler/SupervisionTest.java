@@ -407,7 +407,8 @@ final class SupervisionTest {
                 plan,
                 slots,
                 new SchedulerEnvironment(memory, clock, timeouts)
-                        .with(new Supervision(fatal::add, Optional.of(watchdog), LIMIT, Duration.ofMinutes(5), 1)));
+                        .with(new Supervision(
+                                fatal::add, Optional.of(watchdog), LIMIT, Duration.ofMinutes(5), 1, false)));
     }
 
     private CheckedRequest request(String id) {

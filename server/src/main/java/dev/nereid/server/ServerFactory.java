@@ -97,7 +97,8 @@ final class ServerFactory {
                                     Optional.of(watchdog),
                                     supervision.executionLimit(),
                                     supervision.loadLimit(),
-                                    outputCheckInterval(supervision))),
+                                    outputCheckInterval(supervision),
+                                    supervision.pluginLimits().strictOutputs())),
                     options.directories().cacheRoot());
             NereidServer server = new NereidServer(
                     new ServerMetadata(options.protocol().serverId(), build.version(), EXTENSIONS),

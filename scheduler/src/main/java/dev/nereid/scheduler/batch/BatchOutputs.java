@@ -66,9 +66,9 @@ final class BatchOutputs {
     }
 
     /** Adds the work of a device that writes an output, which was added before. */
-    void fence(OutputSpec output, Fence fence, OutputReceiver execution) {
+    void fence(String output, Fence fence, OutputReceiver execution) {
         for (Whole whole : outputs) {
-            if (whole.output().index() == output.index()) {
+            if (whole.output().tensor().name().equals(output)) {
                 whole.tensor = execution.received(whole.tensor().withFence(fence), whole.memory());
                 return;
             }
@@ -89,7 +89,10 @@ final class BatchOutputs {
 
     /** Throws if an output cannot be added. */
     OutputSpec check(String output, DataType type, Shape shape) {
-        OutputSpec spec = scope.output(output);
+        OutputSpec spec = scope.output(output, type, shape);
+        if (!spec.isKnown()) {
+            return spec; // never part of a response
+        }
         if (has(output)) {
             throw SchedulerErrors.duplicateOutput(scope.model().settings(), output);
         }

@@ -202,7 +202,7 @@ public final class ExecutionBatch extends ExecutionLifecycle implements Batch {
         if (outputs == null) {
             executed[0].builder().fence(output, fence);
         } else {
-            outputs.fence(scope.output(output), fence, this);
+            outputs.fence(output, fence, this);
         }
     }
 

@@ -3,11 +3,12 @@ package dev.nereid.scheduler.batch;
 import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.memory.OutputIntegrity;
 import dev.nereid.scheduler.request.ModelScope;
-import dev.nereid.scheduler.request.SchedulerErrors;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchOutput;
+import dev.nereid.spi.DataType;
 import dev.nereid.spi.Fence;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import java.util.Collections;
@@ -120,16 +121,33 @@ public record ExecutionScope(
         return accepted.ofClients();
     }
 
+    /** Returns the same scope, in which wrong outputs are errors of the backend. */
+    public ExecutionScope withStrictOutputs() {
+        return new ExecutionScope(
+                model,
+                accepted,
+                derived,
+                inputs,
+                outputs,
+                OutputTracker.strict(model.settings(), outputs.values()),
+                callbacks,
+                integrity,
+                iterative);
+    }
+
     /**
-     * Returns an output by name.
+     * Returns an output by name. One that the configuration does not have is reported, and is not
+     * {@linkplain OutputSpec#isKnown known}.
      *
-     * @throws BackendException if the configuration has no such output
+     * @param type the type that the backend gives it
+     * @param shape the shape that the backend gives it
+     * @throws BackendException if the configuration has no such output, and wrong outputs are errors
      */
-    OutputSpec output(String name) {
+    OutputSpec output(String name, DataType type, Shape shape) {
         OutputSpec spec = outputs.get(name);
         if (spec == null) {
-            throw SchedulerErrors.output(
-                    model.settings(), name, "not in the configuration (expected: one of " + outputs.keySet() + ")");
+            spec = OutputSpec.unknown(name, type, shape);
+            outputTracker.reportUnknown(spec);
         }
         return spec;
     }

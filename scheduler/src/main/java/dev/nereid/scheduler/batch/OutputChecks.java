@@ -31,8 +31,14 @@ final class OutputChecks {
         }
     }
 
-    /** Throws unless every thread may read an output, or the server can move it to the host. */
+    /**
+     * Throws unless every thread may read an output, or the server can move it to the host. The configuration has it, or
+     * nothing reads it.
+     */
     static void checkMemory(ModelScope model, OutputSpec output, Tensor tensor) {
+        if (!output.isKnown()) {
+            return;
+        }
         MemorySegment data = tensor.data();
         MemoryPlace place = tensor.place();
         if (!place.isHost()) {
@@ -98,9 +104,8 @@ final class OutputChecks {
     }
 
     /** Returns the error of a fence for an output that does not exist. */
-    static BackendException notAllocated(ModelScope model, OutputSpec output) {
-        return SchedulerErrors.output(
-                model.settings(), output.tensor().name(), "a fence without memory (expected: allocated before)");
+    static BackendException notAllocated(ModelScope model, String output) {
+        return SchedulerErrors.output(model.settings(), output, "a fence without memory (expected: allocated before)");
     }
 
     /** Copies an output in memory of a device to the host. Failures are thrown to the backend. */

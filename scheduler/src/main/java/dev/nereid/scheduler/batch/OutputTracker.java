@@ -1,11 +1,18 @@
 package dev.nereid.scheduler.batch;
 
 import dev.nereid.api.BestEffort;
+import dev.nereid.api.Quoted;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
+import java.util.Arrays;
 import java.util.Collection;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
@@ -16,7 +23,8 @@ import org.slf4j.LoggerFactory;
  * leads to the latter. Lock-free; safe for use by any thread.
  *
  * <p>Responses with outputs that do not match the configuration, or lack some, are sent all the same, as the reference
- * server does; each output is logged once. Requests as large as one that needed large outputs are excluded from direct
+ * server does, and outputs that the configuration does not have are dropped; each output is logged once. For tests of
+ * models all of them are errors of the backend. Requests as large as one that needed large outputs are excluded from direct
  * execution: submitting threads have no time to clear that memory.
  */
 public final class OutputTracker {
@@ -24,6 +32,9 @@ public final class OutputTracker {
 
     /** Larger outputs count as large, in bytes. */
     private static final long LARGE_BYTES = 256 << 10;
+
+    /** The maximum number of unknown outputs that are logged: their names may follow from requests. */
+    private static final int MAX_UNKNOWN = 16;
 
     private static final int MISFIT = 1;
     private static final int MISSING = 2;
@@ -40,6 +51,12 @@ public final class OutputTracker {
     private final OutputSpec[] outputs;
     private final Reports reports;
 
+    /** Whether wrong outputs are errors. */
+    private final boolean strict;
+
+    /** The outputs logged that the configuration does not have, at most {@link #MAX_UNKNOWN}. */
+    private final Set<String> unknown = ConcurrentHashMap.newKeySet();
+
     /** Receives reports of unexpected outputs. */
     interface Reports {
         /** Reports an output. */
@@ -55,8 +72,18 @@ public final class OutputTracker {
         this(settings, outputs, OutputTracker::log);
     }
 
+    /** Creates a tracker for which wrong outputs are errors of the backend. */
+    static OutputTracker strict(ModelSettings settings, Collection<OutputSpec> outputs) {
+        return new OutputTracker(settings, outputs, OutputTracker::log, true);
+    }
+
     /** Creates a tracker with another receiver of reports. */
     OutputTracker(ModelSettings settings, Collection<OutputSpec> outputs, Reports reports) {
+        this(settings, outputs, reports, false);
+    }
+
+    private OutputTracker(ModelSettings settings, Collection<OutputSpec> outputs, Reports reports, boolean strict) {
+        this.strict = strict;
         this.settings = settings;
         this.reports = reports;
         this.outputs = outputs.toArray(OutputSpec[]::new);
@@ -75,7 +102,11 @@ public final class OutputTracker {
         return inputBytes >= largeFrom.get();
     }
 
-    /** Reports an output whose shape for clients does not match the configuration. */
+    /**
+     * Reports an output whose shape for clients does not match the configuration.
+     *
+     * @throws BackendException if wrong outputs are errors, as of the other methods
+     */
     void checkShape(int index, Shape shape) {
         OutputSpec output = outputs[index];
         if (!fits(output, shape) && isNew(output, MISFIT)) {
@@ -94,13 +125,39 @@ public final class OutputTracker {
     /** Reports an output that a response lacks, if its client requested it. */
     void logMissing(int index, CheckedRequest request) {
         OutputSpec output = outputs[index];
+        if (strict && settings.decoupled()) {
+            return; // its responses may have different outputs
+        }
         if (request.requestsOutput(output.tensor().name()) && isNew(output, MISSING)) {
             report(output, output.dims().toString(), "nothing", "output missing from a response");
         }
     }
 
+    /** Reports an output that the configuration does not have. */
+    void reportUnknown(OutputSpec output) {
+        String name = output.tensor().name();
+        if (strict) {
+            throw SchedulerErrors.output(settings, name, "not in the configuration (expected: one of " + names() + ")");
+        }
+        if (unknown.size() < MAX_UNKNOWN && unknown.add(name)) {
+            report(
+                    output,
+                    "nothing",
+                    output.tensor().type() + " " + output.tensor().dims(),
+                    "output dropped, which is not in the configuration");
+        }
+    }
+
+    private List<String> names() {
+        return Arrays.stream(outputs).map(output -> output.tensor().name()).toList();
+    }
+
     /** Reports an output. A failure of the report does not fail the request. */
     private void report(OutputSpec output, String configured, String given, String problem) {
+        if (strict) {
+            throw SchedulerErrors.output(
+                    settings, output.tensor().name(), given + " (expected: " + configured + "): " + problem);
+        }
         BestEffort.run("report of an output", () -> reports.report(settings, output, configured, given, problem));
     }
 
@@ -109,16 +166,16 @@ public final class OutputTracker {
         LOG.atWarn()
                 .addKeyValue("model", settings.name())
                 .addKeyValue("version", settings.version())
-                .addKeyValue("output", output.tensor().name())
+                .addKeyValue("output", Quoted.text(output.tensor().name()))
                 .addKeyValue("configured", configured)
                 .addKeyValue("given", given)
                 .log(problem);
     }
 
     private boolean isNew(OutputSpec output, int what) {
-        int before = logged.get(output.index());
+        int before = strict ? 0 : logged.get(output.index());
         return (before & what) == 0
-                && (logged.getAndAccumulate(output.index(), what, (old, added) -> old | added) & what) == 0;
+                && (strict || (logged.getAndAccumulate(output.index(), what, (old, added) -> old | added) & what) == 0);
     }
 
     /** Returns whether a shape matches. Does not allocate, since it runs for each output of each response. */

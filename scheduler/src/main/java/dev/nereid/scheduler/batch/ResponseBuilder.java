@@ -1,5 +1,7 @@
 package dev.nereid.scheduler.batch;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
@@ -54,6 +56,10 @@ final class ResponseBuilder implements InferenceResponse {
     private final @Nullable OutputReceiver execution;
     private final @Nullable BatchOutputs shared;
     private final @Nullable Output[] outputs;
+
+    /** The outputs that the configuration does not have, kept until the end: the backend may still write to them. */
+    private @Nullable List<Output> dropped;
+
     private final @Nullable ResponseStream stream;
     private @Nullable Map<String, ParameterValue> parameters;
 
@@ -124,7 +130,7 @@ final class ResponseBuilder implements InferenceResponse {
 
     @Override
     public Tensor allocate(String output, DataType type, Shape shape, MemoryPlace place) {
-        OutputSpec spec = check(output, shape);
+        OutputSpec spec = check(output, type, shape);
         long byteSize = OutputChecks.byteSize(scope.model(), spec, type, shape);
         MemorySegment target = target(output, byteSize, place);
         if (target != null) {
@@ -139,7 +145,7 @@ final class ResponseBuilder implements InferenceResponse {
 
     @Override
     public Tensor allocateBytes(String output, Shape shape, long byteSize) {
-        OutputSpec spec = check(output, shape);
+        OutputSpec spec = check(output, DataType.BYTES, shape);
         OutputChecks.checkBytes(scope.model(), spec, shape, byteSize);
         MemorySegment target = target(output, byteSize, MemoryPlace.HOST);
         if (target != null) {
@@ -156,7 +162,7 @@ final class ResponseBuilder implements InferenceResponse {
         OutputSpec spec;
         Tensor received;
         try {
-            spec = check(output, tensor.shape());
+            spec = check(output, tensor.type(), tensor.shape());
             OutputChecks.checkMemory(scope.model(), spec, tensor);
             received = received(tensor, memory);
         } catch (RuntimeException | Error e) {
@@ -169,15 +175,39 @@ final class ResponseBuilder implements InferenceResponse {
     @Override
     public void fence(String output, Fence fence) {
         checkOpen();
-        OutputSpec spec = scope.output(output);
-        Output allocated = outputs[spec.index()];
+        OutputSpec spec = scope.outputs().get(output);
+        Output allocated = spec == null ? findDropped(output) : outputs[spec.index()];
         if (allocated == null) {
-            throw OutputChecks.notAllocated(scope.model(), spec);
+            throw OutputChecks.notAllocated(scope.model(), output);
         }
         Tensor fenced = received(allocated.content().withFence(fence), allocated.memory());
-        if (!keep(spec, new Output(new NamedTensor(allocated.name(), fenced), allocated.memory()))) {
+        Output pending = new Output(new NamedTensor(allocated.name(), fenced), allocated.memory());
+        boolean isKept = spec == null ? replaceDropped(allocated, pending) : keep(spec, pending);
+        if (!isKept) {
             throw closedError();
         }
+    }
+
+    private @Nullable Output findDropped(String output) {
+        List<Output> candidates = dropped;
+        for (int i = candidates == null ? -1 : candidates.size() - 1; i >= 0; i--) {
+            if (requireNonNull(candidates).get(i).name().equals(output)) {
+                return candidates.get(i);
+            }
+        }
+        return null;
+    }
+
+    private boolean replaceDropped(Output allocated, Output pending) {
+        return stream == null ? setDropped(allocated, pending) : stream.whileOpen(() -> setDropped(allocated, pending));
+    }
+
+    private boolean setDropped(Output allocated, Output pending) {
+        List<Output> candidates = requireNonNull(dropped);
+        if (!ended) {
+            candidates.set(candidates.indexOf(allocated), pending);
+        }
+        return !ended;
     }
 
     /** Keeps an output, unless the end of the stream discarded the response; returns whether it did. */
@@ -191,8 +221,11 @@ final class ResponseBuilder implements InferenceResponse {
     }
 
     private boolean set(OutputSpec spec, Output output) {
-        if (!ended) {
+        if (!ended && spec.isKnown()) {
             outputs[spec.index()] = output;
+        } else if (!ended) {
+            dropped = dropped == null ? new ArrayList<>(1) : dropped;
+            dropped.add(output);
         }
         return !ended;
     }
@@ -295,6 +328,11 @@ final class ResponseBuilder implements InferenceResponse {
                 release(output);
             }
         }
+        List<Output> others = dropped;
+        if (others != null) {
+            dropped = null;
+            others.forEach(this::release);
+        }
     }
 
     /** Releases an output that is not sent. Its memory is retained for its work, or else the work is awaited here. */
@@ -321,7 +359,7 @@ final class ResponseBuilder implements InferenceResponse {
 
     /** Returns whether an output was added. */
     boolean has(OutputSpec output) {
-        return outputs[output.index()] != null;
+        return output.isKnown() && outputs[output.index()] != null;
     }
 
     /** Retains the memory of an output in which a tensor lies; {@code null} if it lies in none. */
@@ -453,9 +491,12 @@ final class ResponseBuilder implements InferenceResponse {
         }
     }
 
-    private OutputSpec check(String output, Shape shape) {
+    private OutputSpec check(String output, DataType type, Shape shape) {
         checkOpen();
-        OutputSpec spec = scope.output(output);
+        OutputSpec spec = scope.output(output, type, shape);
+        if (!spec.isKnown()) {
+            return spec;
+        }
         if (has(spec) || (shared != null && shared.has(output))) {
             throw SchedulerErrors.duplicateOutput(scope.model().settings(), output);
         }

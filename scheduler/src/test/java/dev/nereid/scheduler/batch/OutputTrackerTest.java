@@ -2,9 +2,11 @@ package dev.nereid.scheduler.batch;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
@@ -58,6 +60,35 @@ final class OutputTrackerTest {
                 .containsExactly(
                         "m OUT FP32 FP64: output has another type than configured",
                         "m FREE FP32 BYTES: output has another type than configured");
+    }
+
+    @Test
+    void reportsFewUnknownOutputsOnce() {
+        for (int i = 0; i < 100; i++) {
+            tracker.reportUnknown(OutputSpec.unknown("X" + i, DataType.INT8, Shape.of(2)));
+            tracker.reportUnknown(OutputSpec.unknown("X0", DataType.INT8, Shape.of(2)));
+        }
+
+        assertThat(reports)
+                .hasSize(16)
+                .startsWith("m X0 nothing INT8 [2]: output dropped, which is not in the configuration");
+    }
+
+    @Test
+    void wrongOutputsAreErrorsInTests() {
+        OutputTracker strict = OutputTracker.strict(
+                model, List.of(new OutputSpec(0, model.outputs().getFirst(), true, false, null)));
+        for (int i = 0; i < 2; i++) {
+            assertThatThrownBy(() -> strict.checkShape(0, Shape.of(1, 7)))
+                    .isInstanceOf(BackendException.class)
+                    .hasMessage("output 'OUT' of model 'm': [1,7] (expected: [-1,3]): output does not fit the"
+                            + " configuration");
+            assertThatThrownBy(() -> strict.checkType(0, DataType.INT8)).isInstanceOf(BackendException.class);
+            assertThatThrownBy(() -> strict.reportUnknown(OutputSpec.unknown("X", DataType.INT8, Shape.of(2))))
+                    .hasMessage("output 'X' of model 'm': not in the configuration (expected: one of [OUT])");
+        }
+        strict.checkShape(0, Shape.of(1, 3));
+        strict.checkType(0, DataType.FP32);
     }
 
     @Test

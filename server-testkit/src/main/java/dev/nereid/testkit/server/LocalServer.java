@@ -28,6 +28,9 @@ import java.util.List;
  * }
  * }
  *
+ * <p>Outputs that do not fit the configuration, are missing or unknown fail their request here, with a text that names
+ * them; a server passes them on or drops them, and logs each once, as {@link LocalServerBuilder#withWrongOutputs} does.
+ *
  * <p>{@link #close} completes what is still executed, and fails if a model or a backend left tensor memory in use.
  */
 public final class LocalServer implements AutoCloseable {

@@ -5,6 +5,7 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.NereidServer;
 import dev.nereid.server.options.ServerOptions;
+import dev.nereid.server.options.SupervisionOptions;
 import dev.nereid.spi.BackendProvider;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -25,6 +26,7 @@ public final class LocalServerBuilder {
 
     private final List<BackendProvider> providers;
     private final List<ModelWriter> models = new ArrayList<>();
+    private boolean strictOutputs = true;
     private UnaryOperator<ServerOptions> change = UnaryOperator.identity();
     private Duration timeout = TIMEOUT;
 
@@ -104,6 +106,17 @@ public final class LocalServerBuilder {
     }
 
     /**
+     * Accepts missing outputs, those that do not fit the configuration, and those that it does not have, as a server does.
+     * Without it they fail their request; a response of a decoupled model may lack outputs anyway.
+     *
+     * @return this builder
+     */
+    public LocalServerBuilder withWrongOutputs() {
+        strictOutputs = false;
+        return this;
+    }
+
+    /**
      * Starts the server and waits until all models are loaded.
      *
      * @return the server, owned by the caller
@@ -134,8 +147,13 @@ public final class LocalServerBuilder {
                 .withDirectories(directories -> directories.withPluginCache(files.cache()))
                 .withModels(loads -> loads.withInstances(instances -> instances.withLeftMemory(left)))
                 .withMemory(memory -> memory.withPoisonFreed(true))
-                .withLifecycle(lifecycle -> lifecycle.withExitTimeout(timeout));
+                .withLifecycle(lifecycle ->
+                        lifecycle.withExitTimeout(timeout).withSupervision(withOutputs(lifecycle.supervision())));
         return change.apply(options);
+    }
+
+    private SupervisionOptions withOutputs(SupervisionOptions supervision) {
+        return supervision.withPluginLimits(supervision.pluginLimits().withStrictOutputs(strictOutputs));
     }
 
     private String complete(String config) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
@@ -32,6 +33,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -118,6 +120,53 @@ final class LocalServerTest {
             }
         }
         assertThat(sizes).containsExactly(4);
+    }
+
+    @Test
+    void failsRequestsWithOutputsThatDoNotFit() {
+        Map<String, Consumer<Batch>> wrong = Map.of(
+                "'OUTPUT' of model 'm': INT32 (expected: FP32): output has another type than configured",
+                batch -> batch.allocate("OUTPUT", DataType.INT32, Shape.of(1, 1)),
+                "'OUTPUT' of model 'm': [1,1,1] (expected: [-1,-1]): output does not fit the configuration",
+                batch -> batch.allocate("OUTPUT", DataType.FP32, Shape.of(1, 1, 1)),
+                "'OUTPUT' of model 'm': nothing (expected: [-1,-1]): output missing from a response",
+                batch -> {},
+                "'OUT' of model 'm': not in the configuration (expected: one of [OUTPUT])",
+                batch -> batch.put("OUT", batch.gather("INPUT")));
+        wrong.forEach((text, outputs) -> {
+            TestBackend backend = new TestBackend("wrong", place -> outputs::accept);
+            try (LocalServer server = LocalServer.with(backend)
+                    .model("m", "max_batch_size: 8\n" + TENSORS)
+                    .start()) {
+                for (int i = 0; i < 2; i++) {
+                    assertThat(server.send("m", LocalRequest.of("INPUT", 1)).error())
+                            .hasMessageContaining(text);
+                }
+            }
+        });
+    }
+
+    @Test
+    void answersRequestsOfABatchApart() throws InterruptedException {
+        BlockingQueue<ResponseSender> senders = new LinkedBlockingQueue<>();
+        TestBackend backend = new TestBackend("late", place -> batch -> {
+            senders.add(batch.requests().getFirst().sender());
+            batch.put("OUTPUT", batch.gather("INPUT"));
+        });
+        try (LocalServer server = LocalServer.with(backend).model("m", FOURS).start()) {
+            List<PendingRequest> requests = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                requests.add(server.send("m", LocalRequest.of("INPUT", i)));
+            }
+            for (int i = 1; i < 4; i++) {
+                assertThat(requests.get(i).response().floats("OUTPUT")).containsExactly(i);
+            }
+            ResponseSender late = senders.take();
+            InferenceResponse response = late.newResponse();
+            write(response.allocate("OUTPUT", DataType.FP32, Shape.of(1, 1)), 9);
+            late.complete(response);
+            assertThat(requests.getFirst().response().floats("OUTPUT")).containsExactly(9);
+        }
     }
 
     @Test
@@ -325,7 +374,8 @@ final class LocalServerTest {
         Files.writeString(model.resolve("config.pbtxt"), config);
         Tensor flag = Tensor.of(DataType.BOOL, Shape.of(1), Arena.ofAuto().allocate(1));
         Tensor wide = Tensor.of(DataType.FP64, Shape.of(1), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_DOUBLE, 0.5));
-        try (LocalServer server = LocalServer.with(echo).model(model).start()) {
+        try (LocalServer server =
+                LocalServer.with(echo).model(model).withWrongOutputs().start()) {
             LocalOutputs outputs = server.infer(
                     "echo",
                     LocalRequest.request()
@@ -374,6 +424,7 @@ final class LocalServerTest {
                             "integer",
                             request.parameters().longInteger("integer", -1, 0).orElseThrow());
             request.response().parameter("flag", true);
+            batch.put("OUTPUT", batch.gather("INPUT"));
         });
         AtomicReference<ModelContext> caller = new AtomicReference<>();
         TestBackend.Instances calls = place -> batch -> {

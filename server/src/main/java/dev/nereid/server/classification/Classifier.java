@@ -77,8 +77,9 @@ public final class Classifier {
         Tensor tensor = output.tensor();
         Scores scores = scores(tensor.type());
         Shape shape = tensor.shape();
-        long items = model.batches() ? shape.dim(0) : 1;
-        long perItem = (model.batches() ? shape.dropFirst() : shape).elementCount();
+        boolean batched = model.batches() && shape.rank() > 0; // an output may have another rank than configured
+        long items = batched ? shape.dim(0) : 1;
+        long perItem = (batched ? shape.dropFirst() : shape).elementCount();
         long classesPerItem = Math.min(count, perItem);
         if (perItem > MAX_ELEMENTS || items * classesPerItem > MAX_ELEMENTS) { // items fit 32 bits, classes 20
             throw new InferenceException(ErrorCode.INVALID_ARGUMENT, "classification output tensor too large");
@@ -98,7 +99,7 @@ public final class Classifier {
                 texts[item * classes + i] = text(scores.text(data, largest[i]), largest[i], names);
             }
         }
-        return write(texts, model.batches() ? Shape.of(items, classes) : Shape.of(classes));
+        return write(texts, batched ? Shape.of(items, classes) : Shape.of(classes));
     }
 
     /**

@@ -33,10 +33,32 @@ public record SupervisionOptions(
      * @param threads the number of platform threads of one plugin from which on its models are not ready; 0 for none
      * @param outputCheckInterval one response in this many is checked for outputs that the backend changes after it
      *     passed them to the server; 0 for none, 1 for all
+     * @param strictOutputs whether outputs that do not fit the configuration fail their request, for tests of models;
+     *     otherwise they are passed on or dropped, and logged once for each model and output
      */
-    public record PluginLimits(int threads, int outputCheckInterval) {
+    public record PluginLimits(int threads, int outputCheckInterval, boolean strictOutputs) {
         /** The defaults of the command line. */
         public static final PluginLimits DEFAULT = new PluginLimits(256, 256);
+
+        /**
+         * Creates limits of a server, which passes outputs on that do not fit the configuration.
+         *
+         * @param threads as of {@link #threads()}
+         * @param outputCheckInterval as of {@link #outputCheckInterval()}
+         */
+        public PluginLimits(int threads, int outputCheckInterval) {
+            this(threads, outputCheckInterval, false);
+        }
+
+        /**
+         * Returns the same limits with another treatment of outputs that do not fit the configuration.
+         *
+         * @param strict whether they fail their request
+         * @return the changed limits
+         */
+        public PluginLimits withStrictOutputs(boolean strict) {
+            return new PluginLimits(threads, outputCheckInterval, strict);
+        }
 
         /** Checks the components. */
         public PluginLimits {
