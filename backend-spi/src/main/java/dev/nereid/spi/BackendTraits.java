@@ -26,9 +26,9 @@ public final class BackendTraits {
         /**
          * Executions take microseconds and never block. An idle instance may be run by any thread that submits a
          * request, one thread at a time, never from within itself, with a happens-before edge from each execution to
-         * the next; {@link ModelInstance#close} runs on the instance's own thread. A model with executions that
-         * take longer than a millisecond runs on its own threads until thousands of them were short, and one that is
-         * decoupled always does.
+         * the next; {@link ModelInstance#close} runs on the instance's own thread. The first dozens of executions
+         * of each model run there too, and have to take less than a millisecond. A model with executions that take
+         * longer runs on its own threads until thousands of them were short, and one that is decoupled always does.
          */
         SHORT,
         /** Executions block the device. As {@link #LONG}, but all instances on one GPU share one thread. */

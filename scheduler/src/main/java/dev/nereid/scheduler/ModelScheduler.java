@@ -343,6 +343,11 @@ public final class ModelScheduler implements Scheduler, InstanceControl {
         return submitter.submit(request, observer);
     }
 
+    /** Returns what decides about direct executions of the model. For tests, which end its trial. */
+    DirectExecutionPolicy directExecutions() {
+        return executions;
+    }
+
     @Override
     public Optional<InstanceControl> instances() {
         return Optional.of(this);

@@ -278,7 +278,7 @@ final class ContinuationsTest {
         CacheAccess access = new CacheAccess(cache, Runnable::run);
         ModelPlan plan = new ModelPlan(settings("b"), new BatchingPolicy(true, List.of(), 0));
         try (ModelScheduler a = start("a", first, false);
-                ModelScheduler b = ModelScheduler.start(
+                ModelScheduler b = TriedScheduler.start(
                         plan,
                         List.of(new InstanceSlot("i0", Device.CPU, second)),
                         new SchedulerEnvironment(memory, System::nanoTime, timer).with(Optional.of(access)));
@@ -307,7 +307,7 @@ final class ContinuationsTest {
         FakeInstance answering = new FakeInstance(batch ->
                 batch.requests().forEach(one -> one.fail(new BackendException(ErrorCode.UNSUPPORTED, "executed"))));
         try (ModelScheduler a = start("a", first, false);
-                ModelScheduler b = ModelScheduler.start(
+                ModelScheduler b = TriedScheduler.start(
                         new ModelPlan(model, new BatchingPolicy(true, List.of(), 0)),
                         List.of(new InstanceSlot("i0", Device.CPU, answering)),
                         new SchedulerEnvironment(memory, System::nanoTime, timer));
@@ -366,7 +366,7 @@ final class ContinuationsTest {
     }
 
     private ModelScheduler start(String name, FakeInstance instance, boolean isShort) {
-        return ModelScheduler.start(
+        return TriedScheduler.start(
                 new ModelPlan(settings(name), new BatchingPolicy(true, List.of(), 0))
                         .with(new ExecutionTraits(name, false, isShort)),
                 List.of(new InstanceSlot("i0", Device.CPU, instance)),

@@ -107,7 +107,7 @@ final class LateStartStressTest {
         for (FakeInstance instance : instances) {
             slots.add(new InstanceSlot("i" + slots.size(), Device.CPU, instance));
         }
-        return ModelScheduler.start(
+        return TriedScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).with(new ExecutionTraits("copy", false, shortExecutions)),
                 slots,
                 environment);

@@ -82,7 +82,7 @@ final class ModelSchedulerStressTest {
             boolean dynamic, long delayNanos, boolean shortExecutions, boolean ordered) throws Exception {
         FakeInstance one = new FakeInstance(new Moody(1)::execute);
         FakeInstance two = new FakeInstance(new Moody(2)::execute);
-        ModelScheduler scheduler = ModelScheduler.start(
+        ModelScheduler scheduler = TriedScheduler.start(
                 new ModelPlan(model, new BatchingPolicy(dynamic, List.of(4, 8), delayNanos, ordered, PRIORITIES))
                         .with(new ExecutionTraits("moody", false, shortExecutions)),
                 List.of(new InstanceSlot("one", Device.CPU, one), new InstanceSlot("two", Device.CPU, two)),

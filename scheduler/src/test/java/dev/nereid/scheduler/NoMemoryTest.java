@@ -163,7 +163,7 @@ final class NoMemoryTest {
     /** Starts a model of short executions, whose instance is idle. */
     private ModelScheduler start(String name, int maxBatch, PriorityPolicy priorities, int delay) {
         FakeInstance executing = name.equals("m") ? instance : new FakeInstance(FakeInstance::copy);
-        ModelScheduler scheduler = ModelScheduler.start(
+        ModelScheduler scheduler = TriedScheduler.start(
                 new ModelPlan(settings(name, maxBatch), new BatchingPolicy(true, List.of(), 0, false, priorities))
                         .with(new ExecutionTraits(name, false, true))
                         .with(EarlyThreads.WARMUP),

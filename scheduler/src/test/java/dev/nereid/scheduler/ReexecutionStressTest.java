@@ -103,7 +103,7 @@ final class ReexecutionStressTest {
             instances.add(instance);
             slots.add(new InstanceSlot("i" + i, Device.CPU, instance));
         }
-        ModelScheduler scheduler = ModelScheduler.start(
+        ModelScheduler scheduler = TriedScheduler.start(
                 new ModelPlan(model, new BatchingPolicy(true, List.of(), 0))
                         .with(new ExecutionTraits("b", false, shortExecutions).withMaxDeferred(2))
                         .withIterative(true),

@@ -147,7 +147,7 @@ final class SeamsTest {
             ExecutionTraits traits = new ExecutionTraits(seam.name(), false, seam == Seam.SHORT).withMaxDeferred(4);
             schedulers.put(
                     seam,
-                    ModelScheduler.start(
+                    TriedScheduler.start(
                             new ModelPlan(settings, new BatchingPolicy(true, List.of(), 0))
                                     .with(seam == Seam.DEVICE ? traits.withPlaces(Set.of(GPU0.kind())) : traits)
                                     .withIterative(seam == Seam.AGAIN),

@@ -94,7 +94,7 @@ final class SequenceStressTest {
         try (TimerThread timer = new TimerThread(System::nanoTime);
                 RestingThreads resting = new RestingThreads();
                 ExecutorService clients = Executors.newFixedThreadPool(CLIENTS)) {
-            ModelScheduler scheduler = ModelScheduler.start(
+            ModelScheduler scheduler = TriedScheduler.start(
                     new ModelPlan(settings, BatchingPolicy.NONE)
                             .with(new ExecutionTraits("fake", false, shortExecutions))
                             .withSequences(Optional.of(plan(direct, delayNanos))),

@@ -8,6 +8,7 @@ import dev.nereid.scheduler.batch.ExecutionScope;
 import dev.nereid.scheduler.batch.StrategyBatcher;
 import dev.nereid.scheduler.instance.DeviceInstances;
 import dev.nereid.scheduler.instance.DirectExecutionPolicy;
+import dev.nereid.scheduler.instance.DirectTrial;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.instance.InstanceWorker;
@@ -131,6 +132,7 @@ public final class SteppedScheduler {
         model = Scopes.of(settings, memory, clock);
         scope = ExecutionScope.of(model, traits.accepted(), traits.callbacks()).withIterative(iterative);
         executions = new DirectExecutionPolicy(settings, traits);
+        DirectTrial.pass(executions);
         maxDeferred = traits.maxDeferred();
         order = policy.preserveOrdering() ? new ResponseOrder() : null;
         StrategyBatcher batcher = strategy == null ? null : new StrategyBatcher(model, strategy, planner);

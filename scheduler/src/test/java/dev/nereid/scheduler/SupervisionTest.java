@@ -403,7 +403,7 @@ final class SupervisionTest {
         for (FakeInstance instance : instances) {
             slots.add(new InstanceSlot("i" + slots.size(), Device.CPU, instance));
         }
-        return ModelScheduler.start(
+        return TriedScheduler.start(
                 plan,
                 slots,
                 new SchedulerEnvironment(memory, clock, timeouts)

@@ -11,30 +11,39 @@ import org.slf4j.event.Level;
 /**
  * Decides whether submitting threads may execute batches of a model directly. Safe for use by any thread.
  *
- * <p>A backend that declares its executions short is trusted until three executions exceed {@link #MAX_NANOS}. Short
- * executions make up for long ones, {@value #FORGIVEN_BY} for each millisecond: the first execution loads classes, and
- * any thread may have to wait for a processor. Decoupled models are never trusted: they may send responses faster than
- * the thread of their client's connection can write them, which would be the same thread.
+ * <p>The declaration of a backend starts a trial: {@value #TRIAL} executions on the threads of the instances have to be
+ * short before one is executed directly. An execution is long if it exceeds {@link #MAX_NANOS}; short ones make up for
+ * long ones, {@value #FORGIVEN_BY} for each millisecond, since the first execution loads classes, and any thread may
+ * have to wait for a processor. Decoupled models are never trusted: they may send responses faster than the thread of
+ * their client's connection can write them, which would be the same thread.
  *
- * <p>A model that lost its trust regains it by short executions on the threads of its instances, since a busy machine
- * makes any execution look long at times: {@value #PROBATION} at first, and twice as many each time. A long execution
- * among them counts as above. So a backend with a wrong declaration delays submitting threads seldom, and ever more
- * seldom.
+ * <p>Three long direct executions that are not made up for end the trust, and an execution that blocks ends it at once,
+ * on whatever thread: one that takes {@link #BLOCKED_NANOS}. The model regains trust by short executions on the threads
+ * of its instances, since a busy machine makes any execution look long at times: {@value #PROBATION} at first, and twice
+ * as many each time, and {@value #MAX_DOUBT} after an execution that blocked. So a backend with a wrong declaration
+ * delays submitting threads seldom, and ever more seldom.
  */
 public final class DirectExecutionPolicy {
     /** The limit of a short execution, in nanoseconds. */
     static final long MAX_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
-    private static final Logger LOG = LoggerFactory.getLogger(DirectExecutionPolicy.class);
+    /** The time from which an execution counts as blocked, in nanoseconds: no wait for a processor lasts that long. */
+    static final long BLOCKED_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+    /** The number of short executions on threads of the instances before the first direct one. */
+    static final int TRIAL = 64;
+
     private static final int FORGIVEN_BY = 16;
     private static final int STRIKES = 3;
     private static final int MAX_DOUBT = 1 << 20;
     private static final int PROBATION = 1 << 12;
     private static final int MAX_DOUBLINGS = 8;
 
+    private static final Logger LOG = LoggerFactory.getLogger(DirectExecutionPolicy.class);
+
     private final ModelSettings model;
     private final String backend;
-    /** The number of short executions that make up for the long ones. */
+    /** The number of short executions that are left of the trial, or make up for the long ones. */
     private final AtomicInteger doubt = new AtomicInteger();
 
     /** The number of long executions that short ones have not made up for. */
@@ -46,10 +55,10 @@ public final class DirectExecutionPolicy {
     /** Whether the backend declares its executions short, for a model that is not decoupled. */
     private final boolean declared;
 
-    private final AtomicBoolean trusted;
+    private final AtomicBoolean trusted = new AtomicBoolean();
 
     /**
-     * Begins with the declaration of the backend.
+     * Begins with the trial of what the backend declares.
      *
      * @param traits the name of the backend, and whether it declares its executions short
      */
@@ -57,7 +66,7 @@ public final class DirectExecutionPolicy {
         this.model = model;
         this.backend = traits.backend();
         this.declared = traits.shortExecutions() && !model.decoupled();
-        this.trusted = new AtomicBoolean(declared);
+        doubt.set(TRIAL);
     }
 
     /** Returns whether direct execution is allowed. */
@@ -69,7 +78,7 @@ public final class DirectExecutionPolicy {
     void recordDirect(long nanos) {
         if (nanos > MAX_NANOS) {
             doubt(nanos);
-            if (strikes.incrementAndGet() >= STRIKES) {
+            if (strikes.incrementAndGet() >= STRIKES || nanos >= BLOCKED_NANOS) {
                 refute(nanos);
             }
         } else if (doubt.get() > 0 && doubt.decrementAndGet() <= 0) {
@@ -79,10 +88,14 @@ public final class DirectExecutionPolicy {
 
     /** Records the duration of an execution on an instance thread. */
     void recordOnInstanceThread(long nanos) {
-        if (!declared || areTrusted()) {
+        if (!declared) {
             return;
         }
-        if (nanos > MAX_NANOS) {
+        if (areTrusted()) { // long batches are usual here: the queue was not empty
+            if (nanos >= BLOCKED_NANOS) {
+                refute(nanos);
+            }
+        } else if (nanos > MAX_NANOS) {
             doubt(nanos);
         } else if (doubt.decrementAndGet() <= 0) {
             strikes.set(0);
@@ -99,7 +112,7 @@ public final class DirectExecutionPolicy {
         if (!areTrusted()) { // by another thread, which was executing as well
             return;
         }
-        int probation = PROBATION << Math.min(refutations.get(), MAX_DOUBLINGS);
+        int probation = nanos >= BLOCKED_NANOS ? MAX_DOUBT : PROBATION << Math.min(refutations.get(), MAX_DOUBLINGS);
         doubt.updateAndGet(before -> Math.max(before, probation)); // first: from then on other threads may lower it
         if (trusted.compareAndSet(true, false)) {
             // One warning names the backend; a busy machine may repeat the loss of trust again and again.

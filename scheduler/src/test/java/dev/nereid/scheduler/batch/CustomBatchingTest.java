@@ -19,6 +19,7 @@ import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.SteppedScheduler;
+import dev.nereid.scheduler.TriedScheduler;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.queue.PriorityPolicy;
@@ -508,7 +509,7 @@ final class CustomBatchingTest {
     @Test
     void closesTheStrategyBeforeTheModel() {
         strategy = new FakeStrategy(request -> true);
-        ModelScheduler started = ModelScheduler.start(
+        ModelScheduler started = TriedScheduler.start(
                 new ModelPlan(model, new BatchingPolicy(true, List.of(), 0)).withStrategy(Optional.of(strategy)),
                 List.of(new InstanceSlot("i0", Device.CPU, instance)),
                 environment());
@@ -531,7 +532,7 @@ final class CustomBatchingTest {
         ModelPlan plan =
                 new ModelPlan(model, new BatchingPolicy(true, List.of(), 0)).withStrategy(Optional.of(strategy));
 
-        assertThatIllegalArgumentException().isThrownBy(() -> ModelScheduler.start(plan, List.of(), environment()));
+        assertThatIllegalArgumentException().isThrownBy(() -> TriedScheduler.start(plan, List.of(), environment()));
 
         assertThat(strategy.closed()).isEqualTo(1);
     }
@@ -539,7 +540,7 @@ final class CustomBatchingTest {
     @Test
     void isNotUsedWithoutDynamicBatching() {
         strategy = new FakeStrategy(request -> false);
-        ModelScheduler started = ModelScheduler.start(
+        ModelScheduler started = TriedScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).withStrategy(Optional.of(strategy)),
                 List.of(new InstanceSlot("i0", Device.CPU, instance)),
                 environment());
@@ -560,7 +561,7 @@ final class CustomBatchingTest {
             threads.add(Thread.currentThread());
             FakeInstance.copy(batch);
         });
-        ModelScheduler started = ModelScheduler.start(
+        ModelScheduler started = TriedScheduler.start(
                 new ModelPlan(model, new BatchingPolicy(true, List.of(), 0))
                         .with(new ExecutionTraits("b", false, true))
                         .withStrategy(Optional.of(strategy)),
@@ -583,7 +584,7 @@ final class CustomBatchingTest {
         FakeInstance one = new FakeInstance(FakeInstance::copy);
         FakeInstance other = new FakeInstance(FakeInstance::copy);
         CountDownLatch responded = new CountDownLatch(1);
-        try (ModelScheduler started = ModelScheduler.start(
+        try (ModelScheduler started = TriedScheduler.start(
                 new ModelPlan(model, new BatchingPolicy(true, List.of(), TimeUnit.HOURS.toNanos(1)))
                         .withStrategy(Optional.of(strategy))
                         .with(EarlyThreads.WARMUP),
@@ -620,7 +621,7 @@ final class CustomBatchingTest {
         List<InstanceSlot> slots = instances.stream()
                 .map(one -> new InstanceSlot("i", Device.CPU, one))
                 .toList();
-        ModelScheduler started = ModelScheduler.start(
+        ModelScheduler started = TriedScheduler.start(
                 new ModelPlan(model, new BatchingPolicy(true, List.of(), 50_000)).withStrategy(Optional.of(strategy)),
                 slots,
                 new SchedulerEnvironment(memory, System::nanoTime, new TimeoutQueue(() -> {})));

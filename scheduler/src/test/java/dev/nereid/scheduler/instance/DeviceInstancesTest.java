@@ -9,6 +9,7 @@ import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.TriedScheduler;
 import dev.nereid.scheduler.memory.AcceptedMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
@@ -66,7 +67,7 @@ final class DeviceInstancesTest {
                 .with(new ExecutionTraits("blocking", AcceptedMemory.HOST, false, true))
                 .with(List.of(sample));
 
-        try (ModelScheduler scheduler = ModelScheduler.start(
+        try (ModelScheduler scheduler = TriedScheduler.start(
                 plan,
                 List.of(slot("a", GPU0), slot("b", GPU0), slot("c", GPU0)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer))) {

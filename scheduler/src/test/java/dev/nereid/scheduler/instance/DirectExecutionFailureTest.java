@@ -14,6 +14,7 @@ import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.SteppedScheduler;
 import dev.nereid.scheduler.Threads;
+import dev.nereid.scheduler.TriedScheduler;
 import dev.nereid.scheduler.rate.ExecutionLimiter;
 import dev.nereid.scheduler.rate.RateLimitRegistration;
 import dev.nereid.scheduler.rate.RateProfile;
@@ -187,7 +188,7 @@ final class DirectExecutionFailureTest {
             instances.add(instance);
             slots.add(SteppedScheduler.slot("i" + i, instance, RateProfile.NONE));
         }
-        ModelScheduler scheduler = ModelScheduler.start(
+        ModelScheduler scheduler = TriedScheduler.start(
                 new ModelPlan(model, policy)
                         .with(new ExecutionTraits("fake", false, true))
                         .with(EarlyThreads.WARMUP),

@@ -6,15 +6,76 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Tests when a backend's declaration of short executions is honored. */
 final class DirectExecutionPolicyTest {
     private static final long SHORT = 1_000;
     private static final long LONG = 2_000_000;
+    private static final long BLOCKED = 100_000_000;
+    private static final int TRIAL = 64;
     private static final int PROBATION = 4096;
+    private static final int MAX_PROBATION = 1 << 20;
 
     private final DirectExecutionPolicy executions = of(true, false);
+
+    @BeforeEach
+    void passTrial() {
+        DirectTrial.pass(executions);
+    }
+
+    @Test
+    void triesADeclarationOnTheInstancesThreadFirst() {
+        DirectExecutionPolicy fresh = of(true, false);
+        execute(fresh, TRIAL - 1, SHORT);
+        assertThat(fresh.areTrusted()).isFalse();
+
+        execute(fresh, 1, SHORT);
+
+        assertThat(fresh.areTrusted()).isTrue();
+    }
+
+    @Test
+    void prolongsTheTrialForALongExecution() {
+        DirectExecutionPolicy fresh = of(true, false);
+        execute(fresh, 1, LONG);
+        execute(fresh, TRIAL + 32 - 1, SHORT);
+        assertThat(fresh.areTrusted()).isFalse();
+
+        execute(fresh, 1, SHORT);
+
+        assertThat(fresh.areTrusted()).isTrue();
+    }
+
+    @Test
+    void neverTrustsExecutionsThatAllBlock() {
+        DirectExecutionPolicy fresh = of(true, false);
+        execute(fresh, 2 * PROBATION, BLOCKED);
+        assertThat(fresh.areTrusted()).isFalse();
+    }
+
+    @Test
+    void isRefutedByOneDirectExecutionThatBlocks() {
+        executions.recordDirect(BLOCKED);
+        assertThat(executions.areTrusted()).isFalse();
+
+        execute(MAX_PROBATION - 1, SHORT);
+        assertThat(executions.areTrusted()).isFalse();
+        execute(1, SHORT);
+
+        assertThat(executions.areTrusted()).isTrue();
+    }
+
+    @Test
+    void isRefutedByOneExecutionThatBlocksTheInstancesThread() {
+        execute(1, BLOCKED - 1);
+        assertThat(executions.areTrusted()).as("a large batch").isTrue();
+
+        execute(1, BLOCKED);
+
+        assertThat(executions.areTrusted()).isFalse();
+    }
 
     @Test
     void trustsAgainAfterManyShortExecutionsOnTheInstancesThread() {
@@ -95,6 +156,10 @@ final class DirectExecutionPolicyTest {
     }
 
     private void execute(long times, long nanos) {
+        execute(executions, times, nanos);
+    }
+
+    private static void execute(DirectExecutionPolicy executions, long times, long nanos) {
         for (long i = 0; i < times; i++) {
             executions.recordOnInstanceThread(nanos);
         }

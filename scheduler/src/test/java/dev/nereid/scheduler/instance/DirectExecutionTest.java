@@ -16,6 +16,7 @@ import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerDelay;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Threads;
+import dev.nereid.scheduler.TriedScheduler;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -137,7 +138,7 @@ final class DirectExecutionTest {
 
     @Test
     void neverRunsDirectlyWhileLimited() {
-        try (ModelScheduler scheduler = ModelScheduler.start(
+        try (ModelScheduler scheduler = TriedScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).with(new ExecutionTraits("fake", false, true)),
                 List.of(new InstanceSlot("i0", Device.CPU, instance)),
                 environment().with(new RateLimiter(List.of())))) {
@@ -193,7 +194,7 @@ final class DirectExecutionTest {
     }
 
     private ModelScheduler startHeld(BatchingPolicy policy) {
-        ModelScheduler scheduler = ModelScheduler.start(
+        ModelScheduler scheduler = TriedScheduler.start(
                 plan(model, policy, true),
                 List.of(new InstanceSlot("i0", Device.CPU, instance)),
                 environment().withSchedulerDelay(new SchedulerDelay(2, 0)));
@@ -323,8 +324,42 @@ final class DirectExecutionTest {
                 submit(scheduler, String.valueOf(i)).await().close();
             }
         }
-        assertThat(threads.subList(0, 41)).containsOnly(Thread.currentThread().getName());
-        assertThat(threads.subList(41, 60)).containsOnly(OWN_THREAD);
+        assertThat(threads.getFirst()).isEqualTo(Thread.currentThread().getName());
+        assertThat(threads.subList(1, 60)).containsOnly(OWN_THREAD);
+    }
+
+    @Test
+    void runsOnItsOwnThreadUntilAFewExecutionsWereShort() {
+        try (ModelScheduler scheduler = startUntried()) {
+            for (int i = 0; i < DirectExecutionPolicy.TRIAL + 1; i++) {
+                submit(scheduler, "r" + i).await().close();
+                Threads.awaitIdle(Threads.named(OWN_THREAD));
+            }
+        }
+        assertThat(threads.subList(0, DirectExecutionPolicy.TRIAL)).containsOnly(OWN_THREAD);
+        assertThat(threads.getLast()).isEqualTo(Thread.currentThread().getName());
+    }
+
+    /** An execution that always blocks never blocks a thread that submits. */
+    @Test
+    void neverRunsDirectlyWhatBlocksFromTheBeginning() {
+        execution = batch -> {
+            clock.advanceNanos(TimeUnit.SECONDS.toNanos(2));
+            FakeInstance.copy(batch);
+        };
+        try (ModelScheduler scheduler = startUntried()) {
+            for (int i = 0; i < 2 * DirectExecutionPolicy.TRIAL; i++) {
+                submit(scheduler, "r" + i).await().close();
+            }
+        }
+        assertThat(threads).containsOnly(OWN_THREAD);
+    }
+
+    private ModelScheduler startUntried() {
+        return ModelScheduler.start(
+                plan(model, BatchingPolicy.NONE, true),
+                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                environment());
     }
 
     @Test
@@ -432,7 +467,7 @@ final class DirectExecutionTest {
     }
 
     private ModelScheduler start(ModelSettings settings, BatchingPolicy policy, boolean shortExecutions) {
-        ModelScheduler scheduler = ModelScheduler.start(
+        ModelScheduler scheduler = TriedScheduler.start(
                 plan(settings, policy, shortExecutions),
                 List.of(new InstanceSlot("i0", Device.CPU, instance, RateProfile.NONE, placement)),
                 environment());

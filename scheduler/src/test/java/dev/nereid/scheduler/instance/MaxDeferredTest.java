@@ -12,6 +12,7 @@ import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.SteppedScheduler;
 import dev.nereid.scheduler.Threads;
+import dev.nereid.scheduler.TriedScheduler;
 import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
@@ -67,7 +68,7 @@ final class MaxDeferredTest {
         for (FakeInstance one : instances) {
             slots.add(new InstanceSlot("i" + slots.size(), Device.CPU, one));
         }
-        return ModelScheduler.start(
+        return TriedScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).with(traits),
                 slots,
                 new SchedulerEnvironment(memory, System::nanoTime, timer));
@@ -283,7 +284,7 @@ final class MaxDeferredTest {
     void waitsBeforeItRequestsAPermit() {
         RateLimiter limiter = new RateLimiter(List.of());
         RateProfile one = new RateProfile(1, List.of(new RateResource("R", true, 2)));
-        ModelScheduler scheduler = ModelScheduler.start(
+        ModelScheduler scheduler = TriedScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).with(traits(1, false)),
                 List.of(new InstanceSlot("i0", Device.CPU, instance, one, ThreadPlacement.ANYWHERE)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer).with(limiter));

@@ -14,6 +14,7 @@ import dev.nereid.scheduler.RecordingObserver;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.Threads;
+import dev.nereid.scheduler.TriedScheduler;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
@@ -205,7 +206,7 @@ final class ReplacedInstancesTest {
         };
         FakeInstance fresh = new FakeInstance(FakeInstance::copy);
 
-        try (ModelScheduler scheduler = ModelScheduler.start(
+        try (ModelScheduler scheduler = TriedScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE),
                 List.of(new InstanceSlot("old", Device.CPU, old)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer))) {
@@ -318,7 +319,7 @@ final class ReplacedInstancesTest {
             serving.add(new FakeInstance(FakeInstance::copy));
         }
         all.addAll(serving);
-        ModelScheduler scheduler = ModelScheduler.start(
+        ModelScheduler scheduler = TriedScheduler.start(
                 new ModelPlan(model, new BatchingPolicy(true, List.of(4), delayNanos))
                         .with(new ExecutionTraits("copy", false, shortExecutions)),
                 slots(serving.toArray(FakeInstance[]::new)),
@@ -392,7 +393,7 @@ final class ReplacedInstancesTest {
     }
 
     private ModelScheduler start(ExecutionTraits traits, FakeInstance... instances) {
-        return ModelScheduler.start(
+        return TriedScheduler.start(
                 new ModelPlan(model, BatchingPolicy.NONE).with(traits),
                 slots(instances),
                 new SchedulerEnvironment(memory, System::nanoTime, timer));
