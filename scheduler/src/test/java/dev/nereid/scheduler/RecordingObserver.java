@@ -26,10 +26,17 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
     private final CountDownLatch ended = new CountDownLatch(1);
     private final ResponseFlow flow;
     private boolean isLong;
+    private Runnable beforeResponse = () -> {};
 
     /** Declares that this observer works long on a response. */
     public RecordingObserver workingLong() {
         isLong = true;
+        return this;
+    }
+
+    /** Runs an action at the begin of {@link #onResponse}, on the thread that delivers. */
+    public RecordingObserver beforeResponse(Runnable action) {
+        beforeResponse = action;
         return this;
     }
 
@@ -53,6 +60,7 @@ public final class RecordingObserver implements ResponseObserver, AutoCloseable 
 
     @Override
     public void onResponse(InferResponse response) {
+        beforeResponse.run();
         enter();
         responses.add(response);
         leave(response.isFinal());

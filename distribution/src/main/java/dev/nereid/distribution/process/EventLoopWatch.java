@@ -29,6 +29,7 @@ final class EventLoopWatch {
 
     private final List<Heartbeat> heartbeats = new ArrayList<>();
     private final Function<Thread, Optional<ExecutingInstance>> instances;
+    private final Function<Thread, StackTraceElement[]> stacks;
     private final Report report;
     private final Consumer<String> ended;
 
@@ -39,10 +40,15 @@ final class EventLoopWatch {
          * Reports a blocked loop, on the thread of the watchdog.
          *
          * @param thread the thread of the loop
+         * @param stack its stack, read while the instance executed
          * @param instance the instance that executes on the thread, if any
          * @param elapsedNanos the time since the heartbeat was submitted
          */
-        void onBlocked(Thread thread, Optional<ExecutingInstance> instance, long elapsedNanos);
+        void onBlocked(
+                Thread thread,
+                StackTraceElement[] stack,
+                Optional<ExecutingInstance> instance,
+                long elapsedNanos);
     }
 
     /**
@@ -56,7 +62,7 @@ final class EventLoopWatch {
             Iterable<? extends Executor> loops,
             Function<Thread, Optional<ExecutingInstance>> instances,
             Consumer<String> ended) {
-        this(loops, instances, EventLoopWatch::log, ended);
+        this(loops, instances, Thread::getStackTrace, EventLoopWatch::log, ended);
     }
 
     /**
@@ -64,16 +70,19 @@ final class EventLoopWatch {
      *
      * @param loops the loops
      * @param instances finds the instance that executes on a thread
+     * @param stacks returns the stack of a thread
      * @param report receives the reports
      * @param ended receives the name of the thread of each loop that has ended, once
      */
     EventLoopWatch(
             Iterable<? extends Executor> loops,
             Function<Thread, Optional<ExecutingInstance>> instances,
+            Function<Thread, StackTraceElement[]> stacks,
             Report report,
             Consumer<String> ended) {
         loops.forEach(loop -> heartbeats.add(new Heartbeat(loop)));
         this.instances = instances;
+        this.stacks = stacks;
         this.report = report;
         this.ended = ended;
     }
@@ -98,13 +107,22 @@ final class EventLoopWatch {
         if (!beat.pending) {
             beat.send(nowNanos);
         } else if (!beat.reported && thread != null && elapsed >= LIMIT_NANOS) {
-            beat.reported = true;
-            report.onBlocked(thread, instances.apply(thread), elapsed);
+            report(beat, thread, elapsed);
         }
     }
 
-    private static void log(Thread thread, Optional<ExecutingInstance> instance, long elapsed) {
-        StackTraceElement[] stack = thread.getStackTrace();
+    /** Reports a blocked loop, unless it goes on: the stack may be that of another execution then. */
+    private void report(Heartbeat beat, Thread thread, long elapsed) {
+        Optional<ExecutingInstance> instance = instances.apply(thread);
+        StackTraceElement[] stack = stacks.apply(thread);
+        if (beat.pending && instances.apply(thread).equals(instance)) {
+            beat.reported = true;
+            report.onBlocked(thread, stack, instance, elapsed);
+        }
+    }
+
+    private static void log(
+            Thread thread, StackTraceElement[] stack, Optional<ExecutingInstance> instance, long elapsed) {
         LOG.atWarn()
                 .addKeyValue("thread", thread.getName())
                 .addKeyValue("model", instance.map(ExecutingInstance::model).orElse("-"))

@@ -13,10 +13,16 @@ import org.junit.jupiter.api.Test;
 final class EventLoopWatchTest {
     private final List<Runnable> tasks = new ArrayList<>();
     private final List<String> reports = new ArrayList<>();
+    private Optional<ExecutingInstance> executing = Optional.of(new ExecutingInstance("m", 1, "m_0"));
+    private Runnable duringRead = () -> {};
     private final EventLoopWatch eventLoopWatch = new EventLoopWatch(
             List.of(tasks::add),
-            thread -> Optional.of(new ExecutingInstance("m", 1, "m_0")),
-            (thread, instance, elapsed) -> reports.add(thread.getName() + " " + instance.orElseThrow()),
+            thread -> executing,
+            thread -> {
+                duringRead.run();
+                return new StackTraceElement[0];
+            },
+            (thread, stack, instance, elapsed) -> reports.add(thread.getName() + " " + instance.orElseThrow()),
             ended -> reports.add("ended: " + ended));
     private long now;
 
@@ -31,6 +37,33 @@ final class EventLoopWatchTest {
         ExecutingInstance instance = new ExecutingInstance("m", 1, "m_0");
         assertThat(reports).containsExactly(Thread.currentThread().getName() + " " + instance);
         assertThat(tasks).as("given to the loop and not done").hasSize(1);
+    }
+
+    @Test
+    void areReportedLaterIfAnotherModelExecutesAsTheStackIsRead() {
+        check(1);
+        runAll();
+        check(1);
+        duringRead = () -> executing = Optional.of(new ExecutingInstance("other", 1, "other_0"));
+        check(EventLoopWatch.LIMIT_NANOS);
+        assertThat(reports).isEmpty();
+
+        duringRead = () -> {};
+        check(1);
+
+        assertThat(reports).singleElement().asString().contains("other_0");
+    }
+
+    @Test
+    void areNotReportedIfTheyGoOnAsTheStackIsRead() {
+        check(1);
+        runAll();
+        check(1);
+        duringRead = this::runAll;
+
+        check(EventLoopWatch.LIMIT_NANOS);
+
+        assertThat(reports).isEmpty();
     }
 
     @Test
@@ -90,7 +123,8 @@ final class EventLoopWatchTest {
                     first.add(task);
                 }),
                 thread -> Optional.empty(),
-                (thread, instance, elapsed) -> ended.add("blocked"),
+                Thread::getStackTrace,
+                (thread, stack, instance, elapsed) -> ended.add("blocked"),
                 ended::add);
 
         watch.check(1);

@@ -80,6 +80,9 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
 
     private boolean direct;
 
+    /** Whether the backend has returned; written before the end. */
+    private boolean returned;
+
     /** Written once; the watchdog may see it late. */
     private long startNanos;
 
@@ -167,6 +170,11 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
         return started;
     }
 
+    /** Returns whether the backend has returned, and the execution ends or has ended. Called by any thread. */
+    public boolean hasReturned() {
+        return ended && returned; // in this order: the volatile field publishes the other
+    }
+
     /** Returns when the execution started. */
     public long startNanos() {
         return startNanos;
@@ -209,6 +217,7 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
 
     /** Ends the execution after a return of the backend, unless the backend deferred it. */
     public void returned(long nowNanos) {
+        returned = true;
         if (!isDeferred()) {
             end(null, nowNanos);
         }
@@ -224,6 +233,7 @@ abstract sealed class ExecutionLifecycle implements OutputReceiver permits Execu
      * it.
      */
     public void threw(ResponseEvent.Failure failure, long nowNanos) {
+        returned = true;
         if (!isDeferred()) {
             end(failure, nowNanos);
             return;

@@ -11,6 +11,8 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -31,7 +33,8 @@ public final class ExecutionWatch implements Watchdog.Watched {
     private static final int MAX_IDS = 16;
 
     private final ModelScope model;
-    private final InstanceThreads threads;
+    private final Supplier<List<InstanceWorker>> workers;
+    private final Function<Thread, StackTraceElement[]> stacks;
     private final BackendCallbacks backend;
     private final Duration executionLimit;
     private final Duration loadLimit;
@@ -53,9 +56,26 @@ public final class ExecutionWatch implements Watchdog.Watched {
             BackendCallbacks backend,
             Duration executionLimit,
             Duration loadLimit) {
+        this(model, threads::workers, backend, Thread::getStackTrace, executionLimit, loadLimit);
+    }
+
+    /**
+     * Creates a watch of some workers.
+     *
+     * @param workers returns the workers of the model
+     * @param stacks returns the stack of a thread
+     */
+    ExecutionWatch(
+            ModelScope model,
+            Supplier<List<InstanceWorker>> workers,
+            BackendCallbacks backend,
+            Function<Thread, StackTraceElement[]> stacks,
+            Duration executionLimit,
+            Duration loadLimit) {
         this.model = model;
         this.backend = backend;
-        this.threads = threads;
+        this.workers = workers;
+        this.stacks = stacks;
         this.executionLimit = executionLimit;
         this.loadLimit = loadLimit;
     }
@@ -77,7 +97,7 @@ public final class ExecutionWatch implements Watchdog.Watched {
 
     @Override
     public void check(long nowNanos) {
-        for (InstanceWorker worker : threads.workers()) {
+        for (InstanceWorker worker : workers.get()) {
             check(
                     worker,
                     worker.executions().current(),
@@ -102,7 +122,7 @@ public final class ExecutionWatch implements Watchdog.Watched {
         List<DetachedRequests.Detached> found =
                 overdue.stream().filter(one -> !deferred.contains(one)).toList();
         deferred = Set.copyOf(overdue);
-        for (InstanceWorker worker : threads.workers()) {
+        for (InstanceWorker worker : workers.get()) {
             worker.overdueDeferred(executions(of(worker, overdue)));
             List<DetachedRequests.Detached> reported = of(worker, found);
             if (!reported.isEmpty()) {
@@ -151,7 +171,11 @@ public final class ExecutionWatch implements Watchdog.Watched {
         if (elapsed < limit.toNanos() || thread == null) {
             return;
         }
-        StackTraceElement[] stack = thread.getStackTrace();
+        boolean isDelivering = batch.hasReturned();
+        StackTraceElement[] stack = stacks.apply(thread);
+        if (batch.hasReturned() != isDelivering) { // the stack may be that of an observer; the next check reads it again
+            return;
+        }
         if (!worker.executions().overdue(batch)) { // ended by now: the stack may be that of another execution
             return;
         }
@@ -166,7 +190,7 @@ public final class ExecutionWatch implements Watchdog.Watched {
                 .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
                 .addKeyValue("limitMillis", limit.toMillis())
                 .setCause(ThreadStack.of(thread, stack))
-                .log(event);
+                .log(isDelivering ? event + ": the backend has returned, and the thread delivers its responses" : event);
     }
 
     private static String ids(List<String> ids) {

@@ -125,18 +125,25 @@ final class ModelShutdown {
         return true;
     }
 
+    private static void reportExecution(ServedModel model, String instance, Thread thread) {
+        StackTraceElement[] stack = thread.getStackTrace();
+        if (!thread.equals(model.executing().get(instance))) { // ended by now: the stack may be that of another model
+            return;
+        }
+        LOG.atWarn()
+                .addKeyValue("model", model.config().getName())
+                .addKeyValue("version", model.version())
+                .addKeyValue("instance", instance)
+                .addKeyValue("requests", model.requests())
+                .setCause(ThreadStack.of(thread, stack))
+                .log("execution has not ended within the exit timeout");
+    }
+
     /** Names, with their stacks, the executions, loads and closes that the stop did not wait for any longer. */
     private void reportUnfinished() {
         for (Generation generation : live.all()) {
             ServedModel model = generation.model();
-            model.executing()
-                    .forEach((instance, thread) -> LOG.atWarn()
-                            .addKeyValue("model", model.config().getName())
-                            .addKeyValue("version", model.version())
-                            .addKeyValue("instance", instance)
-                            .addKeyValue("requests", model.requests())
-                            .setCause(ThreadStack.of(thread, thread.getStackTrace()))
-                            .log("execution has not ended within the exit timeout"));
+            model.executing().forEach((instance, thread) -> reportExecution(model, instance, thread));
             if (model.executing().isEmpty() && model.hasRequests()) {
                 LOG.atWarn()
                         .addKeyValue("model", model.config().getName())

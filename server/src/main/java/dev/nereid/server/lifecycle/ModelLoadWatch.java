@@ -173,19 +173,23 @@ public final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
         }
     }
 
-    private static void report(Step step, long elapsed) {
+    private void report(Step step, long elapsed) {
         step.overdue = true;
         log(step, elapsed, (step.isClose() ? "close" : "load") + " takes longer than its limit");
     }
 
-    private static void log(Step step, long elapsed, String event) {
+    private void log(Step step, long elapsed, String event) {
+        StackTraceElement[] stack = step.thread.getStackTrace();
+        if (!steps.contains(step)) { // ended by now: the stack may be that of another step
+            return;
+        }
         LOG.atWarn()
                 .addKeyValue("model", step.model)
                 .addKeyValue("version", step.version.isPresent() ? step.version.getAsLong() : "-")
                 .addKeyValue("instance", step.instance.isEmpty() ? "-" : step.instance)
                 .addKeyValue("step", step.what)
                 .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
-                .setCause(ThreadStack.of(step.thread, step.thread.getStackTrace()))
+                .setCause(ThreadStack.of(step.thread, stack))
                 .log(event);
     }
 
