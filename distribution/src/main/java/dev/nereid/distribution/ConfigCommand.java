@@ -16,7 +16,7 @@ import java.util.OptionalLong;
 /** The command {@code nereid config}: prints the configuration of a model of a running server. Confined to its thread. */
 final class ConfigCommand implements Command {
     private final CommandContext context;
-    private final ClientFlags client = new ClientFlags();
+    private final ClientFlags client = ClientFlags.ofRead();
     private String model = "";
     private OptionalLong version = OptionalLong.empty();
     private boolean pbtxt;

@@ -27,7 +27,7 @@ final class LoadCommand implements Command {
             "PATH=FILE", "a path in the model's directory, =, and the name of a file", LoadCommand::replacement);
 
     private final CommandContext context;
-    private final ClientFlags client = new ClientFlags();
+    private final ClientFlags client = ClientFlags.ofChange();
     private final Map<String, Path> files = new TreeMap<>();
     private String model = "";
     private boolean json;

@@ -17,7 +17,7 @@ import io.vertx.core.json.JsonObject;
 /** The command {@code nereid models}: lists the models of a running server. Confined to its thread. */
 final class ModelsCommand implements Command {
     private final CommandContext context;
-    private final ClientFlags client = new ClientFlags();
+    private final ClientFlags client = ClientFlags.ofRead();
     private boolean json;
 
     ModelsCommand(CommandContext context) {

@@ -12,7 +12,7 @@ import dev.nereid.distribution.process.ExitStatus;
 /** The command {@code nereid unload}: unloads a model of a running server. Confined to its thread. */
 final class UnloadCommand implements Command {
     private final CommandContext context;
-    private final ClientFlags client = new ClientFlags();
+    private final ClientFlags client = ClientFlags.ofChange();
     private String model = "";
     private boolean json;
     private boolean dependents;

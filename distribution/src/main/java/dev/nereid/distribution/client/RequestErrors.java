@@ -8,6 +8,7 @@ import java.net.HttpURLConnection;
 import java.net.URI;
 import java.net.http.HttpTimeoutException;
 import java.nio.channels.UnresolvedAddressException;
+import java.time.Duration;
 import javax.net.ssl.SSLException;
 
 /** Describes failed requests: what was wrong, where, and what to do. Static functions only. */
@@ -36,6 +37,15 @@ public final class RequestErrors {
             default -> "request failed: " + reason(failure);
         };
         return new RequestException(options.url() + ": " + text, failure);
+    }
+
+    /** Describes a server that responds neither to a request nor to one for its health. */
+    static RequestException silent(URI url, Duration waited, IOException failure) {
+        return new RequestException(
+                url + ": no response within " + waited.toSeconds()
+                        + " s, and none to /v2/health/live (expected: the HTTP"
+                        + " port of an inference server; one that is blocked logs 'event loop is blocked')",
+                failure);
     }
 
     /** Describes a response that is no success. */

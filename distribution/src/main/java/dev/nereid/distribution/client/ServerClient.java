@@ -10,21 +10,42 @@ import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.OptionalLong;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.regex.Pattern;
 
-/** Sends control requests to a running server over HTTP. Blocks until the response. Owned by one command. */
+/**
+ * Sends control requests to a running server over HTTP. Blocks until the response. Owned by one command.
+ *
+ * <p>A load may take minutes. If a response takes longer than a few seconds, the client asks for the health of the
+ * server, and gives up if there is no response to that either.
+ */
 public final class ServerClient implements AutoCloseable {
     private static final Duration MAX_CONNECT_TIME = Duration.ofSeconds(10);
+
+    /** The time without a response before the client asks for the health, and the time that this may take. */
+    private static final Duration MAX_SILENCE = Duration.ofSeconds(10);
+
+    private static final String LIVE = "/v2/health/live";
     private static final int MAX_RESPONSE_BYTES = 64 << 20;
     private static final int OK = 200;
     private static final String REPOSITORY = "/v2/repository/";
     private static final Pattern SEGMENT = Pattern.compile("[\\w.~!$&'()*+,;=:@-]+");
 
     private final ClientOptions options;
+    private final Duration maxSilence;
     private final HttpClient http;
 
     public ServerClient(ClientOptions options) {
+        this(options, MAX_SILENCE);
+    }
+
+    /** Creates a client with another time before the request for health. */
+    ServerClient(ClientOptions options, Duration maxSilence) {
         this.options = options;
+        this.maxSilence = maxSilence;
         http = HttpClient.newBuilder()
                 .version(HttpClient.Version.HTTP_1_1)
                 .connectTimeout(
@@ -72,9 +93,9 @@ public final class ServerClient implements AutoCloseable {
     private String send(HttpRequest.Builder request) throws RequestException, InterruptedException {
         HttpResponse<String> response;
         try {
-            response = http.send(
+            response = await(http.sendAsync(
                     request.build(),
-                    BodyHandlers.limiting(BodyHandlers.ofString(StandardCharsets.UTF_8), MAX_RESPONSE_BYTES));
+                    BodyHandlers.limiting(BodyHandlers.ofString(StandardCharsets.UTF_8), MAX_RESPONSE_BYTES)));
         } catch (IOException e) {
             throw RequestErrors.notSent(options, e);
         }
@@ -82,6 +103,31 @@ public final class ServerClient implements AutoCloseable {
             throw RequestErrors.refused(options.url(), response.statusCode(), response.body());
         }
         return response.body();
+    }
+
+    /** Waits for a response, as long as the server responds at all. Cancels the request otherwise. */
+    private <T> T await(CompletableFuture<T> response) throws IOException, RequestException, InterruptedException {
+        try {
+            try {
+                return response.get(maxSilence.toNanos(), TimeUnit.NANOSECONDS);
+            } catch (TimeoutException e) {
+                checkHealth();
+                return response.get();
+            }
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof IOException failure ? failure : new IOException(e.getCause());
+        } finally {
+            response.cancel(true); // without effect after a response
+        }
+    }
+
+    /** Fails if the server does not respond to a request for its health, whatever the response. */
+    private void checkHealth() throws RequestException, InterruptedException {
+        try {
+            http.send(request(LIVE).timeout(maxSilence).GET().build(), BodyHandlers.discarding());
+        } catch (IOException e) {
+            throw RequestErrors.silent(options.url(), maxSilence, e);
+        }
     }
 
     /** Returns a name as one segment of a path, which servers take as it is, without decoding. */

@@ -18,7 +18,26 @@ public final class ClientFlags {
 
     private final Map<String, String> headers = new HashMap<>();
     private URI url = URI.create("http://localhost:8000");
-    private Duration timeout = Duration.ofMinutes(10);
+    private Duration timeout;
+
+    /**
+     * Creates the flags of a command.
+     *
+     * @param timeout the default of the time that a request may take
+     */
+    public ClientFlags(Duration timeout) {
+        this.timeout = timeout;
+    }
+
+    /** Returns the flags of a command that reads: a server that works responds at once. */
+    public static ClientFlags ofRead() {
+        return new ClientFlags(Duration.ofSeconds(10));
+    }
+
+    /** Returns the flags of a command that loads or unloads, which may take minutes. */
+    public static ClientFlags ofChange() {
+        return new ClientFlags(Duration.ofMinutes(10));
+    }
 
     /** Adds the flags that set these fields. */
     public void declare(Flags flags) {
@@ -36,7 +55,7 @@ public final class ClientFlags {
                 Flag.of(
                         "--timeout-secs",
                         FlagValue.COUNT,
-                        "How long a request may take. Default: 600.",
+                        "How long a request may take. Default: " + timeout.toSeconds() + ".",
                         value -> timeout = Duration.ofSeconds(value)));
     }
 

@@ -59,6 +59,12 @@ final class RequestErrorsTest {
                 .isEqualTo(URL + ": request failed: HTTP/1.1 header parser received no bytes");
     }
 
+    @Test
+    void describesAServerThatIsSilent() {
+        assertThat(RequestErrors.silent(URL, Duration.ofSeconds(10), new IOException("x")))
+                .hasMessageStartingWith(URL + ": no response within 10 s, and none to /v2/health/live (expected: ");
+    }
+
     private static String notSent(IOException failure) {
         return RequestErrors.notSent(new ClientOptions(URL, Map.of(), Duration.ofSeconds(7)), failure)
                 .getMessage();
