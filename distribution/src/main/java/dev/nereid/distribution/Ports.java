@@ -39,7 +39,7 @@ import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The open ports of a server, all on the same event loops. Used by one thread after the other.
+ * The open ports of a server: HTTP and gRPC on the same event loops, metrics on one of their own. Used by one thread after the other.
  *
  * <p>HTTP opens last: load balancers and scripts ask it whether the server is ready, and send to the other ports then.
  */
@@ -226,7 +226,13 @@ final class Ports {
         MetricsEndpoint endpoint;
         try {
             endpoint = MetricsEndpoint.start(
-                    loops.vertx(), address, flags.metrics, server, flags.connections.metrics(metricsLimiter), counts());
+                    loops.metrics(),
+                    address,
+                    flags.metrics,
+                    server,
+                    flags.http.options(loops.count()).security().access(),
+                    flags.connections.metrics(metricsLimiter),
+                    counts());
         } catch (IOException e) {
             throw refused("metrics", "Metrics", address, flags.metrics.port, e);
         }

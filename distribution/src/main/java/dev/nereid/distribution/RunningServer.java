@@ -107,7 +107,7 @@ final class RunningServer {
                 awaitModels(server, flags, context);
                 Duration delay = exitDelay(flags, endpoints);
                 Duration closeTimeout = flags.exitTimeout().minus(delay).plus(LAST_RESPONSES);
-                loops.join().watch(server);
+                loops.join().watch(server, endpoints.metrics.allow);
                 Ports ports = Ports.open(endpoints, loops.join(), server, closeTimeout);
                 return new RunningServer(
                         context, flags.exitTimeout(), delay, loops.join(), server, ports, flags.memoryReport());

@@ -5,12 +5,12 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.http.connection.ConnectionAcceptor;
 import dev.nereid.http.connection.EventLoopServer;
 import dev.nereid.http.connection.HttpConnectionOptions;
+import io.vertx.core.Context;
 import io.vertx.core.Future;
 import io.vertx.core.Handler;
-import io.vertx.core.Vertx;
 import io.vertx.core.http.HttpServerOptions;
 import io.vertx.core.http.HttpServerRequest;
-import io.vertx.core.internal.VertxInternal;
+import io.vertx.core.internal.ContextInternal;
 import io.vertx.core.net.SocketAddress;
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -33,7 +33,7 @@ public final class BoundedHttpServer implements AutoCloseable {
     /**
      * Starts serving. Blocks: call it on a control thread.
      *
-     * @param vertx provides the event loop; stays open
+     * @param context the event loop; stays open
      * @param address the address to listen on
      * @param port the port, or 0 for any that is free
      * @param options the limits and timeouts of connections
@@ -42,12 +42,16 @@ public final class BoundedHttpServer implements AutoCloseable {
      * @throws IOException if the address cannot be listened on
      */
     public static BoundedHttpServer start(
-            Vertx vertx, String address, int port, HttpConnectionOptions options, Handler<HttpServerRequest> handler)
+            Context context,
+            String address,
+            int port,
+            HttpConnectionOptions options,
+            Handler<HttpServerRequest> handler)
             throws IOException {
         requireNonNull(handler, "handler");
         ConnectionAcceptor acceptor = new ConnectionAcceptor(options.limiter(), false, System::nanoTime);
         EventLoopServer server = new EventLoopServer(
-                ((VertxInternal) vertx).createEventLoopContext(),
+                (ContextInternal) context,
                 new HttpServerOptions(),
                 options,
                 acceptor,

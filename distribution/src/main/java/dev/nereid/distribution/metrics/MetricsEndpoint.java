@@ -3,14 +3,19 @@ package dev.nereid.distribution.metrics;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceServer;
+import dev.nereid.api.frontend.ApiAccess;
+import dev.nereid.api.frontend.ApiGroup;
 import dev.nereid.distribution.flags.MetricsFlags;
 import dev.nereid.http.BoundedHttpServer;
+import dev.nereid.http.body.HttpErrors;
 import dev.nereid.http.connection.HttpConnectionOptions;
-import io.vertx.core.Vertx;
+import dev.nereid.http.control.ServerHandler;
+import io.vertx.core.Context;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
+import io.vertx.core.internal.ContextInternal;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -21,13 +26,22 @@ import java.util.OptionalLong;
 import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
-/** Serves {@code GET /metrics}, and an empty response for other paths. Safe for use by any thread. */
+/**
+ * Serves {@code GET /metrics} and the health of the server, and an empty response for other paths. Safe for use by any
+ * thread.
+ *
+ * <p>Its event loop serves nothing else: a plugin that blocks one of those of HTTP stops neither scrapes nor probes.
+ */
 public final class MetricsEndpoint {
     private static final String CONTENT_TYPE = "content-type";
+    private static final String LIVE = "/v2/health/live";
+    private static final String READY = "/v2/health/ready";
     private static final String TEXT = "text/plain; charset=utf-8";
 
-    private final Vertx vertx;
+    private final Context context;
     private final InferenceServer server;
+    private final ServerHandler health;
+    private final ApiAccess access;
     private final List<ConnectionCounts> others;
 
     private final CpuMetrics processors = new CpuMetrics(Path.of("/proc"));
@@ -48,9 +62,16 @@ public final class MetricsEndpoint {
     /** The port; set before the endpoint is published. */
     private volatile @Nullable BoundedHttpServer http;
 
-    private MetricsEndpoint(Vertx vertx, MetricsFlags flags, InferenceServer server, List<ConnectionCounts> others) {
-        this.vertx = vertx;
+    private MetricsEndpoint(
+            Context context,
+            MetricsFlags flags,
+            InferenceServer server,
+            ApiAccess access,
+            List<ConnectionCounts> others) {
+        this.context = context;
         this.server = server;
+        this.health = new ServerHandler(server);
+        this.access = access;
         this.others = others;
         withProcessors = flags.allowCpu;
         withGpus = flags.allowGpu;
@@ -60,25 +81,27 @@ public final class MetricsEndpoint {
     /**
      * Opens the port. Blocks.
      *
-     * @param vertx the event loops
+     * @param context the event loop of the port
      * @param address the address to bind
      * @param flags the flags of the port and of its metrics
      * @param server the server that the metrics describe
+     * @param access the restrictions of HTTP, which health has here too
      * @param bounds the limits of connections
      * @param others the connections of other ports
      * @return the endpoint, to be closed by the caller
      * @throws IOException if the port cannot be opened
      */
     public static MetricsEndpoint start(
-            Vertx vertx,
+            Context context,
             String address,
             MetricsFlags flags,
             InferenceServer server,
+            ApiAccess access,
             HttpConnectionOptions bounds,
             List<ConnectionCounts> others)
             throws IOException {
-        MetricsEndpoint endpoint = new MetricsEndpoint(vertx, flags, server, others);
-        endpoint.http = BoundedHttpServer.start(vertx, address, flags.port, bounds, endpoint::handle);
+        MetricsEndpoint endpoint = new MetricsEndpoint(context, flags, server, access, others);
+        endpoint.http = BoundedHttpServer.start(context, address, flags.port, bounds, endpoint::handle);
         if (flags.allowCpu || flags.allowGpu) {
             endpoint.watch(flags.interval);
         }
@@ -87,9 +110,9 @@ public final class MetricsEndpoint {
 
     /** Measures twice in an interval, as the reference server does. */
     private void watch(Duration interval) {
-        vertx.executeBlocking(this::poll, false); // The start does not wait for the library of the GPUs.
-        watch = OptionalLong.of(
-                vertx.setPeriodic(Math.max(1, interval.toMillis() / 2), _ -> vertx.executeBlocking(this::poll, false)));
+        context.executeBlocking(this::poll, false); // The start does not wait for the library of the GPUs.
+        watch = OptionalLong.of(((ContextInternal) context)
+                .setPeriodic(Math.max(1, interval.toMillis() / 2), _ -> context.executeBlocking(this::poll, false)));
     }
 
     private boolean poll() {
@@ -109,7 +132,7 @@ public final class MetricsEndpoint {
 
     /** Closes the port. Blocks. */
     public void close() {
-        watch.ifPresent(vertx::cancelTimer);
+        watch.ifPresent(context.owner()::cancelTimer);
         http().close();
     }
 
@@ -129,13 +152,33 @@ public final class MetricsEndpoint {
             MetricsErrors.sendMethodNotAllowed(response);
             return;
         }
+        if (isHealth(request.path())) {
+            sendHealth(request);
+            return;
+        }
         response.putHeader(CONTENT_TYPE, TEXT);
         if ("/metrics".equals(request.path()) || "/metrics/".equals(request.path())) {
-            vertx.executeBlocking(() -> text(), false)
+            context.executeBlocking(() -> text(), false)
                     .onSuccess(text -> response.end(Buffer.buffer(text)))
                     .onFailure(failure -> MetricsErrors.sendInternal(response));
         } else {
             response.end();
+        }
+    }
+
+    private static boolean isHealth(@Nullable String path) {
+        return LIVE.equals(path) || READY.equals(path);
+    }
+
+    /** Sends what the HTTP port sends for the same path. */
+    private void sendHealth(HttpServerRequest request) {
+        Optional<String> missing = access.missingHeader(ApiGroup.HEALTH, request::getHeader);
+        if (missing.isPresent()) {
+            HttpErrors.sendRestricted(request.response(), missing.get());
+        } else if (LIVE.equals(request.path())) {
+            health.live(request);
+        } else {
+            health.ready(request);
         }
     }
 

@@ -45,10 +45,7 @@ final class EventLoopWatch {
          * @param elapsedNanos the time since the heartbeat was submitted
          */
         void onBlocked(
-                Thread thread,
-                StackTraceElement[] stack,
-                Optional<ExecutingInstance> instance,
-                long elapsedNanos);
+                Thread thread, StackTraceElement[] stack, Optional<ExecutingInstance> instance, long elapsedNanos);
     }
 
     /**

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.util.JsonFormat;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.frontend.ApiAccess;
 import dev.nereid.distribution.flags.MetricsFlags;
 import dev.nereid.distribution.metrics.MetricsEndpoint;
 import dev.nereid.distribution.process.EventLoops;
@@ -93,10 +94,11 @@ class StatisticsIT {
         MetricsFlags flags = new MetricsFlags();
         flags.port = 0;
         metrics = MetricsEndpoint.start(
-                metricsLoops.vertx(),
+                metricsLoops.metrics(),
                 "127.0.0.1",
                 flags,
                 server.server(),
+                ApiAccess.OPEN,
                 HttpConnectionOptions.unlimited(),
                 List.of());
     }

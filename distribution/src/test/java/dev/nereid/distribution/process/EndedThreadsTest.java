@@ -6,6 +6,7 @@ import dev.nereid.distribution.testing.Eventually;
 import dev.nereid.server.NereidServer;
 import dev.nereid.server.options.ServerOptions;
 import io.netty.util.concurrent.EventExecutor;
+import io.vertx.core.internal.ContextInternal;
 import io.vertx.core.internal.VertxInternal;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -35,6 +36,7 @@ final class EndedThreadsTest {
         List<EventExecutor> all = new ArrayList<>();
         vertx.nettyEventLoopGroup().forEach(all::add);
         vertx.acceptorEventLoopGroup().forEach(all::add);
+        all.add(((ContextInternal) loops.metrics()).nettyEventLoop());
         return all;
     }
 
@@ -46,11 +48,11 @@ final class EndedThreadsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {0, 1, LOOPS}) // the last one is the acceptor
+    @ValueSource(ints = {0, 1, LOOPS, LOOPS + 1}) // the last ones are the acceptor and the loop for metrics
     void theServerIsNotLiveOnceAnEventLoopOrTheAcceptorHasEnded(int index) throws Exception {
-        assertThat(all()).hasSize(LOOPS + 1);
+        assertThat(all()).hasSize(LOOPS + 2);
         try (NereidServer server = NereidServer.start(ServerOptions.of(models))) {
-            loops.watch(server);
+            loops.watch(server, true);
             assertThat(server.isLive()).isTrue();
             assertThat(server.isReady()).isTrue();
 
@@ -65,7 +67,7 @@ final class EndedThreadsTest {
     void theServerIsNotLiveIfAnEventLoopHasEndedBeforeItIsWatched() throws Exception {
         all().getFirst().shutdownGracefully(0, 0, TimeUnit.SECONDS).await();
         try (NereidServer server = NereidServer.start(ServerOptions.of(models))) {
-            loops.watch(server);
+            loops.watch(server, true);
 
             Eventually.holds("not live", 30, () -> !server.isLive());
         }

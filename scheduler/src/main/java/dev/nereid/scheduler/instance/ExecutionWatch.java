@@ -173,7 +173,8 @@ public final class ExecutionWatch implements Watchdog.Watched {
         }
         boolean isDelivering = batch.hasReturned();
         StackTraceElement[] stack = stacks.apply(thread);
-        if (batch.hasReturned() != isDelivering) { // the stack may be that of an observer; the next check reads it again
+        if (batch.hasReturned()
+                != isDelivering) { // the stack may be that of an observer; the next check reads it again
             return;
         }
         if (!worker.executions().overdue(batch)) { // ended by now: the stack may be that of another execution
@@ -190,7 +191,10 @@ public final class ExecutionWatch implements Watchdog.Watched {
                 .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
                 .addKeyValue("limitMillis", limit.toMillis())
                 .setCause(ThreadStack.of(thread, stack))
-                .log(isDelivering ? event + ": the backend has returned, and the thread delivers its responses" : event);
+                .log(
+                        isDelivering
+                                ? event + ": the backend has returned, and the thread delivers its responses"
+                                : event);
     }
 
     private static String ids(List<String> ids) {
