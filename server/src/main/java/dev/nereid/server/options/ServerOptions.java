@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * Options of a server, grouped by concern. Immutable but for the providers; the defaults are those of the command line.
@@ -95,14 +96,16 @@ public record ServerOptions(
     }
 
     /**
-     * Replaces the directories of plugins.
+     * Adds directories of plugins, behind those of earlier calls.
      *
      * @param plugins existing directories; the first of two plugins with backends of one name wins
      * @return the changed options
      * @throws IllegalArgumentException if one of them does not exist
      */
     public ServerOptions withPlugins(Path... plugins) {
-        return withDirectories(old -> old.withPlugins(List.of(plugins)));
+        return withDirectories(old -> old.withPlugins(Stream.concat(old.plugins().stream(), Stream.of(plugins))
+                .distinct()
+                .toList()));
     }
 
     /**
