@@ -26,10 +26,10 @@ public interface BackendContext {
     Parameters settings();
 
     /**
-     * Returns the directory of the plugin, for files beside its jars, or the directory that the provider
-     * {@linkplain BackendProvider#claims claims}.
+     * Returns the directory of the plugin, for files beside its jars.
      *
-     * @return an existing directory; read only
+     * @return an existing directory; read only; that of the backend if its provider
+     *     {@linkplain BackendProvider#claims claims} one
      */
     Path pluginDirectory();
 

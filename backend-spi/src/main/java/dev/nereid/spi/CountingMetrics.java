@@ -21,7 +21,7 @@ import java.util.regex.Pattern;
  */
 @Incubating
 final class CountingMetrics implements Metrics {
-    /** The number of mistakes that are remembered, and so logged; a name may be made of anything. */
+    /** The maximum number of mistakes that are logged. A name may be made of anything. */
     static final int MAX_MISTAKES = 100;
 
     private static final Pattern NAME = Pattern.compile("[a-zA-Z_:][a-zA-Z0-9_:]*");

@@ -31,8 +31,10 @@ public interface ModelContext {
     Parameters parameters();
 
     /**
-     * Returns the file that a parameter names: in the directory of the version, or else of the model. {@code
-     * $$TRITON_MODEL_DIRECTORY/} in front stands for the latter. The read declares the parameter.
+     * Returns the file that a parameter names.
+     *
+     * <p>It lies in the directory of the version, or else of the model. {@code $$TRITON_MODEL_DIRECTORY/} in front stands
+     * for the latter. The read declares the parameter.
      *
      * @param parameter the name of a parameter
      * @return the path of an existing regular file, read only, which {@link #privateFiles} copies for backends that map it;
@@ -100,9 +102,9 @@ public interface ModelContext {
     System.Logger logger();
 
     /**
-     * Returns threads of the server for work of the model beside its executions, such as the wait for a service.
+     * Returns threads of the server for work of the model beside its executions.
      *
-     * <p>Tasks run as other code of the plugin does: with its class loader as the context class loader, on processors of
+     * <p>An example is the wait for a service. Tasks run as other code of the plugin does: with its class loader as the context class loader, on processors of
      * the model's host policy. The threads are named after model and version. They are started as tasks need them, up to
      * 64, and end when they are idle; then up to 10000 tasks wait. What a task throws is logged. {@link
      * java.util.concurrent.CompletableFuture#delayedExecutor(long, java.util.concurrent.TimeUnit, Executor)} runs a task

@@ -3,7 +3,7 @@ package dev.nereid.spi;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
-/** The client of a context that has no other models, such as that of a completion. Its requests fail. Immutable. */
+/** The client of a context without other models. Its requests fail. Immutable. */
 @Incubating
 final class NoModels implements ModelClient {
     static final NoModels INSTANCE = new NoModels();

@@ -12,7 +12,7 @@ final class ParameterFiles {
 
     private ParameterFiles() {}
 
-    /** Returns an existing file in the directories of a model, by its text in a parameter. */
+    /** Returns the file of a model that a parameter names. */
     static Path find(ModelContext context, String parameter, String text) {
         boolean isInModel = text.startsWith(DIRECTORY + "/");
         String name = isInModel ? text.substring(DIRECTORY.length() + 1) : text;
@@ -41,7 +41,7 @@ final class ParameterFiles {
                 .startsWith(directory.toAbsolutePath().normalize());
     }
 
-    /** Returns whether a file lies in a directory of the model when its links are followed. */
+    /** Returns whether a file lies in a directory of the model, links followed. */
     private static boolean isReallyWithin(ModelContext context, Path file) throws IOException {
         Path real = file.toRealPath();
         for (Path directory : List.of(context.modelDirectory(), context.versionDirectory())) {

@@ -148,8 +148,10 @@ public interface Parameters {
     }
 
     /**
-     * Reads a length of time: a number of units, or a number with a unit of {@code ns}, {@code us}, {@code ms}, {@code s},
-     * {@code m}, {@code h} or {@code d}, such as {@code 250ms}.
+     * Reads a length of time, such as {@code 250ms}.
+     *
+     * <p>It is a number of units, or a number with {@code ns}, {@code us}, {@code ms}, {@code s}, {@code m}, {@code h} or
+     * {@code d}.
      *
      * @param name the name of a parameter
      * @param unit the unit of a number without one
@@ -165,8 +167,10 @@ public interface Parameters {
     }
 
     /**
-     * Reads a number of bytes: an integer, or one with {@code K}, {@code M}, {@code G} or {@code T} for powers of 1024,
-     * such as {@code 64M}. The forms {@code 64m} and {@code 64MiB} are the same.
+     * Reads a number of bytes, such as {@code 64M}.
+     *
+     * <p>It is an integer, or one with {@code K}, {@code M}, {@code G} or {@code T} for powers of 1024. The forms
+     * {@code 64m} and {@code 64MiB} are the same.
      *
      * @param name the name of a parameter
      * @return the bytes, 0 or more; empty if the parameter is missing
@@ -188,8 +192,10 @@ public interface Parameters {
     }
 
     /**
-     * Returns how errors name a parameter: {@code parameter 'max_tokens'}, and {@code --backend-config=B,max_tokens} for
-     * a setting of the backend B.
+     * Returns how errors name a parameter.
+     *
+     * <p>Examples are {@code parameter 'max_tokens'}, and {@code --backend-config=B,max_tokens} for a setting of the backend
+     * B.
      *
      * @param name the name of a parameter
      * @return the beginning of errors about it
@@ -199,8 +205,10 @@ public interface Parameters {
     }
 
     /**
-     * Returns the error of a value that does not fit, for forms that have no method here: {@code parameter 'shape': 1x
-     * (expected: a shape such as 1x3)}.
+     * Returns the error of a value that does not fit.
+     *
+     * <p>It is for forms that have no method here. An example is {@code parameter 'shape': 1x (expected: a shape such as
+     * 1x3)}.
      *
      * @param name the name of a parameter
      * @param expected the values that fit
