@@ -30,7 +30,7 @@ final class CountingMetrics implements Metrics {
     private static final Pattern UNPRINTABLE = Pattern.compile("\\p{Cntrl}");
 
     /** The longest text of a plugin that is logged. */
-    private static final int MAX_LENGTH = 200;
+    private static final int MAX_LENGTH = 100;
 
     private final ConcurrentMap<String, Family> families = new ConcurrentHashMap<>();
     private final ConcurrentMap<Series, Object> metrics = new ConcurrentHashMap<>();
