@@ -76,9 +76,9 @@ final class AsyncFunctionTest {
         try (NereidServer server = NereidServer.start(options())) {
             RecordingObserver observer = RecordingObserver.to(server, "m", 1);
 
-            assertThat(observer.error().code()).isEqualTo(ErrorCode.INTERNAL);
+            assertThat(observer.error().code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(observer.error().publicMessage())
-                    .startsWith("model 'm': backend 'delay' failed: java.lang.NumberFormatException");
+                    .isEqualTo("parameter 'delay': missing (expected: a value for it)");
             assertThat(observer.terminals()).isEqualTo(1);
             await(() -> server.memory().bytesInUse() == 0);
         }

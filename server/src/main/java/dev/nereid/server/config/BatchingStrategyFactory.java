@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
 public final class BatchingStrategyFactory {
     private static final Logger LOG = LoggerFactory.getLogger(BatchingStrategyFactory.class);
     /** The parameter that names a batching strategy in native code. */
-    public static final String NATIVE_PARAMETER = "TRITON_BATCH_STRATEGY_PATH";
+    static final String NATIVE_PARAMETER = "TRITON_BATCH_STRATEGY_PATH";
 
     private static final String NATIVE_FILE = "batchstrategy.so";
 

@@ -7,6 +7,7 @@ import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.ModelVersionTags;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.scheduler.statistics.ModelMeter;
+import dev.nereid.server.config.MisspeltParameters;
 import dev.nereid.server.config.ModelSettingsReader;
 import inference.ModelConfig;
 import inference.ModelEnsembling;
@@ -22,7 +23,7 @@ import java.util.TreeMap;
  */
 public final class OnDemandModel implements Resolution {
     /** The configuration parameter that keeps a model loaded. */
-    static final String PINNED = "nereid.pinned";
+    static final String PINNED = MisspeltParameters.PINNED;
 
     /**
      * A version that answers for its metadata, configuration and statistics while it is not loaded. Immutable.

@@ -19,6 +19,7 @@ import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.BatchingStrategyFactory;
 import dev.nereid.server.config.ExecutionLimitReader;
+import dev.nereid.server.config.MisspeltParameters;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.config.SequencePlanReader;
 import dev.nereid.server.files.VersionFiles;

@@ -1,4 +1,4 @@
-package dev.nereid.server.lifecycle;
+package dev.nereid.server.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,19 +1,19 @@
-package dev.nereid.server.lifecycle;
+package dev.nereid.server.config;
 
 import dev.nereid.api.parameter.ModelParameters;
-import dev.nereid.server.config.BatchingStrategyFactory;
-import dev.nereid.server.config.ExecutionLimitReader;
-import dev.nereid.server.config.Spelling;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 
 /** Finds parameters of a model that are probably misspelt. Static functions only. */
-final class MisspeltParameters {
+public final class MisspeltParameters {
+    /** The parameter of a model that is never evicted. */
+    public static final String PINNED = "nereid.pinned";
+
     /** Parameters that the server reads, whatever the backend. */
     private static final Set<String> GENERAL =
-            Set.of(ExecutionLimitReader.PARAMETER, BatchingStrategyFactory.NATIVE_PARAMETER, OnDemandModel.PINNED);
+            Set.of(ExecutionLimitReader.PARAMETER, BatchingStrategyFactory.NATIVE_PARAMETER, PINNED);
 
     /** The beginning of names of the reference server. */
     private static final String RESERVED = "TRITON_";
@@ -26,7 +26,7 @@ final class MisspeltParameters {
      * @param parameters the parameters of a model, with the names that were read
      * @return a warning for each, by their names
      */
-    static List<String> of(ModelParameters parameters) {
+    public static List<String> of(ModelParameters parameters) {
         Set<String> known = new TreeSet<>(parameters.read());
         known.addAll(GENERAL);
         return resembling(parameters, known);
@@ -39,7 +39,7 @@ final class MisspeltParameters {
      * @param parameters the parameters of a model, with the names that were read
      * @return a warning for each, by their names
      */
-    static List<String> ofFailure(ModelParameters parameters) {
+    public static List<String> ofFailure(ModelParameters parameters) {
         return resembling(parameters, parameters.missing());
     }
 
