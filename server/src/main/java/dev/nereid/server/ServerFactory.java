@@ -63,6 +63,7 @@ final class ServerFactory {
      * @throws IllegalArgumentException if a repository does not exist, and the server is to exit on errors
      */
     NereidServer start() {
+        LibraryVersions.check();
         List<Path> missing = options.directories().missingModelRepositories();
         if (options.lifecycle().exitOnError()) {
             options.directories().requireModelRepositories();

@@ -4,6 +4,7 @@ import dev.nereid.spi.BackendProvider;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.lang.annotation.Annotation;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -12,6 +13,7 @@ import java.util.Map;
 import java.util.NavigableSet;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 import javax.annotation.processing.AbstractProcessor;
 import javax.annotation.processing.Filer;
 import javax.annotation.processing.RoundEnvironment;
@@ -35,6 +37,9 @@ import javax.tools.StandardLocation;
  */
 public final class FunctionProcessor extends AbstractProcessor {
     private static final String SERVICE_FILE = "META-INF/services/" + BackendProvider.class.getName();
+
+    private static final Set<Class<? extends Annotation>> ANNOTATIONS =
+            Set.of(BackendFunction.class, Input.class, Input.List.class, Output.class, Output.List.class);
 
     private final NavigableSet<String> compiled = new TreeSet<>();
     private final Map<String, String> names = new HashMap<>();
@@ -72,8 +77,7 @@ public final class FunctionProcessor extends AbstractProcessor {
      */
     @Override
     public boolean process(Set<? extends TypeElement> annotations, RoundEnvironment round) {
-        Set<? extends Element> annotated = round.getElementsAnnotatedWithAny(
-                Set.of(BackendFunction.class, Input.class, Input.List.class, Output.class, Output.List.class));
+        Set<? extends Element> annotated = round.getElementsAnnotatedWithAny(ANNOTATIONS);
         for (Element element : annotated) {
             if (element instanceof TypeElement type) {
                 add(new FunctionElement(type, processingEnv.getElementUtils(), processingEnv.getTypeUtils()));
@@ -161,5 +165,50 @@ public final class FunctionProcessor extends AbstractProcessor {
     private boolean isFunction(String className) {
         TypeElement type = processingEnv.getElementUtils().getTypeElement(className.replace('$', '.'));
         return type != null && type.getAnnotation(BackendFunction.class) != null;
+    }
+
+    /**
+     * Claims the annotations of functions. <em>Used by compilers.</em>
+     *
+     * <p>The compiler warns of annotations that no processor claims ({@code -Xlint:processing}), and the other processor
+     * reads all annotations, so that it must not claim them. Runs after it. Stateless.
+     *
+     * @since 1.0
+     */
+    public static final class Claim extends AbstractProcessor {
+        /** Creates a processor for one compilation. */
+        public Claim() {}
+
+        /**
+         * Returns the annotations of functions.
+         *
+         * @return their names
+         */
+        @Override
+        public Set<String> getSupportedAnnotationTypes() {
+            return ANNOTATIONS.stream().map(Class::getCanonicalName).collect(Collectors.toUnmodifiableSet());
+        }
+
+        /**
+         * Returns the newest version, since no syntax matters here.
+         *
+         * @return the version of the compiler
+         */
+        @Override
+        public SourceVersion getSupportedSourceVersion() {
+            return SourceVersion.latestSupported();
+        }
+
+        /**
+         * Claims the annotations.
+         *
+         * @param annotations not used
+         * @param round not used
+         * @return {@code true}
+         */
+        @Override
+        public boolean process(Set<? extends TypeElement> annotations, RoundEnvironment round) {
+            return true;
+        }
     }
 }

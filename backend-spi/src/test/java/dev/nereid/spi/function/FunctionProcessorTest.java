@@ -67,6 +67,49 @@ final class FunctionProcessorTest {
                         .withOutput("TEXT", DataType.BYTES, 1));
     }
 
+    /** As in builds that refuse warnings; the deprecated, incubating and generic parts of the SPI included. */
+    @Test
+    void compilesWithoutAWarning() {
+        compiler.with("-proc:full", "-Xlint:all", "-Werror");
+
+        assertThat(compiler.warnings(
+                        """
+                        package dev.example;
+                        @BackendFunction(name = "scores", maxBatchSize = 8)
+                        @Input(name = "A", type = DataType.FP32, dims = 1)
+                        @Input(name = "B", type = DataType.FP32, dims = 1)
+                        @Output(name = "C", type = DataType.FP32, dims = 1)
+                        public final class Scores implements TensorFunction {
+                            @Override
+                            public void apply(InferenceRequest request, ModelContext model) {
+                                throw new BackendException(ErrorCode.INTERNAL, "x");
+                            }
+                        }
+                        """,
+                        "@BackendFunction(name = \"later\") public final class Later implements AsyncTensorFunction "
+                                + ASYNC_BODY,
+                        """
+                        package dev.example;
+                        public final class Provider implements BackendProvider {
+                            @Override
+                            public String name() {
+                                return "x";
+                            }
+
+                            @Override
+                            public Backend create(BackendContext context) {
+                                return model -> {
+                                    model.metrics().counter("a", "b");
+                                    model.tracing();
+                                    model.models();
+                                    return instance -> batch -> batch.requests().forEach(InferenceRequest::response);
+                                };
+                            }
+                        }
+                        """))
+                .isEmpty();
+    }
+
     @Test
     void completesNothingThatIsNotDeclared() throws IOException {
         compiler.compile(ONE);
