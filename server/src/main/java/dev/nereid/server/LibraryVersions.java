@@ -1,5 +1,7 @@
 package dev.nereid.server;
 
+import static java.util.Objects.requireNonNull;
+
 import com.google.protobuf.RuntimeVersion;
 import inference.ModelConfigProto;
 import java.util.function.Supplier;
@@ -31,7 +33,7 @@ final class LibraryVersions {
     /** Checks the version of protobuf by a use of generated code. */
     static void check(Supplier<?> use) {
         try {
-            use.get();
+            requireNonNull(use.get(), "descriptor");
         } catch (LinkageError e) {
             throw new IllegalStateException(message(e), e);
         }
