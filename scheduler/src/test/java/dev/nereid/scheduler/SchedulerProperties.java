@@ -20,9 +20,12 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.RequestView;
+import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.ValueLayout;
@@ -70,6 +73,8 @@ public final class SchedulerProperties {
         CRASH,
         FAIL_FIRST,
         DEFER,
+        /** Detaches every other request, and leases its inputs. */
+        DETACH,
         /** Responds to every other request, and has the others executed again. */
         AGAIN,
         AGAIN_AND_FAIL,
@@ -204,6 +209,33 @@ public final class SchedulerProperties {
     /** A deferred execution of a worker, and the requests that are executed again when it ends. */
     private record Deferred(int worker, DeferredExecution handle, List<Integer> again) {}
 
+    /** A request that its sender has detached from its batch. */
+    private record Detached(InferenceRequest request, ResponseSender sender, Runnable lease) {
+        /** Answers in one of several ways, and ends the lease. */
+        void finish() {
+            int way = Integer.parseInt(request.id()) % 4;
+            Tensor input = request.requireInput("IN");
+            InferenceResponse forgotten = sender.newResponse();
+            forgotten.allocate("OUT", input.type(), input.shape());
+            if (way == 0) {
+                sender.fail(new BackendException(ErrorCode.NOT_FOUND, "failed"));
+            } else if (way == 1) {
+                InferenceResponse response = sender.newResponse();
+                response.put("OUT", input);
+                sender.send(response);
+                sender.complete();
+            } else {
+                InferenceResponse response = sender.newResponse();
+                response.allocate("OUT", input.type(), input.shape()).data().copyFrom(input.data());
+                sender.complete(response);
+            }
+            assertThat(input.data().byteSize())
+                    .isEqualTo(input.data().asReadOnly().toArray(ValueLayout.JAVA_BYTE).length);
+            lease.run();
+            lease.run();
+        }
+    }
+
     /** A schedule on its way. */
     private static final class Run {
         private final ModelSettings model = ModelSettings.builder("m", 1)
@@ -227,6 +259,7 @@ public final class SchedulerProperties {
         private int executions;
         private final List<Deferred> deferred = new ArrayList<>();
         private final boolean iterative;
+        private final List<Detached> detached = new ArrayList<>();
 
         /** How often each request was executed again. */
         private final Map<Integer, Integer> returns = new HashMap<>();
@@ -431,6 +464,8 @@ public final class SchedulerProperties {
                 Deferred one = deferred.remove(index % deferred.size());
                 one.handle.complete();
                 returned(one.again);
+            } else if (!detached.isEmpty()) {
+                detached.remove(index % detached.size()).finish();
             }
         }
 
@@ -473,6 +508,13 @@ public final class SchedulerProperties {
                     deferred.add(new Deferred(stepped, batch.defer(), List.of()));
                     FakeInstance.copy(batch);
                 }
+                case DETACH -> {
+                    FakeInstance.copy(batch); // dropped for those that are detached
+                    for (int i = 0; i < batch.requests().size(); i += 2) {
+                        InferenceRequest request = batch.requests().get(i);
+                        detached.add(new Detached(request, request.sender(), request.leaseInputs()));
+                    }
+                }
                 case AGAIN -> {
                     FakeInstance.copy(batch);
                     again = again(batch);
@@ -494,7 +536,7 @@ public final class SchedulerProperties {
             scheduler.queue.stop();
             boolean more = true;
             while (more) {
-                more = step(0) || step(1) || !deferred.isEmpty();
+                more = step(0) || step(1) || !deferred.isEmpty() || !detached.isEmpty();
                 finish(0);
             }
             for (int i = 0; i < cancellations.size(); i++) {
