@@ -34,6 +34,7 @@ final class ImplicitStateServerTest {
 
     @AutoClose
     private final LocalServer server = LocalServer.with(new ImplicitStateBackendProvider())
+            .withWrongOutputs() // some models answer without outputs
             .model("no_implicit_state", MODEL.formatted(""))
             .model("wrong_internal_state", MODEL.formatted(STATE.formatted("")))
             .model("single_state_buffer", MODEL.formatted(STATE.formatted("use_same_buffer_for_input_output: true")))
