@@ -9,6 +9,7 @@ import dev.nereid.server.config.ConfigNormalization;
 import dev.nereid.server.config.ConfigValidation;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.config.UnsupportedFeatures;
+import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.plugin.BackendLease;
 import dev.nereid.server.plugin.PluginLogger;

@@ -22,6 +22,7 @@ import dev.nereid.server.config.ExecutionLimitReader;
 import dev.nereid.server.config.MisspeltParameters;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.config.SequencePlanReader;
+import dev.nereid.server.executor.ModelExecutor;
 import dev.nereid.server.files.VersionFiles;
 import dev.nereid.server.instance.InstanceFactory;
 import dev.nereid.server.instance.InstancePlan;

@@ -1,4 +1,4 @@
-package dev.nereid.server.lifecycle;
+package dev.nereid.server.executor;
 
 import static java.util.Objects.requireNonNull;
 
@@ -29,7 +29,7 @@ import org.slf4j.LoggerFactory;
  * <p>Threads start as tasks need them, up to a limit, and end when they had none for a minute. Further tasks wait, up to a
  * second limit. {@link #close} refuses tasks from then on, and waits for those that it has. Tasks are never interrupted.
  */
-final class ModelExecutor implements Executor {
+public final class ModelExecutor implements Executor {
     /** The prefix of the names of threads. */
     static final String PREFIX = "executor/";
 
@@ -69,7 +69,7 @@ final class ModelExecutor implements Executor {
      * @param plugin the name of the plugin, for the log
      * @param supervision handles fatal errors of tasks; its limit of loads and closes is the time that {@link #close} waits
      */
-    ModelExecutor(ModelRef model, String plugin, Supervision supervision) {
+    public ModelExecutor(ModelRef model, String plugin, Supervision supervision) {
         this.model = model;
         this.plugin = plugin;
         fatalErrors = supervision.fatalErrors();
@@ -80,11 +80,34 @@ final class ModelExecutor implements Executor {
 
     private Thread newThread(Runnable worker) {
         return new Worker(
-                worker, PREFIX + model.name() + "/" + model.version() + "/" + threadNumbers.getAndIncrement());
+                () -> {
+                    worker.run();
+                    passOn();
+                },
+                PREFIX + model.name() + "/" + model.version() + "/" + threadNumbers.getAndIncrement());
     }
 
-    /** Changes where threads run. Each thread moves before its next task. */
-    void place(ThreadPlacement changed) {
+    /**
+     * Submits a task again that the ending thread has missed. The task was queued as an idle thread ended, and may wait
+     * for the tasks of all others otherwise.
+     */
+    private void passOn() {
+        Runnable missed = threads.isShutdown() ? null : waiting.poll();
+        if (missed != null) {
+            try {
+                threads.execute(missed);
+            } catch (RejectedExecutionException _) { // closed meanwhile
+                ended();
+            }
+        }
+    }
+
+    /**
+     * Changes where threads run. Each thread moves before its next task.
+     *
+     * @param changed places the calling thread
+     */
+    public void place(ThreadPlacement changed) {
         placement = changed;
     }
 
@@ -156,18 +179,30 @@ final class ModelExecutor implements Executor {
         }
     }
 
-    /** Returns the number of threads at this moment. */
-    int threads() {
+    /**
+     * Returns the number of threads at this moment.
+     *
+     * @return the number, with idle ones; at most 64
+     */
+    public int threads() {
         return threads.getPoolSize();
     }
 
-    /** Returns the number of tasks that wait for a thread. */
-    int waiting() {
+    /**
+     * Returns the number of tasks that wait for a thread.
+     *
+     * @return the number; at most 10000
+     */
+    public int waiting() {
         return waiting.size();
     }
 
-    /** Returns whether it ever had a task. */
-    boolean isUsed() {
+    /**
+     * Returns whether it ever had a task.
+     *
+     * @return whether a thread was started for one
+     */
+    public boolean isUsed() {
         return threadNumbers.get() > 0;
     }
 
@@ -178,7 +213,7 @@ final class ModelExecutor implements Executor {
      * @param then releases what tasks may use; called once, after the last of them: by the calling thread, or by the thread
      *     of a task that ends later
      */
-    void close(Runnable then) {
+    public void close(Runnable then) {
         if (!closed.compareAndSet(false, true)) {
             return;
         }

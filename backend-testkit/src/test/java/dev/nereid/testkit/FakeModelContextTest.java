@@ -1,0 +1,48 @@
+package dev.nereid.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.spi.ModelSettings;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+/** The optional services of a model's context in tests. */
+final class FakeModelContextTest {
+    private final FakeModelContext context =
+            new FakeModelContext(ModelSettings.builder("m", 1).build(), Path.of("m"));
+
+    @Test
+    void recordsMistakesOfMetricsAsWarnings() {
+        context.metrics().counter("tokens", "Tokens.", Map.of()).increment(1);
+        assertThat(context.logger().lines()).isEmpty();
+
+        context.metrics().gauge("tokens", "Tokens.", Map.of()).set(1);
+        context.metrics().counter("nv_tokens", "Tokens.", Map.of()).increment(1);
+
+        assertThat(context.logger().lines())
+                .hasSize(2)
+                .allMatch(line -> line.startsWith("WARNING metric '") && line.contains("counts nothing"));
+    }
+
+    @Test
+    void runsTasksAndRecordsWhatTheyThrow() throws Exception {
+        CompletableFuture<Thread> ran = new CompletableFuture<>();
+        context.executor().execute(() -> ran.complete(Thread.currentThread()));
+        assertThat(ran.get(30, TimeUnit.SECONDS)).isNotSameAs(Thread.currentThread());
+
+        CompletableFuture<Void> thrown = new CompletableFuture<>();
+        context.executor().execute(() -> {
+            thrown.complete(null);
+            throw new IllegalStateException("a bug");
+        });
+        thrown.get(30, TimeUnit.SECONDS);
+        while (context.logger().lines().isEmpty()) {
+            Thread.onSpinWait();
+        }
+        assertThat(context.logger().lines())
+                .containsExactly("ERROR task of the executor failed: java.lang.IllegalStateException: a bug");
+    }
+}
