@@ -53,7 +53,7 @@ public final class BestEffort {
             throw fatal;
         }
         try {
-            LOG.atWarn().addKeyValue("what", what).setCause(failure).log("information is incomplete");
+            LOG.atWarn().addKeyValue("what", what).setCause(failure).log("information is incomplete: {}", what);
         } catch (RuntimeException | StackOverflowError | LinkageError _) {
             // The failure itself cannot be printed.
         }

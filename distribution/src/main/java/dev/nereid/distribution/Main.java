@@ -2,6 +2,7 @@ package dev.nereid.distribution;
 
 import dev.nereid.distribution.log.LogFactory;
 import dev.nereid.distribution.log.LogProvider;
+import dev.nereid.distribution.log.PluginLogBridge;
 import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.ConsoleStreams;
 import dev.nereid.distribution.process.ExitStatus;
@@ -28,7 +29,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.jar.JarFile;
 import org.slf4j.LoggerFactory;
-import org.slf4j.bridge.SLF4JBridgeHandler;
 
 /**
  * Entry point of the {@code nereid} program. The only place that touches standard streams, environment, system
@@ -147,8 +147,7 @@ public final class Main {
         }
         // The SLF4J of a plugin reads the same property, and its class loader does not see this provider.
         System.clearProperty(LOG_PROVIDER);
-        SLF4JBridgeHandler.removeHandlersForRootLogger();
-        SLF4JBridgeHandler.install();
+        PluginLogBridge.install();
     }
 
     private static boolean isTerminal() {

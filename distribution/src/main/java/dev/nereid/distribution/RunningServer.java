@@ -240,7 +240,11 @@ final class RunningServer {
                         .addKeyValue("model", instance.model())
                         .addKeyValue("version", instance.version())
                         .addKeyValue("instance", instance.instance())
-                        .log("execution called System.exit"));
+                        .log(
+                                "execution called System.exit (model '{}', version {}, instance '{}')",
+                                instance.model(),
+                                instance.version(),
+                                instance.instance()));
         server.abandonExecutionOn(caller);
     }
 

@@ -271,12 +271,14 @@ class ArchitectureTest {
                 noClasses()
                         .that(are(not(named("dev.nereid.grpc.TransportLogFilter"))))
                         .and()
-                        .haveNameNotMatching("dev\\.nereid\\.distribution\\.process\\.SystemExitLogReader.*")
+                        .haveNameNotMatching(
+                                "dev\\.nereid\\.distribution\\.(process\\.SystemExitLogReader|log\\.PluginLogBridge).*")
                         .should()
                         .dependOnClassesThat()
                         .resideInAPackage("java.util.logging..")
-                        .because("there is one log; SystemExitLogReader and TransportLogFilter read what libraries"
-                                + " write to the log of the JDK"),
+                        .because(
+                                "there is one log; SystemExitLogReader, TransportLogFilter and PluginLogBridge read what"
+                                        + " libraries and plugins write to the log of the JDK"),
                 noClasses()
                         .that(are(not(named("dev.nereid.distribution.Main")))
                                 .and(are(not(named("dev.nereid.backend.tensorrt.presets.NvInferLoader")))))

@@ -168,6 +168,8 @@ final class HeapGrowthWatch implements Watchdog.Watched {
                 .setCause(growth.suspect()
                         .map(thread -> ThreadStack.of(thread, thread.getStackTrace()))
                         .orElse(null))
-                .log("heap is nearly full after collections; the thread that allocates most follows");
+                .log(
+                        "heap is nearly full after collections; the thread that allocates most follows (thread '{}')",
+                        growth.suspect().map(Thread::getName).orElse("-"));
     }
 }

@@ -200,7 +200,10 @@ final class LargeRequestExecutor implements AutoCloseable {
                     submit();
                 }
             } catch (RuntimeException | Error e) { // an observer that throws, or no heap: other requests go on
-                LOG.atError().addKeyValue("model", request.model()).setCause(e).log("request check failed");
+                LOG.atError()
+                        .addKeyValue("model", request.model())
+                        .setCause(e)
+                        .log("request check failed (model '{}')", request.model());
             }
         }
 

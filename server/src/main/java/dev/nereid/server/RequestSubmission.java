@@ -157,7 +157,10 @@ final class RequestSubmission implements Submission {
         } catch (InferenceException e) {
             return refused(owned, observer, e);
         } catch (RuntimeException e) {
-            LOG.atError().addKeyValue("model", request.model()).setCause(e).log("request check failed");
+            LOG.atError()
+                    .addKeyValue("model", request.model())
+                    .setCause(e)
+                    .log("request check failed (model '{}')", request.model());
             return refused(owned, observer, new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
         }
         return model.submit(checked, observer);
@@ -174,7 +177,10 @@ final class RequestSubmission implements Submission {
         try {
             observer.onRefused(refusals.refuse(observer.protocol(), reason));
         } catch (RuntimeException e) {
-            LOG.atWarn().addKeyValue("model", request.model()).setCause(e).log("observer failed");
+            LOG.atWarn()
+                    .addKeyValue("model", request.model())
+                    .setCause(e)
+                    .log("observer failed (model '{}')", request.model());
         }
     }
 }

@@ -162,6 +162,8 @@ final class ThreadWatch implements Watchdog.Watched {
                 .addKeyValue("threads", leak.threads().size())
                 .setCause(ThreadStack.of(newest, newest.getStackTrace()))
                 .log(
-                        "plugin has started many threads (expected: that it ends those it needs no more); one of them follows");
+                        "plugin has started many threads (expected: that it ends those it needs no more); one of them follows ({}, {} threads)",
+                        leak.plugin().getName(),
+                        leak.threads().size());
     }
 }

@@ -28,6 +28,9 @@ public final class LogFactory implements ILoggerFactory {
     /** Prefix of the names of backend loggers. */
     private static final String BACKENDS = "nereid";
 
+    /** Prefix of the names of loggers that plugins have made. */
+    static final String PLUGINS = BACKENDS + ".plugin.";
+
     private final ConcurrentMap<String, LineLogger> loggers = new ConcurrentHashMap<>();
     private final LogLines lines;
     private volatile int ownLevel = Level.INFO.toInt();

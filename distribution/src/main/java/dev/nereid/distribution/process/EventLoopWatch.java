@@ -131,7 +131,14 @@ final class EventLoopWatch {
                         "instance", instance.map(ExecutingInstance::instance).orElse("-"))
                 .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
                 .setCause(ThreadStack.of(thread, stack))
-                .log("event loop is blocked");
+                .log(
+                        "event loop is blocked (thread '{}', model '{}', version {}, instance '{}', after {} ms)",
+                        thread.getName(),
+                        instance.map(ExecutingInstance::model).orElse("-"),
+                        instance.map(executing -> String.valueOf(executing.version()))
+                                .orElse("-"),
+                        instance.map(ExecutingInstance::instance).orElse("-"),
+                        TimeUnit.NANOSECONDS.toMillis(elapsed));
     }
 
     /** Heartbeat task of one event loop. */

@@ -169,7 +169,13 @@ public final class OutputTracker {
                 .addKeyValue("output", Quoted.text(output.tensor().name()))
                 .addKeyValue("configured", configured)
                 .addKeyValue("given", given)
-                .log(problem);
+                .log(
+                        problem + " (model '{}', version {}, output '{}', configured {}, given {})",
+                        settings.name(),
+                        settings.version(),
+                        output.tensor().name(),
+                        configured,
+                        given);
     }
 
     private boolean isNew(OutputSpec output, int what) {

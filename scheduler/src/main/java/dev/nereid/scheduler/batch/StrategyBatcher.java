@@ -169,7 +169,11 @@ public final class StrategyBatcher {
                 .addKeyValue("method", method)
                 .addKeyValue("unlogged", Math.max(0, unlogged))
                 .setCause(thrown)
-                .log("batching strategy failed");
+                .log(
+                        "batching strategy failed (model '{}', version {}, method {})",
+                        model.settings().name(),
+                        model.settings().version(),
+                        method);
         loggedNanos = now;
         unlogged = 0;
     }

@@ -144,7 +144,11 @@ public final class CachedSubmission {
                     .addKeyValue("model", model.settings().name())
                     .addKeyValue("version", model.settings().version())
                     .addKeyValue("reason", problem)
-                    .log("response cache not used");
+                    .log(
+                            "response cache not used (model '{}', version {}): {}",
+                            model.settings().name(),
+                            model.settings().version(),
+                            problem);
         }
     }
 }

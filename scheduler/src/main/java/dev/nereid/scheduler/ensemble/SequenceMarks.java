@@ -85,7 +85,11 @@ final class SequenceMarks {
                     .addKeyValue("model", model)
                     .addKeyValue("used", String.valueOf(first.sequence()))
                     .addKeyValue("dropped", String.valueOf(second.sequence()))
-                    .log("different response parameters of a sequence are set for the inputs of a step");
+                    .log(
+                            "different response parameters of a sequence are set for the inputs of a step (model '{}', used {}, dropped {})",
+                            model,
+                            String.valueOf(first.sequence()),
+                            String.valueOf(second.sequence()));
         }
         return first;
     }

@@ -118,7 +118,12 @@ final class BatchRunner {
                     .addKeyValue("instance", instance.name())
                     .addKeyValue("interrupted", interrupted)
                     .setCause(thrown)
-                    .log(expected ? "backend failed" : "backend failed unexpectedly");
+                    .log(
+                            (expected ? "backend failed" : "backend failed unexpectedly")
+                                    + " (model '{}', version {}, instance '{}')",
+                            model.settings().name(),
+                            model.settings().version(),
+                            instance.name());
         }
         return thrown instanceof BackendException failure
                 ? failure

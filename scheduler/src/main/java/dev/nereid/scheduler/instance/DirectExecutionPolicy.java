@@ -121,8 +121,12 @@ public final class DirectExecutionPolicy {
                     .addKeyValue("version", model.version())
                     .addKeyValue("backend", backend)
                     .addKeyValue("micros", TimeUnit.NANOSECONDS.toMicros(nanos))
-                    .log("backend declares its executions short, but they take longer than 1 ms: the model's"
-                            + " instances run on threads of their own until many of them were short");
+                    .log(
+                            "backend declares its executions short, but they take longer than 1 ms: the model's"
+                                    + " instances run on threads of their own until many of them were short (model '{}', version {}, backend '{}')",
+                            model.name(),
+                            model.version(),
+                            backend);
         }
     }
 }

@@ -158,7 +158,13 @@ public final class ExecutionWatch implements Watchdog.Watched {
                 .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
                 .addKeyValue("limitMillis", executionLimit.toMillis())
                 .setCause(backend.stacks())
-                .log("deferred execution takes longer than its limit");
+                .log(
+                        "deferred execution takes longer than its limit (model '{}', version {}, instance '{}', after {} ms, limit {} ms)",
+                        model.settings().name(),
+                        model.settings().version(),
+                        worker.name(),
+                        TimeUnit.NANOSECONDS.toMillis(elapsed),
+                        executionLimit.toMillis());
     }
 
     private void check(
@@ -192,9 +198,13 @@ public final class ExecutionWatch implements Watchdog.Watched {
                 .addKeyValue("limitMillis", limit.toMillis())
                 .setCause(ThreadStack.of(thread, stack))
                 .log(
-                        isDelivering
-                                ? event + ": the backend has returned, and the thread delivers its responses"
-                                : event);
+                        (isDelivering ? event + ": the backend has returned, and the thread delivers its responses" : event)
+                                + " (model '{}', version {}, instance '{}', after {} ms, limit {} ms)",
+                        model.settings().name(),
+                        model.settings().version(),
+                        worker.name(),
+                        TimeUnit.NANOSECONDS.toMillis(elapsed),
+                        limit.toMillis());
     }
 
     private static String ids(List<String> ids) {

@@ -27,6 +27,7 @@ final class InstanceThread {
     }
 
     private final InstanceWorker worker;
+    private final String name;
     private final Listener listener;
     private final Executor unplaced;
     private final LateThread thread;
@@ -46,7 +47,8 @@ final class InstanceThread {
         this.worker = worker;
         this.listener = listener;
         this.unplaced = unplaced;
-        this.thread = new LateThread(() -> newThread(prefix + worker.name()), starter);
+        this.name = prefix + worker.name();
+        this.thread = new LateThread(() -> newThread(name), starter);
         worker.restartBy(this::startSoon);
     }
 
@@ -118,7 +120,9 @@ final class InstanceThread {
                 LOG.atError()
                         .addKeyValue("instance", worker.name())
                         .setCause(cause)
-                        .log("thread of instance could not be started: its requests are refused until it can");
+                        .log(
+                                "thread of instance could not be started: its requests are refused until it can (thread '{}')",
+                                name);
             }
         } catch (Throwable again) { // no memory for the report
             cause.addSuppressed(again);

@@ -65,7 +65,7 @@ public final class InstanceThreads implements Watchdog.Watched {
                     () -> LOG.atError()
                             .addKeyValue("thread", thread.getName())
                             .setCause(cause)
-                            .log("instance thread died"));
+                            .log("instance thread died (thread '{}')", thread.getName()));
         }
 
         @Override

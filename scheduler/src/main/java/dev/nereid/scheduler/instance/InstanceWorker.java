@@ -203,7 +203,14 @@ public final class InstanceWorker implements Runnable {
     private void recover(Throwable cause) {
         try {
             scope.model().fatalErrors().check(cause);
-            LOG.atError().addKeyValue("instance", name()).setCause(cause).log("instance failed to execute a batch");
+            LOG.atError()
+                    .addKeyValue("instance", name())
+                    .setCause(cause)
+                    .log(
+                            "instance failed to execute a batch (model '{}', version {}, instance '{}')",
+                            scope.model().settings().name(),
+                            scope.model().settings().version(),
+                            name());
             InferenceException error = SchedulerErrors.internal(cause);
             executions.failTaken(request -> error);
         } catch (Throwable again) { // no memory for the error: the requests left are executed next

@@ -121,6 +121,6 @@ public final class ManagedInstance {
     }
 
     private void log(String event, Throwable thrown) {
-        LOG.atError().addKeyValue("instance", name).setCause(thrown).log(event);
+        LOG.atError().addKeyValue("instance", name).setCause(thrown).log(event + " (instance '{}')", name);
     }
 }

@@ -104,7 +104,12 @@ public final class OutputIntegrity {
                 .addKeyValue("requestIds", id.isEmpty() ? "<id_unknown>" : id)
                 .addKeyValue("output", Quoted.text(output))
                 .setCause(stacks.get())
-                .log("output was changed after it was passed to the server");
+                .log(
+                        "output was changed after it was passed to the server (model '{}', version {}, instance '{}', output '{}')",
+                        model.name(),
+                        model.version(),
+                        instance,
+                        Quoted.text(output));
     }
 
     private static int sum(Tensor tensor) {

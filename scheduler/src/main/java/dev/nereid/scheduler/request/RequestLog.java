@@ -16,6 +16,6 @@ public final class RequestLog {
                 .addKeyValue("version", request.version())
                 .addKeyValue("requestId", request.id())
                 .setCause(cause)
-                .log(event);
+                .log(event + " (model '{}', version {})", request.model(), request.version());
     }
 }

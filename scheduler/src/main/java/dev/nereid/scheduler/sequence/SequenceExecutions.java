@@ -118,7 +118,10 @@ final class SequenceExecutions {
 
     /** Logs an unexpected failure. Called with the lock or without. */
     void failed(String event, Throwable cause) {
-        LOG.atError().addKeyValue("model", inputs.modelName()).setCause(cause).log(event);
+        LOG.atError()
+                .addKeyValue("model", inputs.modelName())
+                .setCause(cause)
+                .log(event + " (model '{}')", inputs.modelName());
     }
 
     private void released(LiveSequence sequence, boolean cancelled) {

@@ -202,7 +202,7 @@ final class SequenceStates implements StateSink, StateBuffer.Member {
                     LOG.atError()
                             .addKeyValue("state", value.input.name())
                             .setCause(e)
-                            .log("state of a sequence not moved");
+                            .log("state of a sequence not moved (state '{}')", value.input.name());
                 } finally {
                     value.memory.release();
                 }

@@ -113,7 +113,10 @@ final class SequenceTable {
             lock.later(() -> LOG.atWarn()
                     .addKeyValue("model", entry.checked().model())
                     .addKeyValue("sequence", SequenceErrors.text(entry.id()))
-                    .log("sequence starts again before its end"));
+                    .log(
+                            "sequence starts again before its end (model '{}', sequence {})",
+                            entry.checked().model(),
+                            SequenceErrors.text(entry.id())));
         }
         append(sequence, entry, now);
         placement.checkHold(waiting);

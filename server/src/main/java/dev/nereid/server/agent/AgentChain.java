@@ -148,7 +148,7 @@ public final class AgentChain {
         String within = root == null ? text : ServerPaths.within(text, root);
         String shown = ServerPaths.namesAlone(within, configJson.get());
         if (!shown.equals(text)) {
-            LOG.atWarn().addKeyValue("model", model).log("load failed, with whole paths: {}", text);
+            LOG.atWarn().addKeyValue("model", model).log("load failed, with whole paths (model '{}'): {}", model, text);
         }
         return shown;
     }

@@ -89,7 +89,11 @@ final class LoadContext implements AgentContext {
                     .addKeyValue("model", model)
                     .addKeyValue("directory", directory)
                     .setCause(e)
-                    .log("directory of repository agent could not be deleted");
+                    .log(
+                            "directory of repository agent could not be deleted (agent '{}', model '{}', {})",
+                            agent,
+                            model,
+                            directory);
         } finally {
             lock.unlock();
         }

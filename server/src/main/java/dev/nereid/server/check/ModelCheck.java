@@ -77,7 +77,10 @@ final class ModelCheck implements AutoCloseable {
         } catch (InferenceException e) {
             return report.withError(e.publicMessage());
         } catch (RuntimeException e) {
-            LOG.atError().addKeyValue("model", directory.name()).setCause(e).log("check failed unexpectedly");
+            LOG.atError()
+                    .addKeyValue("model", directory.name())
+                    .setCause(e)
+                    .log("check failed unexpectedly (model '{}')", directory.name());
             return report.withError("internal error: " + e);
         }
     }

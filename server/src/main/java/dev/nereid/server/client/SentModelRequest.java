@@ -109,7 +109,7 @@ final class SentModelRequest implements ResponseObserver {
             LOG.atError()
                     .addKeyValue("model", model)
                     .setCause(e)
-                    .log("observer of a model's request failed in {}", method);
+                    .log("observer of a model's request failed in {} (model '{}')", method, model);
             return false;
         }
     }

@@ -35,7 +35,9 @@ public final class BatchingStrategyFactory {
         }
         LOG.atWarn()
                 .addKeyValue("model", config.getName())
-                .log("batching strategy of model ignored: its configuration has no dynamic_batching");
+                .log(
+                        "batching strategy of model ignored: its configuration has no dynamic_batching (model '{}')",
+                        config.getName());
         strategy.get().close();
         return Optional.empty();
     }

@@ -201,7 +201,10 @@ final class ControlTasks {
             task.outcome.completeExceptionally(ended());
         } catch (RuntimeException | Error e) {
             fatalErrors.check(e);
-            LOG.atError().addKeyValue("model", model).setCause(e).log("control task failed unexpectedly");
+            LOG.atError()
+                    .addKeyValue("model", model)
+                    .setCause(e)
+                    .log("control task failed unexpectedly (model '{}')", model);
             task.outcome.completeExceptionally(
                     new InferenceException(ErrorCode.INTERNAL, ServerPaths.namesAlone("internal error: " + e, "")));
         }

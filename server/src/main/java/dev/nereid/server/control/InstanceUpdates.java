@@ -86,7 +86,10 @@ final class InstanceUpdates {
                     .addKeyValue("model", ModelKey.name(name))
                     .addKeyValue("version", generation.model().version())
                     .addKeyValue("instances", generation.model().instances().size())
-                    .log("instances updated");
+                    .log(
+                            "instances updated (model '{}', version {})",
+                            ModelKey.name(name),
+                            generation.model().version());
         }
         return waits;
     }

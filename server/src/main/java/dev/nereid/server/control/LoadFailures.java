@@ -39,7 +39,7 @@ record LoadFailures(FatalErrorHandler fatalErrors) {
                 LOG.atError()
                         .addKeyValue("model", directory.name())
                         .setCause(cause)
-                        .log("load failed unexpectedly");
+                        .log("load failed unexpectedly (model '{}')", directory.name());
                 yield new InferenceException(ErrorCode.INTERNAL, shown("internal error: " + cause, directory, config));
             }
         };
@@ -48,7 +48,9 @@ record LoadFailures(FatalErrorHandler fatalErrors) {
     private static String shown(String text, ModelDirectory directory, ModelConfig config) {
         String shown = ServerPaths.namesAlone(ServerPaths.within(text, directory.root()), config.toString());
         if (!shown.equals(text)) {
-            LOG.atWarn().addKeyValue("model", directory.name()).log("load failed, with whole paths: {}", text);
+            LOG.atWarn()
+                    .addKeyValue("model", directory.name())
+                    .log("load failed, with whole paths (model '{}'): {}", directory.name(), text);
         }
         return shown;
     }

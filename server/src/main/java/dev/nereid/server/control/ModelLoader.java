@@ -250,14 +250,18 @@ final class ModelLoader {
                     .addKeyValue("model", ModelKey.name(model))
                     .addKeyValue("version", version)
                     .addKeyValue("instances", generation.model().instances().size())
-                    .log("instances updated");
+                    .log("instances updated (model '{}', version {})", ModelKey.name(model), version);
             return new VersionState.Ready(generation);
         } catch (ReloadRequiredException e) {
             LOG.atInfo()
                     .addKeyValue("model", ModelKey.name(model))
                     .addKeyValue("version", version)
                     .addKeyValue("reason", e.reason())
-                    .log("loads again, since its instances cannot be updated while it serves");
+                    .log(
+                            "loads again, since its instances cannot be updated while it serves (model '{}', version {}): {}",
+                            ModelKey.name(model),
+                            version,
+                            e.reason());
             return loads.load(prepared, version, source.fileBytes(version), hooks);
         } catch (RuntimeException | VirtualMachineError e) {
             InferenceException failure = failures.of(prepared.directory(), prepared.config(), e);

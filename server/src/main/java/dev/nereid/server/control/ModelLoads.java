@@ -185,7 +185,10 @@ final class ModelLoads implements RepositoryPoller.Actions {
         LOG.atWarn()
                 .addKeyValue("model", ModelKey.name(dependent))
                 .addKeyValue("reason", failure.getMessage())
-                .log("not linked to a model in another repository");
+                .log(
+                        "not linked to a model in another repository (model '{}'): {}",
+                        ModelKey.name(dependent),
+                        failure.getMessage());
         return null;
     }
 
@@ -342,7 +345,9 @@ final class ModelLoads implements RepositoryPoller.Actions {
             }
             return needed;
         } catch (InferenceException e) {
-            LOG.atError().addKeyValue("model", ModelKey.name(model)).log(e.publicMessage());
+            LOG.atError()
+                    .addKeyValue("model", ModelKey.name(model))
+                    .log("{} (model '{}')", e.publicMessage(), ModelKey.name(model));
             catalog.failed(model, VersionState.Unavailable.of(e.code(), e.publicMessage()));
             throw e;
         }
@@ -371,7 +376,9 @@ final class ModelLoads implements RepositoryPoller.Actions {
         try {
             return finding.get();
         } catch (InferenceException e) {
-            LOG.atError().addKeyValue("model", ModelKey.name(model)).log(ModelSources.logged(model, e));
+            LOG.atError()
+                    .addKeyValue("model", ModelKey.name(model))
+                    .log("{} (model '{}')", ModelSources.logged(model, e), ModelKey.name(model));
             boolean isMaybeThere = e.code() != ErrorCode.UNAVAILABLE || catalog.isKnown(model);
             if (e.code() == ErrorCode.NOT_FOUND) {
                 catalog.missing(model);

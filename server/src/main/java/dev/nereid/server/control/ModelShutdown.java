@@ -136,7 +136,12 @@ final class ModelShutdown {
                 .addKeyValue("instance", instance)
                 .addKeyValue("requests", model.requests())
                 .setCause(ThreadStack.of(thread, stack))
-                .log("execution has not ended within the exit timeout");
+                .log(
+                        "execution has not ended within the exit timeout (model '{}', version {}, instance '{}', {} requests)",
+                        model.config().getName(),
+                        model.version(),
+                        instance,
+                        model.requests());
     }
 
     /** Names, with their stacks, the executions, loads and closes that the stop did not wait for any longer. */
@@ -149,7 +154,11 @@ final class ModelShutdown {
                         .addKeyValue("model", model.config().getName())
                         .addKeyValue("version", model.version())
                         .addKeyValue("requests", model.requests())
-                        .log("requests have not ended within the exit timeout");
+                        .log(
+                                "requests have not ended within the exit timeout (model '{}', version {}, {} requests)",
+                                model.config().getName(),
+                                model.version(),
+                                model.requests());
             }
         }
         watch.reportUnfinished();

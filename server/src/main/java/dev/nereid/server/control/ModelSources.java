@@ -109,7 +109,7 @@ final class ModelSources {
         } catch (InferenceException e) {
             LOG.atWarn()
                     .addKeyValue("model", ModelKey.name(model))
-                    .log("failed to poll model repository: {}", e.publicMessage());
+                    .log("failed to poll model repository: {} (model '{}')", e.publicMessage(), ModelKey.name(model));
             return true;
         }
     }

@@ -84,7 +84,10 @@ final class OverrideWriter {
             written = true;
             return new ModelFiles(target.as(key), whole.toString(), () -> remove(whole, size));
         } catch (IOException e) {
-            LOG.atError().addKeyValue("model", model).setCause(e).log("files of a load cannot be written");
+            LOG.atError()
+                    .addKeyValue("model", model)
+                    .setCause(e)
+                    .log("files of a load cannot be written (model '{}')", model);
             throw new InferenceException(
                     ErrorCode.INTERNAL, "failed to load '" + model + "', its files cannot be written: " + cause(e));
         } finally {

@@ -137,7 +137,10 @@ final class WaitingRequest implements Cancellation {
                 handle.cancel();
             }
         } catch (RuntimeException | Error e) { // of an observer, or no heap: other requests go on
-            LOG.atError().addKeyValue("model", request.model()).setCause(e).log("waiting request not submitted");
+            LOG.atError()
+                    .addKeyValue("model", request.model())
+                    .setCause(e)
+                    .log("waiting request not submitted (model '{}')", request.model());
         }
     }
 
@@ -151,7 +154,7 @@ final class WaitingRequest implements Cancellation {
             LOG.atError()
                     .addKeyValue("model", request.model())
                     .setCause(e)
-                    .log("sequence of cancelled request not ended");
+                    .log("sequence of cancelled request not ended (model '{}')", request.model());
         }
     }
 
@@ -172,7 +175,10 @@ final class WaitingRequest implements Cancellation {
             try {
                 observer.onError(SchedulerErrors.cancelled());
             } catch (RuntimeException e) {
-                LOG.atWarn().addKeyValue("model", request.model()).setCause(e).log("observer failed");
+                LOG.atWarn()
+                        .addKeyValue("model", request.model())
+                        .setCause(e)
+                        .log("observer failed (model '{}')", request.model());
             }
         }
         Cancellation handle = submitted;

@@ -76,7 +76,10 @@ final class PinnedGenerations implements PinnedModels {
             if (cause instanceof InferenceException refusal) {
                 return refusal;
             }
-            LOG.atError().addKeyValue("model", request.model()).setCause(cause).log("request check failed");
+            LOG.atError()
+                    .addKeyValue("model", request.model())
+                    .setCause(cause)
+                    .log("request check failed (model '{}')", request.model());
             return new InferenceException(ErrorCode.INTERNAL, "internal error: " + cause);
         }
     }

@@ -161,13 +161,16 @@ public final class PrivateDirectory implements AutoCloseable {
                 } else if (Files.isDirectory(leftover) && isFree(lockOf(leftover))) {
                     LOG.atInfo()
                             .addKeyValue("directory", leftover)
-                            .log("removes the files of a server that did not end properly");
+                            .log("removes the files of a server that did not end properly ({})", leftover);
                     remove(leftover);
                     remove(lockOf(leftover));
                 }
             }
         } catch (IOException e) {
-            LOG.atWarn().addKeyValue("directory", parent).setCause(e).log("directory could not be searched");
+            LOG.atWarn()
+                    .addKeyValue("directory", parent)
+                    .setCause(e)
+                    .log("directory could not be searched ({})", parent);
         }
     }
 
@@ -216,13 +219,13 @@ public final class PrivateDirectory implements AutoCloseable {
         try (Stream<Path> found = Files.walk(root)) {
             all = found.sorted(Comparator.reverseOrder()).toList();
         } catch (IOException e) {
-            LOG.atWarn().addKeyValue("directory", root).setCause(e).log("directory could not be removed");
+            LOG.atWarn().addKeyValue("directory", root).setCause(e).log("directory could not be removed ({})", root);
         }
         for (Path path : all) {
             try {
                 Files.deleteIfExists(path);
             } catch (IOException e) {
-                LOG.atWarn().addKeyValue("file", path).setCause(e).log("file could not be removed");
+                LOG.atWarn().addKeyValue("file", path).setCause(e).log("file could not be removed ({})", path);
             }
         }
     }

@@ -150,10 +150,17 @@ public final class VersionFiles implements AutoCloseable {
                     .addKeyValue("files", files.size())
                     .addKeyValue("bytes", bytes)
                     .addKeyValue("elapsedMillis", (System.nanoTime() - started) / 1_000_000)
-                    .log("private copies of model files written");
+                    .log(
+                            "private copies of model files written (model '{}', {} bytes, after {} ms)",
+                            model.name(),
+                            bytes,
+                            (System.nanoTime() - started) / 1_000_000);
             return target;
         } catch (IOException e) {
-            LOG.atWarn().addKeyValue("model", model.name()).setCause(e).log("private copies of model files failed");
+            LOG.atWarn()
+                    .addKeyValue("model", model.name())
+                    .setCause(e)
+                    .log("private copies of model files failed (model '{}')", model.name());
             if (isFull(e)) {
                 throw noSpace(files.size(), bytes);
             }

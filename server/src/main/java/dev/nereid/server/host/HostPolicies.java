@@ -145,6 +145,6 @@ public final class HostPolicies {
         LOG.atWarn()
                 .addKeyValue("policy", policy)
                 .addKeyValue("reason", problem)
-                .log("threads are not kept on the processors of their host policy");
+                .log("threads are not kept on the processors of their host policy (policy '{}'): {}", policy, problem);
     }
 }

@@ -118,7 +118,7 @@ final class InstanceMemory implements AutoCloseable {
             LOG.atWarn()
                     .addKeyValue("instance", instance)
                     .addKeyValue("bytes", left)
-                    .log("instance left memory allocated");
+                    .log("instance left memory allocated (instance '{}', {} bytes)", instance, left);
             leftMemory.accept(instance, left);
         }
     }

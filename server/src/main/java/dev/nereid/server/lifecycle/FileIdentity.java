@@ -77,7 +77,11 @@ public final class FileIdentity implements LoadIdentity {
             LOG.atWarn()
                     .addKeyValue("model", prepared.directory().name())
                     .addKeyValue("version", version)
-                    .log("responses of ensembles with it are not cached: {}", e.publicMessage());
+                    .log(
+                            "responses of ensembles with it are not cached: {} (model '{}', version {})",
+                            e.publicMessage(),
+                            prepared.directory().name(),
+                            version);
         }
     }
 

@@ -297,7 +297,7 @@ public final class LiveGenerations {
                     .addKeyValue("model", name)
                     .addKeyValue("version", version)
                     .setCause(failure)
-                    .log("model could not be closed");
+                    .log("model could not be closed (model '{}', version {})", name, version);
         }
     }
 

@@ -190,7 +190,13 @@ public final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
                 .addKeyValue("step", step.what)
                 .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
                 .setCause(ThreadStack.of(step.thread, stack))
-                .log(event);
+                .log(
+                        event + " (model '{}', version {}, instance '{}', step {}, after {} ms)",
+                        step.model,
+                        step.version.isPresent() ? step.version.getAsLong() : "-",
+                        step.instance.isEmpty() ? "-" : step.instance,
+                        step.what,
+                        TimeUnit.NANOSECONDS.toMillis(elapsed));
     }
 
     /** Reports nothing any more. */

@@ -152,7 +152,10 @@ public final class ModelPreparation {
             directory.checkContained();
             config = given.or(() -> read(directory));
         } catch (InferenceException e) {
-            LOG.atDebug().addKeyValue("model", directory.name()).setCause(e).log("needed models not known");
+            LOG.atDebug()
+                    .addKeyValue("model", directory.name())
+                    .setCause(e)
+                    .log("needed models not known (model '{}')", directory.name());
             return Set.of();
         }
         Set<String> names = new TreeSet<>();
@@ -249,7 +252,7 @@ public final class ModelPreparation {
 
     private static void reportPlaceholders(String model, ModelConfig config) {
         for (String placeholder : Placeholders.of(config)) {
-            LOG.atWarn().addKeyValue("model", model).log("{}", placeholder);
+            LOG.atWarn().addKeyValue("model", model).log("{} (model '{}')", placeholder, model);
         }
     }
 
@@ -259,7 +262,10 @@ public final class ModelPreparation {
             LOG.atWarn()
                     .addKeyValue("model", config.getName())
                     .addKeyValue("settings", ignored)
-                    .log("settings that this version does not support have no effect");
+                    .log(
+                            "settings that this version does not support have no effect (model '{}', {})",
+                            config.getName(),
+                            ignored);
         }
     }
 }

@@ -31,7 +31,9 @@ public record ResponseCacheSetting(String model, boolean enabled) {
         if (enabled && cache.isEmpty()) {
             LOG.atWarn()
                     .addKeyValue("model", model)
-                    .log("response_cache has no effect: the server has no cache (expected: --cache-config)");
+                    .log(
+                            "response_cache has no effect: the server has no cache (expected: --cache-config) (model '{}')",
+                            model);
         }
         if (!enabled || cache.isEmpty()) {
             return Optional.empty();

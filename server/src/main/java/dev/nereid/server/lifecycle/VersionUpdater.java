@@ -136,7 +136,11 @@ public final class VersionUpdater {
                     .addKeyValue("model", served.config().getName())
                     .addKeyValue("version", served.version())
                     .addKeyValue("reason", reason)
-                    .log("instances are updated, and what they share is as before (load the model again)");
+                    .log(
+                            "instances are updated, and what they share is as before (load the model again) (model '{}', version {}): {}",
+                            served.config().getName(),
+                            served.version(),
+                            reason);
         }
         return served.with(config, change(prepared, served, config, target, update, backend.traits()));
     }
@@ -175,7 +179,10 @@ public final class VersionUpdater {
             LOG.atWarn()
                     .addKeyValue("model", before.config().getName())
                     .addKeyValue("version", before.version())
-                    .log("removed instances are still in use: they are closed with the end of their requests");
+                    .log(
+                            "removed instances are still in use: they are closed with the end of their requests (model '{}', version {})",
+                            before.config().getName(),
+                            before.version());
         }
     }
 

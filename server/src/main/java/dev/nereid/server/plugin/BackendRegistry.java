@@ -240,7 +240,9 @@ public final class BackendRegistry implements AutoCloseable {
             boolean equal = PluginSlot.digest(source).equals(registered.digest());
             if (!equal && registered.isNative()) {
                 registered.needsRestart();
-                LOG.atWarn().addKeyValue("plugin", source.name()).log(PluginSlot.RESTART);
+                LOG.atWarn()
+                        .addKeyValue("plugin", source.name())
+                        .log(PluginSlot.RESTART + " (plugin '{}')", source.name());
             }
             if (equal || registered.isNative()) {
                 registered.saw(stamp);
@@ -434,7 +436,7 @@ public final class BackendRegistry implements AutoCloseable {
         LOG.atWarn()
                 .addKeyValue("plugin", source.name())
                 .addKeyValue("reason", reason.reason())
-                .log("broken plugin ignored");
+                .log("broken plugin ignored (plugin '{}'): {}", source.name(), reason.reason());
     }
 
     /** Adds a plugin to the snapshot in place of others, and returns whether no other thread was quicker. */
@@ -483,7 +485,7 @@ public final class BackendRegistry implements AutoCloseable {
         backends.forEach(BackendSlot::end);
         for (PluginSlot plugin : replaced) {
             plugin.discard();
-            LOG.atInfo().addKeyValue("plugin", plugin.name()).log("plugin replaced");
+            LOG.atInfo().addKeyValue("plugin", plugin.name()).log("plugin replaced (plugin '{}')", plugin.name());
         }
     }
 }

@@ -162,7 +162,10 @@ final class Plugin implements AutoCloseable {
         try {
             loader.close();
         } catch (IOException e) {
-            LOG.atWarn().addKeyValue("plugin", source.name()).setCause(e).log("jars of plugin could not be closed");
+            LOG.atWarn()
+                    .addKeyValue("plugin", source.name())
+                    .setCause(e)
+                    .log("jars of plugin could not be closed (plugin '{}')", source.name());
         }
     }
 }

@@ -111,7 +111,10 @@ final class PluginBackendContext implements BackendContext {
         LOG.atError()
                 .addKeyValue("plugin", plugin.name())
                 .addKeyValue("directory", environment.cacheRoot())
-                .log("cache directory is on a file system that is mounted noexec: no library can be loaded from it");
+                .log(
+                        "cache directory is on a file system that is mounted noexec: no library can be loaded from it (plugin '{}', {})",
+                        plugin.name(),
+                        environment.cacheRoot());
         return Optional.of(
                 "the cache directory is on a file system that is mounted noexec (expected: one that may execute;"
                         + " mount it with exec, in a container by --tmpfs /tmp:exec, or set another directory by"

@@ -116,11 +116,13 @@ public record ModelDirectory(Path root, String name, Path path, String key) {
                 LOG.atWarn()
                         .addKeyValue("model", name)
                         .log(
-                                isPadded
-                                        ? "ignore version directory '{}' which contains leading zeros in its directory"
-                                                + " name"
-                                        : "ignore version directory '{}' which fails to convert to integral number",
-                                directory);
+                                (isPadded
+                                                ? "ignore version directory '{}' which contains leading zeros in its directory"
+                                                        + " name"
+                                                : "ignore version directory '{}' which fails to convert to integral number")
+                                        + " (model '{}')",
+                                directory,
+                                name);
             }
         }
     }

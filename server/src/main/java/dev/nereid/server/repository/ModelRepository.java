@@ -241,7 +241,9 @@ public final class ModelRepository {
     private void reportHidden(Path directory) {
         boolean isOfVolume = ModelDirectory.isOfVolume(String.valueOf(directory.getFileName()));
         if (!isOfVolume && reported.size() < MAX_REPORTED && reported.add(directory)) {
-            LOG.atWarn().addKeyValue("directory", directory).log("hidden directory in model repository ignored");
+            LOG.atWarn()
+                    .addKeyValue("directory", directory)
+                    .log("hidden directory in model repository ignored ({})", directory);
         }
     }
 
@@ -251,7 +253,7 @@ public final class ModelRepository {
                 .filter(_ -> reported.size() < MAX_REPORTED && reported.add(file))
                 .ifPresent(hint -> LOG.atWarn()
                         .addKeyValue("directory", file.getParent())
-                        .log("file in model repository ignored: {}", hint));
+                        .log("file in model repository ignored: {} ({})", hint, file.getParent()));
     }
 
     private List<Path> directories(Path root) {

@@ -164,7 +164,7 @@ final class RemoteLook {
                 LOG.atError()
                         .addKeyValue("repository", root.location())
                         .setCause(e)
-                        .log("model repository failed unexpectedly");
+                        .log("model repository failed unexpectedly (repository '{}')", root.location());
                 InferenceException failed = new InferenceException(
                         ErrorCode.INTERNAL,
                         "model repository '" + root.location() + "': "
@@ -181,7 +181,7 @@ final class RemoteLook {
             LOG.atError()
                     .addKeyValue("repository", root.location())
                     .setCause(e)
-                    .log("look at a model repository has no thread");
+                    .log("look at a model repository has no thread (repository '{}')", root.location());
             InferenceException failed = unreachable("no thread for the look: " + e);
             whenFailed.accept(failed);
             end.run();
@@ -243,7 +243,9 @@ final class RemoteLook {
 
     private void succeeded() {
         if (failure.isPresent()) {
-            LOG.atInfo().addKeyValue("repository", root.location()).log("model repository can be reached again");
+            LOG.atInfo()
+                    .addKeyValue("repository", root.location())
+                    .log("model repository can be reached again (repository '{}')", root.location());
         }
         failure = Optional.empty();
     }

@@ -61,7 +61,10 @@ public final class VersionPolicy {
                 LOG.atError()
                         .addKeyValue("model", model)
                         .addKeyValue("version", version)
-                        .log("version of the version policy is not in the model directory");
+                        .log(
+                                "version of the version policy is not in the model directory (model '{}', version {})",
+                                model,
+                                version);
             }
         }
         return found;

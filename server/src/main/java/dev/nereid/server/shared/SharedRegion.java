@@ -80,7 +80,10 @@ final class SharedRegion {
         try {
             memory.close();
         } catch (IOException | RuntimeException e) {
-            LOG.atWarn().addKeyValue("region", memory.name()).setCause(e).log("shared memory could not be closed");
+            LOG.atWarn()
+                    .addKeyValue("region", memory.name())
+                    .setCause(e)
+                    .log("shared memory could not be closed (region '{}')", memory.name());
         }
     }
 

@@ -116,7 +116,10 @@ final class CopiesDirectory implements AutoCloseable {
         try {
             files.delete(partial);
         } catch (IOException e) {
-            LOG.atWarn().addKeyValue("directory", partial).setCause(e).log("partial copy could not be deleted");
+            LOG.atWarn()
+                    .addKeyValue("directory", partial)
+                    .setCause(e)
+                    .log("partial copy could not be deleted ({})", partial);
         }
     }
 
@@ -135,7 +138,7 @@ final class CopiesDirectory implements AutoCloseable {
         try {
             lock.close();
         } catch (IOException e) {
-            LOG.atWarn().addKeyValue("directory", path).setCause(e).log("lock could not be released");
+            LOG.atWarn().addKeyValue("directory", path).setCause(e).log("lock could not be released ({})", path);
         }
     }
 

@@ -86,7 +86,10 @@ final class LocalCopies implements AutoCloseable {
             LOG.atWarn()
                     .addKeyValue("model", model)
                     .addKeyValue("directory", directory.copy(fingerprint))
-                    .log("local copy of model is damaged, and is downloaded again");
+                    .log(
+                            "local copy of model is damaged, and is downloaded again (model '{}', {})",
+                            model,
+                            directory.copy(fingerprint));
             return Optional.empty();
         }
         return Optional.of(newest(copy));
@@ -223,7 +226,10 @@ final class LocalCopies implements AutoCloseable {
         try {
             unused.add(directory.unpublish(copy.manifest.fingerprint()));
         } catch (IOException e) {
-            LOG.atWarn().addKeyValue("directory", path).setCause(e).log("local copy of model could not be deleted");
+            LOG.atWarn()
+                    .addKeyValue("directory", path)
+                    .setCause(e)
+                    .log("local copy of model could not be deleted ({})", path);
         }
     }
 }

@@ -89,7 +89,7 @@ final class ModelDownload {
             files.link(earlierCopy.resolve(key), local(key));
             return true;
         } catch (IOException | UnsupportedOperationException e) {
-            LOG.atDebug().addKeyValue("object", key).setCause(e).log("unchanged object is downloaded again");
+            LOG.atDebug().addKeyValue("object", key).setCause(e).log("unchanged object is downloaded again ({})", key);
             return false;
         }
     }
@@ -104,7 +104,10 @@ final class ModelDownload {
                 if (reads == MAX_READS || e.code() != ErrorCode.UNAVAILABLE) {
                     throw new BackendException(e.code(), "object '" + object.key() + "': " + e.getMessage(), e);
                 }
-                LOG.atDebug().addKeyValue("object", object.key()).setCause(e).log("object is read again");
+                LOG.atDebug()
+                        .addKeyValue("object", object.key())
+                        .setCause(e)
+                        .log("object is read again ({})", object.key());
                 files.delete(local(object.key()));
             }
         }

@@ -158,7 +158,7 @@ public final class RemoteRepository implements RepositoryRoot, AutoCloseable {
         } catch (BackendException e) {
             throw failure(problem, e.code(), e);
         } catch (IOException e) {
-            LOG.atWarn().addKeyValue("model", model).setCause(e).log("local copy of model failed");
+            LOG.atWarn().addKeyValue("model", model).setCause(e).log("local copy of model failed (model '{}')", model);
             throw failure(problem, ErrorCode.UNAVAILABLE, e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -227,7 +227,12 @@ public final class RemoteRepository implements RepositoryRoot, AutoCloseable {
                 .addKeyValue("files", listed.files().size())
                 .addKeyValue("bytes", listed.bytes())
                 .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong() - started))
-                .log("model copied from its repository");
+                .log(
+                        "model copied from its repository (model '{}', repository '{}', {} bytes, after {} ms)",
+                        listed.model(),
+                        location,
+                        listed.bytes(),
+                        TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong() - started));
         return manifest;
     }
 
@@ -242,7 +247,10 @@ public final class RemoteRepository implements RepositoryRoot, AutoCloseable {
     }
 
     private InferenceException failure(String problem, ErrorCode code, Exception cause) {
-        LOG.atDebug().addKeyValue("repository", location).setCause(cause).log("{}", problem);
+        LOG.atDebug()
+                .addKeyValue("repository", location)
+                .setCause(cause)
+                .log("{} (repository '{}')", problem, location);
         return new InferenceException(code, "model repository '" + location + "': " + problem + ": " + reason(cause));
     }
 

@@ -68,7 +68,10 @@ final class StorageListing {
         if (!ignored.isEmpty()) {
             LOG.atWarn()
                     .addKeyValue("repository", location)
-                    .log("hidden or invalid directories in model repository ignored, such as {}", ignored);
+                    .log(
+                            "hidden or invalid directories in model repository ignored, such as {} (repository '{}')",
+                            ignored,
+                            location);
         }
         TreeMap<String, String> fingerprints = new TreeMap<>();
         models.forEach((name, fingerprint) -> fingerprints.put(name, fingerprint.text()));

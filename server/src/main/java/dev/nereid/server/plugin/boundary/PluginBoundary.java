@@ -111,7 +111,10 @@ public final class PluginBoundary {
             throw e;
         } catch (Throwable e) {
             if (isLogged) {
-                LOG.atError().addKeyValue("plugin", plugin).setCause(e).log("plugin failed in {}", method);
+                LOG.atError()
+                        .addKeyValue("plugin", plugin)
+                        .setCause(e)
+                        .log("plugin failed in {} (plugin '{}')", method, plugin);
             }
             throw new BackendException(ErrorCode.INTERNAL, where(method) + " failed: " + describe(e), e);
         } finally {
@@ -131,7 +134,10 @@ public final class PluginBoundary {
         try {
             return invoke(method, invocation, false);
         } catch (BackendException e) {
-            LOG.atError().addKeyValue("plugin", plugin).setCause(e).log("plugin failed in {}", method);
+            LOG.atError()
+                    .addKeyValue("plugin", plugin)
+                    .setCause(e)
+                    .log("plugin failed in {} (plugin '{}')", method, plugin);
             return otherwise.get();
         }
     }
@@ -230,7 +236,10 @@ public final class PluginBoundary {
                 return true;
             });
         } catch (BackendException e) {
-            LOG.atWarn().addKeyValue("plugin", plugin).setCause(e).log("{} failed, its resources may leak", method);
+            LOG.atWarn()
+                    .addKeyValue("plugin", plugin)
+                    .setCause(e)
+                    .log("{} failed, its resources may leak (plugin '{}')", method, plugin);
         }
     }
 

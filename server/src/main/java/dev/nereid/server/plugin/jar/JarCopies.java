@@ -144,7 +144,10 @@ public final class JarCopies {
                     .addKeyValue("reason", e.toString())
                     .log(
                             "jars of plugin used in place, since they could not be copied to the cache directory: they must"
-                                    + " not be replaced while the server runs");
+                                    + " not be replaced while the server runs (plugin '{}', {}): {}",
+                            source.name(),
+                            root,
+                            e.toString());
             return new Copy(source, () -> {});
         } finally {
             if (isUsed && !isComplete) {
@@ -163,7 +166,10 @@ public final class JarCopies {
                 uses.end(digest);
             }
         } catch (IOException e) {
-            LOG.atWarn().addKeyValue("plugin", source.name()).setCause(e).log("jars of plugin could not be released");
+            LOG.atWarn()
+                    .addKeyValue("plugin", source.name())
+                    .setCause(e)
+                    .log("jars of plugin could not be released (plugin '{}')", source.name());
         }
     }
 
@@ -193,7 +199,10 @@ public final class JarCopies {
                 delete(root.resolveSibling(source.name() + "-" + digest));
             });
         } catch (IOException e) { // a later start tries again
-            LOG.atWarn().addKeyValue("plugin", source.name()).setCause(e).log("copies of jars could not be removed");
+            LOG.atWarn()
+                    .addKeyValue("plugin", source.name())
+                    .setCause(e)
+                    .log("copies of jars could not be removed (plugin '{}')", source.name());
         }
     }
 
@@ -258,7 +267,10 @@ public final class JarCopies {
         LOG.atWarn()
                 .addKeyValue("plugin", source.name())
                 .addKeyValue("directory", directory)
-                .log("copies of plugin's jars were changed, and are replaced");
+                .log(
+                        "copies of plugin's jars were changed, and are replaced (plugin '{}', {})",
+                        source.name(),
+                        directory);
         return false;
     }
 

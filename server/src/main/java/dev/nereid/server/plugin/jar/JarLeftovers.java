@@ -68,7 +68,10 @@ final class JarLeftovers {
                 removed += remove(entry, now) ? 1 : 0;
             }
         } catch (IOException e) {
-            LOG.atWarn().addKeyValue("directory", root).setCause(e).log("old files of plugins could not be searched");
+            LOG.atWarn()
+                    .addKeyValue("directory", root)
+                    .setCause(e)
+                    .log("old files of plugins could not be searched ({})", root);
         }
     }
 
@@ -87,11 +90,16 @@ final class JarLeftovers {
             Matcher matcher = names.matcher(name);
             if (matcher.matches()
                     && uses.removeUnused(matcher.group(1), now.minus(UNUSED), () -> JarCopies.delete(entry))) {
-                LOG.atInfo().addKeyValue("directory", entry).log("files of a plugin that is not used removed");
+                LOG.atInfo()
+                        .addKeyValue("directory", entry)
+                        .log("files of a plugin that is not used removed ({})", entry);
                 return true;
             }
         } catch (IOException e) {
-            LOG.atWarn().addKeyValue("directory", entry).setCause(e).log("old files of plugins could not be removed");
+            LOG.atWarn()
+                    .addKeyValue("directory", entry)
+                    .setCause(e)
+                    .log("old files of plugins could not be removed ({})", entry);
         }
         return false;
     }

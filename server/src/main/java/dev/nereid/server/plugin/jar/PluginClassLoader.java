@@ -26,6 +26,7 @@ public final class PluginClassLoader extends URLClassLoader {
     private static final Object[] NO_SIGNERS = {};
 
     private final ClassLoader shared;
+    private final String plugin;
     private volatile int threads;
     private volatile int threadLimit;
 
@@ -38,6 +39,12 @@ public final class PluginClassLoader extends URLClassLoader {
     public PluginClassLoader(PluginSource plugin, ClassLoader shared) {
         super("plugin " + plugin.name(), urls(plugin.jars()), ClassLoader.getPlatformClassLoader());
         this.shared = shared;
+        this.plugin = plugin.name();
+    }
+
+    /** Returns the name of the plugin. */
+    String plugin() {
+        return plugin;
     }
 
     /**

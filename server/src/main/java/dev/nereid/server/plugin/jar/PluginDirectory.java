@@ -60,7 +60,10 @@ public final class PluginDirectory {
                     .sorted()
                     .toList();
         } catch (IOException e) {
-            LOG.atWarn().addKeyValue("directory", directory).setCause(e).log("plugin directory could not be read");
+            LOG.atWarn()
+                    .addKeyValue("directory", directory)
+                    .setCause(e)
+                    .log("plugin directory could not be read ({})", directory);
             return List.of();
         }
     }

@@ -2,6 +2,9 @@ package dev.nereid.server.plugin.jar;
 
 import static java.util.Objects.requireNonNull;
 
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
 /**
  * The threads that a plugin has started. Immutable.
  *
@@ -29,6 +32,16 @@ public record PluginThreads(String plugin, int count, boolean tooMany) {
         return loader instanceof PluginClassLoader counting
                 ? new PluginThreads(plugin, counting.threads(), counting.hasTooManyThreads())
                 : new PluginThreads(plugin, 0, false);
+    }
+
+    /**
+     * Finds the plugin that a class loader is of.
+     *
+     * @param loader a class loader; {@code null} for that of the JDK
+     * @return the name of the plugin; empty for a class loader of none
+     */
+    public static Optional<String> pluginOf(@Nullable ClassLoader loader) {
+        return loader instanceof PluginClassLoader of ? Optional.of(of.plugin()) : Optional.empty();
     }
 
     /**
