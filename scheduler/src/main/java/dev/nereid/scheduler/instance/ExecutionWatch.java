@@ -198,7 +198,9 @@ public final class ExecutionWatch implements Watchdog.Watched {
                 .addKeyValue("limitMillis", limit.toMillis())
                 .setCause(ThreadStack.of(thread, stack))
                 .log(
-                        (isDelivering ? event + ": the backend has returned, and the thread delivers its responses" : event)
+                        (isDelivering
+                                        ? event + ": the backend has returned, and the thread delivers its responses"
+                                        : event)
                                 + " (model '{}', version {}, instance '{}', after {} ms, limit {} ms)",
                         model.settings().name(),
                         model.settings().version(),

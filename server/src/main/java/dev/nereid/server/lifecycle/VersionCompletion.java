@@ -56,7 +56,13 @@ public final class VersionCompletion {
         ModelExecutor executor = executor(prepared, version, lease, supervision);
         try {
             return complete(
-                    options, prepared, version, lease, files, executor, ModelSettingsReader.parameters(prepared.config()));
+                    options,
+                    prepared,
+                    version,
+                    lease,
+                    files,
+                    executor,
+                    ModelSettingsReader.parameters(prepared.config()));
         } finally {
             executor.close(() -> {});
         }
