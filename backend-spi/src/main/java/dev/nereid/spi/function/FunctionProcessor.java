@@ -207,6 +207,8 @@ public final class FunctionProcessor extends AbstractProcessor {
          * @return {@code true}
          */
         @Override
+        @SuppressWarnings(
+                "DoNotClaimAnnotations") // which is what this processor is for: no other one reads them after it
         public boolean process(Set<? extends TypeElement> annotations, RoundEnvironment round) {
             return true;
         }
