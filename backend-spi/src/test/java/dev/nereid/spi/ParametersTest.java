@@ -260,7 +260,7 @@ final class ParametersTest {
     void wordsErrorsOfOtherForms() {
         assertThat(given("1x").invalid("p", "a shape"))
                 .hasMessage("parameter 'p': 1x (expected: a shape)")
-                .matches(error -> ((BackendException) error).code() == ErrorCode.INVALID_ARGUMENT);
+                .matches(error -> error.code() == ErrorCode.INVALID_ARGUMENT);
         assertThat(given("1x").invalid("q", "a shape")).hasMessage("parameter 'q': missing (expected: a shape)");
     }
 }
