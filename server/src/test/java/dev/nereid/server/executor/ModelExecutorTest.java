@@ -101,13 +101,13 @@ final class ModelExecutorTest {
     @Test
     void goesOnAfterTasksThatThrowAndReportsFatalErrors() throws Exception {
         ModelExecutor executor = executor(Duration.ZERO);
-        List<Throwable> thrown = List.of(
-                new IllegalStateException("a bug"),
-                new AssertionError("a worse one"),
-                new OutOfMemoryError("Java heap space"));
-        for (Throwable one : thrown) {
+        executor.execute(() -> {
+            throw new IllegalStateException("a bug");
+        });
+        List<Error> errors = List.of(new AssertionError("a worse one"), new OutOfMemoryError("Java heap space"));
+        for (Error error : errors) {
             executor.execute(() -> {
-                throw ModelExecutorTest.<RuntimeException>unchecked(one);
+                throw error;
             });
         }
         CompletableFuture<Void> after = CompletableFuture.runAsync(() -> {}, executor);
@@ -166,10 +166,5 @@ final class ModelExecutorTest {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-    }
-
-    @SuppressWarnings("unchecked")
-    private static <T extends Throwable> T unchecked(Throwable thrown) throws T {
-        throw (T) thrown;
     }
 }
