@@ -30,7 +30,9 @@ final class ModelExecutorTest {
     private ModelExecutor executor(Duration patience) {
         FatalErrorHandler handler = fatal::set;
         return new ModelExecutor(
-                new ModelRef("m", 3), "p", new Supervision(handler, Optional.empty(), Duration.ZERO, patience, 0));
+                new ModelRef("m", 3),
+                "p",
+                new Supervision(handler, Optional.empty(), Duration.ZERO, patience, 0, false));
     }
 
     @Test
